@@ -1,0 +1,108 @@
+"""Every error that Rookery raises, in one hierarchy.
+
+Two rules. The caller's mistake raises at once, and the error is also the builtin that the caller expects
+(`ValueError`, `KeyError`, …) and says what to do. A peer's mistake never raises: it becomes an event and a counter.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CompiledSetError",
+    "DuplicateSubscriptionError",
+    "EventError",
+    "FilterError",
+    "RookeryError",
+    "SchemaError",
+    "SubscriptionError",
+    "UnknownSubscriptionError",
+]
+
+
+class RookeryError(Exception):
+    """Any error raised by Rookery."""
+
+
+class SchemaError(RookeryError, ValueError):
+    """A schema that cannot be: an unsupported type, a repeated or malformed name."""
+
+
+class SubscriptionError(RookeryError, ValueError):
+    """A subscription that cannot be compiled: what is wrong, where, and what to write instead.
+
+    `position` is the offset of the fault in `text` (None when the fault is not in the text); `str()` shows the
+    line with a caret below the fault.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str | None = None,
+        position: int | None = None,
+        hint: str | None = None,
+        subscription_id: object = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+        self.hint = hint
+        self.subscription_id = subscription_id
+
+    def __str__(self) -> str:
+        lines = [self.message if self.subscription_id is None else f"{self.subscription_id!r}: {self.message}"]
+        if self.text is not None and self.position is not None:
+            lines += caret_lines(self.text, self.position)
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.message, self.text, self.position, self.hint, self.subscription_id)
+
+
+def _rebuild(
+    message: str, text: str | None, position: int | None, hint: str | None, subscription_id: object
+) -> SubscriptionError:
+    """Make the error again on the other side of a pickle: a Spark task's bad rule reaches the driver whole."""
+    return SubscriptionError(message, text=text, position=position, hint=hint, subscription_id=subscription_id)
+
+
+class DuplicateSubscriptionError(SubscriptionError):
+    """`(subscription_id, version)` is already in the set."""
+
+
+class UnknownSubscriptionError(RookeryError, KeyError):
+    """No subscription of that id (and version) is in the set."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0])
+
+
+class EventError(RookeryError, ValueError):
+    """An event, or a batch of events, that the schema cannot read."""
+
+
+class CompiledSetError(RookeryError, ValueError):
+    """A compiled set that is truncated, damaged, foreign, or of another format version."""
+
+
+class FilterError(RookeryError, ValueError):
+    """A filter that cannot be built, or bytes that are no filter."""
+
+
+#: Columns of source text shown on each side of a fault: a filter of a megabyte must still print as two lines.
+CARET_CONTEXT = 60
+
+
+def caret_lines(text: str, position: int) -> list[str]:
+    """Return the line of `text` that holds `position`, cut to a window, and a line with a caret below it."""
+    position = max(0, min(position, len(text)))
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    end = len(text) if end < 0 else end
+    left, right = max(start, position - CARET_CONTEXT), min(end, position + CARET_CONTEXT)
+    prefix = "…" if left > start else ""
+    suffix = "…" if right < end else ""
+    shown = text[left:right].replace("\t", " ")
+    return [f"  {prefix}{shown}{suffix}", "  " + " " * (len(prefix) + position - left) + "^"]

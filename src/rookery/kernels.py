@@ -1,0 +1,55 @@
+"""How kernels are compiled, and where the compiled code is kept.
+
+Rule 1: a kernel lives in a file named `kernels.py`, with its plain twin beside it; every such file is decorated from here.
+Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the
+hash of *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+__all__ = ["cache_folder", "kernel"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def cache_folder() -> Path:
+    """Return the folder that holds what Rookery may make again: `$ROOKERY_CACHE`, else the user's cache folder."""
+    named = os.environ.get("ROOKERY_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "rookery"
+
+
+def _kernel_cache() -> Path:
+    digest = blake2b(numba.__version__.encode(), digest_size=8)
+    package = Path(__file__).parent
+    for source in sorted(package.rglob("kernels.py")):
+        digest.update(source.relative_to(package).as_posix().encode())
+        digest.update(source.read_bytes())
+    folder = cache_folder() / f"kernels-{digest.hexdigest()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass  # a read-only home: compile into a folder of our own for this process tree
+    return Path(tempfile.mkdtemp(prefix="rookery-kernels-"))
+
+
+numba.config.CACHE_DIR = str(_kernel_cache())
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with Numba: cached on disk, without the interpreter lock, wrap-around integer arithmetic."""
+    compiled: Function = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+    return compiled
