@@ -7,12 +7,17 @@ Two rules. The caller's mistake raises at once, and the error is also the builti
 from __future__ import annotations
 
 __all__ = [
+    "CheckpointError",
     "CompiledSetError",
     "DuplicateSubscriptionError",
     "EventError",
     "FilterError",
+    "PipelineError",
     "RookeryError",
     "SchemaError",
+    "SinkError",
+    "SpaceError",
+    "SparkUnavailableError",
     "SubscriptionError",
     "UnknownSubscriptionError",
 ]
@@ -89,6 +94,26 @@ class CompiledSetError(RookeryError, ValueError):
 
 class FilterError(RookeryError, ValueError):
     """A filter that cannot be built, or bytes that are no filter."""
+
+
+class SpaceError(RookeryError, ValueError):
+    """A K-D tree or a box that cannot be built, or a document that is no tree."""
+
+
+class PipelineError(RookeryError, ValueError):
+    """A Spark job that cannot be planned as asked: a missing column, a plan that does not fit, an unknown option."""
+
+
+class CheckpointError(RookeryError, ValueError):
+    """A checkpoint of another query, or one whose recorded sets are gone."""
+
+
+class SinkError(RookeryError, OSError):
+    """An output that cannot be written: no room, no permission, a folder that holds something else."""
+
+
+class SparkUnavailableError(RookeryError, RuntimeError):
+    """No Spark to run on: PySpark or Java is missing, or the master does not answer."""
 
 
 #: Columns of source text shown on each side of a fault: a filter of a megabyte must still print as two lines.
