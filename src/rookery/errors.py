@@ -7,19 +7,26 @@ Two rules. The caller's mistake raises at once, and the error is also the builti
 from __future__ import annotations
 
 __all__ = [
+    "CheckoutError",
     "CheckpointError",
     "CompiledSetError",
     "DuplicateSubscriptionError",
     "EventError",
     "FilterError",
+    "HistoryFullError",
+    "JoinError",
     "PipelineError",
     "RookeryError",
     "SchemaError",
+    "SettingsError",
     "SinkError",
     "SpaceError",
     "SparkUnavailableError",
     "SubscriptionError",
+    "TopicError",
     "UnknownSubscriptionError",
+    "UnsupportedPolicyError",
+    "WireFormatError",
 ]
 
 
@@ -114,6 +121,34 @@ class SinkError(RookeryError, OSError):
 
 class SparkUnavailableError(RookeryError, RuntimeError):
     """No Spark to run on: PySpark or Java is missing, or the master does not answer."""
+
+
+class SettingsError(RookeryError, ValueError):
+    """A settings file that cannot be read, or a setting that means nothing."""
+
+
+class CheckoutError(RookeryError, RuntimeError):
+    """Something that works in a checkout only was asked of an installed package."""
+
+
+class WireFormatError(RookeryError, ValueError):
+    """Octets that are no RTPS submessage, parameter list or CDR value, or a value that these cannot hold."""
+
+
+class TopicError(RookeryError, ValueError):
+    """A topic or its type that cannot be: a struct without fields, a key on a sequence, an endpoint that is not there."""
+
+
+class UnsupportedPolicyError(RookeryError, ValueError):
+    """A DDS quality-of-service policy was asked for that Rookery does not have; the message names those that it has."""
+
+
+class HistoryFullError(RookeryError, BufferError):
+    """A keep-all writer holds as many unacknowledged samples as it may: wait for its readers, or keep the last n."""
+
+
+class JoinError(RookeryError, OSError):
+    """A DDS domain could not be joined: the interface is not there, the port is taken, multicast is refused."""
 
 
 #: Columns of source text shown on each side of a fault: a filter of a megabyte must still print as two lines.

@@ -1,1 +1,65 @@
-"""…"""
+"""The `rookery` command.
+
+Rule 1: only the chosen command's module is imported. `COMMANDS` states the one-line helps, so that `rookery --help`
+imports none of them. To add a command, write `cli/<name>.py` and add its line here (CONTRIBUTING shows one).
+Rule 2: data goes to stdout, everything else to stderr.
+Rule 3: a mistake is one clear message and an exit code of `ExitCode`, never a traceback; `--debug` shows the traceback.
+Rule 4: a setting is taken from its flag, else `ROOKERY_<COMMAND>_<OPTION>`, else `rookery.toml`, else the default.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.errors import RookeryError, SettingsError
+from rookery.version import __version__
+
+__all__ = ["COMMANDS", "main"]
+
+#: Each command, in the order of `rookery --help`: its name, which is also its module here, and its one line of help.
+COMMANDS = {
+    "test": "Run everything CI runs, in a checkout.",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given[:1] or os.environ.get("ROOKERY_DEBUG", "") not in ("", "0", "false")
+    if given in (["--version"], ["-V"]):  # answered without loading anything
+        print(f"rookery {__version__}")  # noqa: T201 - the one line that has no command of its own
+        sys.exit(ExitCode.DONE)
+    try:
+        from rookery.cli.application import run
+
+        run(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader (`| head`) has enough
+        _silence_stdout()
+        sys.exit(ExitCode.FAILED)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(f"rookery: {_describe(error)}\n")
+        sys.exit(ExitCode.WRONG_USAGE if isinstance(error, SettingsError) else ExitCode.FAILED)
+    sys.exit(ExitCode.DONE)
+
+
+def _describe(error: Exception) -> str:
+    """Return the message for the user: what a `RookeryError` says, what the system says of a file, else our fault."""
+    if isinstance(error, RookeryError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return f"unexpected {type(error).__name__}: {error}\nThis is a fault of Rookery; `rookery --debug …` shows where."
+
+
+def _silence_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter's last flush does not fail on the closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,89 @@
+"""Build the typer application for one command line, and run it.
+
+A command that the arguments do not name is registered as a name with its line of help and no body: typer can list it and
+suggest it, and its module stays unloaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from rookery.cli import COMMANDS
+from rookery.cli.options import write
+from rookery.cli.settings import SETTINGS_FILE, read_settings
+from rookery.version import __version__
+
+__all__ = ["application", "run"]
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command line `arguments`; a result other than 0 leaves as `SystemExit`."""
+    command = get_command(application(arguments))
+    chosen = next((argument for argument in arguments if argument in COMMANDS), None)
+    settings = read_settings(SETTINGS_FILE, command=command, chosen=chosen)
+    command.main(
+        args=list(arguments),
+        prog_name="rookery",
+        auto_envvar_prefix="ROOKERY",
+        default_map=settings,
+        standalone_mode=True,
+    )
+
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """Return the application, with the body of each command that `arguments` names."""
+    app = typer.Typer(
+        name="rookery",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=_epilog(["rookery --version", "rookery COMMAND --help"]),
+    )
+    app.callback()(_rookery)
+    for name, line in COMMANDS.items():
+        if name in arguments:
+            module = importlib.import_module(f"rookery.cli.{name}")
+            app.command(name, short_help=line, epilog=_epilog(module.EXAMPLES))(_exiting(module.command))
+        else:
+            app.command(name, help=line)(_not_chosen)
+    return app
+
+
+def _rookery(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and stop.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Content-based publish/subscribe: one compiled set of subscriptions, the same answer everywhere."""
+    if version:
+        write(f"rookery {__version__}")
+        raise typer.Exit
+
+
+def _not_chosen() -> None:
+    """Stand for a command that the arguments do not name: it can be listed, never run."""
+    raise AssertionError("a command ran that the arguments do not name")
+
+
+def _exiting(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Turn the exit code that a command returns into typer's way of leaving."""
+
+    @functools.wraps(function)
+    def leave(*positional: Any, **named: Any) -> None:
+        code = function(*positional, **named)
+        if code:
+            raise typer.Exit(int(code))
+
+    return leave
+
+
+def _epilog(examples: Sequence[str]) -> str:
+    """Return the closing lines of a `--help`: one example a line, with typer's markup switched off."""
+    return "\n\n".join(["Examples:", *(f"  {example}".replace("[", r"\[") for example in examples)])

@@ -1,0 +1,7 @@
+"""The one place that states Rookery's version: the wheel, `rookery --version` and `rookery.__version__` read it here."""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"
