@@ -1,4 +1,4 @@
-"""The one place that states Rookery's version: the wheel, `rookery --version` and `rookery.__version__` read it here."""
+"""Rookery's version, stated once: the wheel, `rookery --version` and `rookery.__version__` read it here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Build the typer application for one command line, and run it.
 
-A command that the arguments do not name is registered as a name with its line of help and no body: typer can list it and
-suggest it, and its module stays unloaded.
+A command that the arguments do not name is registered as a name with its line of help and no body: typer can list it
+and suggest it, and its module stays unloaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def run(arguments: Sequence[str]) -> None:
         prog_name="rookery",
         auto_envvar_prefix="ROOKERY",
         default_map=settings,
-        standalone_mode=True,
     )
 
 
@@ -58,7 +57,12 @@ def application(arguments: Sequence[str]) -> typer.Typer:
 
 
 def _rookery(
-    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version and stop.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", help="Print the version and stop.", allow_from_autoenv=False, show_envvar=False
+        ),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Content-based publish/subscribe: one compiled set of subscriptions, the same answer everywhere."""
@@ -86,4 +90,4 @@ def _exiting(function: Callable[..., int | None]) -> Callable[..., None]:
 
 def _epilog(examples: Sequence[str]) -> str:
     """Return the closing lines of a `--help`: one example a line, with typer's markup switched off."""
-    return "\n\n".join(["Examples:", *(f"  {example}".replace("[", r"\[") for example in examples)])
+    return "\n".join(["Examples:", *(f"  {example}".replace("[", r"\[") for example in examples)])

@@ -61,7 +61,7 @@ def is_current(root: Path) -> bool:
 
 
 def run(command: Sequence[str], *, guard: int, failure: str) -> None:
-    """Run one step with its output on stderr; it holds the lock too, so a step that outlives us still keeps others out."""
+    """Run one step, its output on stderr; it holds the lock too, so a step that outlives us still keeps others out."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
     environment["PIP_USER"] = "0"  # a user's own default; pip refuses it inside an environment
     finished = subprocess.run(

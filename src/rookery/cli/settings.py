@@ -5,8 +5,8 @@ One table for each command, with the names of its options:
     [test]
     slow = true
 
-A flag or a `ROOKERY_*` variable overrides the file. A table or key that means nothing is a mistake, not something to pass over:
-a misspelled setting that is silently ignored is worse than none.
+A flag or a `ROOKERY_*` variable overrides the file. A table or key that means nothing is a mistake, not something to
+pass over: a misspelled setting that is silently ignored is worse than none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS_FILE = Path("rookery.toml")
 
 
 def read_settings(file: Path, *, command: Any, chosen: str | None) -> dict[str, dict[str, Any]]:
-    """Return the settings by command, in the names of the options' parameters; of the chosen command, each key is checked."""
+    """Return the settings by command, named as the options' parameters; the chosen command's keys are checked."""
     named = os.environ.get("ROOKERY_CONFIG")
     file = Path(named) if named else file
     if not named and not file.is_file():

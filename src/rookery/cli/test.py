@@ -1,7 +1,7 @@
 """`rookery test`: everything CI runs, in a checkout.
 
-The steps go from the quickest to the slowest, all of them even when one fails, and pytest comes last, so that its closing
-line closes the output. Naming tests (paths, `-k`, `-m`) runs pytest alone: that is the loop of someone at work.
+The steps go from the quickest to the slowest, all of them even when one fails, and pytest comes last, so that its
+closing line closes the output. Naming tests (paths, `-k`, `-m`) runs pytest alone: that is the loop of someone at work.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ class Step:
 
 def command(
     tests: Annotated[
-        list[str] | None, typer.Argument(help="Files, folders or tests to run; after --, options for pytest.")
+        list[str] | None,
+        typer.Argument(metavar="[TESTS]...", help="Files, folders or tests to run; after --, options for pytest."),
     ] = None,
     keyword: Annotated[str | None, typer.Option("-k", help="Run the tests whose names match.", metavar="WORDS")] = None,
-    marker: Annotated[
-        str | None, typer.Option("-m", help="Run the tests that carry a marker.", metavar="MARKER")
-    ] = None,
+    marker: Annotated[str | None, typer.Option("-m", help="Run the tests of a marker.", metavar="MARKER")] = None,
     slow: Annotated[bool, typer.Option("--slow", help="Run the on-demand proofs too.")] = False,
     json: Json = False,
 ) -> int:
