@@ -136,7 +136,7 @@ class WireFormatError(RookeryError, ValueError):
 
 
 class TopicError(RookeryError, ValueError):
-    """A topic or its type that cannot be: a struct without fields, a key on a sequence, an endpoint that is not there."""
+    """A topic or its type that cannot be: a struct without fields, a sequence as key, an endpoint that is not there."""
 
 
 class UnsupportedPolicyError(RookeryError, ValueError):
