@@ -1,0 +1,113 @@
+"""What a condition means: the obvious evaluator, one event and one tree at a time.
+
+This is the oracle of everything else, so it shares nothing with the fast paths but the parser and the type check: no
+keys, no intervals, no normal form. Three-valued logic with None for UNKNOWN; Python compares int, float and Decimal
+with each other exactly, and strings by code point, which is what the specification asks.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from rookery.model.check import Checker, exact
+from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
+from rookery.model.patterns import like_matcher
+from rookery.model.schema import Schema
+
+__all__ = ["Condition", "condition"]
+
+Path: TypeAlias = tuple[str | int, ...]
+#: Takes the comparable values of an event by path (None = NULL); says True, False or None = UNKNOWN.
+Condition: TypeAlias = Callable[[Mapping[Path, Any]], bool | None]
+
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def condition(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> Condition:
+    """Return the expression as a function of an event."""
+    return _build(expression, Checker(schema, parameters))
+
+
+def _build(node: Expression, checker: Checker) -> Condition:
+    match node:
+        case Constant(value):
+            return lambda row: value
+        case Not(operand):
+            inner = _build(operand, checker)
+            return lambda row: None if (found := inner(row)) is None else not found
+        case And(operands):
+            parts = [_build(operand, checker) for operand in operands]
+            return lambda row: _all(part(row) for part in parts)
+        case Or(operands):
+            parts = [_build(operand, checker) for operand in operands]
+            return lambda row: _any(part(row) for part in parts)
+        case IsNull(field, negated):
+            path = checker.attribute(field).path
+            return lambda row: (row[path] is None) != negated
+    return _predicate(node, checker)
+
+
+def _predicate(node: Expression, checker: Checker) -> Condition:
+    match node:
+        case Comparison(sign, _, _):
+            left, right, value = checker.comparison(node)
+            compare, path = _OPERATORS[sign], left.path
+            if right is not None:
+                return _between_fields(compare, path, right.path)
+            value = exact(left.type, value)
+            return lambda row: None if (found := row[path]) is None else compare(found, value)
+        case Between(field, low_node, high_node, negated):
+            attribute = checker.attribute(field)
+            checker.ordered(node, attribute)
+            path = attribute.path
+            low = exact(attribute.type, checker.value(attribute, low_node))
+            high = exact(attribute.type, checker.value(attribute, high_node))
+            return lambda row: None if (found := row[path]) is None else (low <= found <= high) != negated
+        case In(field, nodes, negated):
+            attribute = checker.attribute(field)
+            path = attribute.path
+            values = [exact(attribute.type, checker.value(attribute, one)) for one in nodes]
+            return lambda row: None if (found := row[path]) is None else (found in values) != negated
+        case Like(_, _, escape, negated):
+            attribute, pattern = checker.pattern(node)
+            path = attribute.path
+            matches = like_matcher(pattern, escape).fullmatch
+            return lambda row: None if (found := row[path]) is None else (matches(found) is not None) != negated
+    raise TypeError(f"not an expression: {node!r}")
+
+
+def _between_fields(compare: Callable[[Any, Any], bool], left: Path, right: Path) -> Condition:
+    def decide(row: Mapping[Path, Any]) -> bool | None:
+        one, other = row[left], row[right]
+        return None if one is None or other is None else compare(one, other)
+
+    return decide
+
+
+def _all(results: Any) -> bool | None:
+    verdict: bool | None = True
+    for result in results:
+        if result is False:
+            return False
+        if result is None:
+            verdict = None
+    return verdict
+
+
+def _any(results: Any) -> bool | None:
+    verdict: bool | None = False
+    for result in results:
+        if result is True:
+            return True
+        if result is None:
+            verdict = None
+    return verdict

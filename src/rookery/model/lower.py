@@ -1,0 +1,217 @@
+"""From a condition to boxes: a disjunction of terms, each a set of values per attribute.
+
+Theory. Negations are pushed down to the predicates, where they are complements within the values that are not NULL; what is
+left is AND and OR over predicates that are TRUE or not, which is exact for three-valued logic, since AND and OR
+are monotone. Each predicate is a set of values of one attribute, AND intersects, OR lists.
+
+Rule 1: a term is never smaller than the truth. Where it may be larger (field against field, a pattern with an inner
+wildcard, more than MAXIMUM_TERMS terms) it says so: `exact` is False, and a match is then verified by `evaluate.py`.
+Rule 2: an empty term is dropped, so a condition that is never true has no term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from rookery.model.check import Checker
+from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
+from rookery.model.patterns import like_prefix
+from rookery.model.schema import Attribute, Schema
+from rookery.model.values import TOP, Intervals, after, before, complement, everything, intersect, union
+
+__all__ = ["MAXIMUM_TERMS", "Constraint", "Term", "lower"]
+
+#: Terms of one subscription. Past it, a part is kept as its bounding box and the survivors are verified.
+MAXIMUM_TERMS = 32
+
+#: Whether NULL satisfies it, and the values that do.
+Constraint: TypeAlias = tuple[bool, Intervals]
+
+
+class Term:
+    """One box: constraints by attribute path, all of which must hold."""
+
+    __slots__ = ("constraints", "exact")
+
+    def __init__(self, constraints: dict[tuple[str | int, ...], Constraint], exact: bool = True) -> None:
+        self.constraints = constraints
+        self.exact = exact
+
+    def __repr__(self) -> str:
+        return f"Term({self.constraints}, exact={self.exact})"
+
+
+def lower(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> list[Term]:
+    """Return the terms of a condition: it is TRUE only where one of them holds (and where all are exact, exactly there)."""
+    return _terms(expression, Checker(schema, parameters), False)
+
+
+def _terms(node: Expression, checker: Checker, negated: bool) -> list[Term]:
+    kind = type(node)
+    if kind is Comparison:
+        return _comparison(node, checker, negated)  # type: ignore[arg-type]
+    if kind is And or kind is Or:
+        children = [_terms(operand, checker, negated) for operand in node.operands]  # type: ignore[union-attr]
+        return _conjunction(children) if (kind is And) != negated else _disjunction(children)
+    if kind is Not:
+        return _terms(node.operand, checker, not negated)  # type: ignore[union-attr]
+    if kind is Constant:
+        return [Term({})] if node.value != negated else []  # type: ignore[union-attr]
+    return _predicate(node, checker, negated)
+
+
+def _term(attribute: Attribute, intervals: Intervals, negated: bool) -> list[Term]:
+    if negated:
+        intervals = complement(intervals, attribute.type)
+    return [Term({attribute.path: (False, intervals)})] if intervals else []
+
+
+def _known(*attributes: Attribute) -> Term:
+    """Return the inexact term: the fields are not NULL, and the rest must be verified."""
+    return Term({attribute.path: (False, everything(attribute.type)) for attribute in attributes}, exact=False)
+
+
+def _comparison(node: Comparison, checker: Checker, negated: bool) -> list[Term]:
+    attribute, other, value = checker.comparison(node)
+    if other is not None:
+        return [_known(attribute, other)]
+    kind = attribute.type
+    floor, ceiling = kind.enclose(value)
+    (lowest, highest) = everything(kind)[0]
+    sign = node.operator
+    if sign == "<":
+        low, high = lowest, before(ceiling)
+    elif sign == ">":
+        low, high = after(floor), highest
+    elif sign == "<=":
+        low, high = lowest, floor
+    elif sign == ">=":
+        low, high = ceiling, highest
+    else:
+        low, high = ceiling, floor
+        negated = negated != (sign == "<>")
+    if low < lowest:
+        low = lowest
+    if high > highest:
+        high = highest
+    return _term(attribute, ((low, high),) if low <= high else (), negated)
+
+
+def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
+    match node:
+        case IsNull(field, is_not):
+            attribute = checker.attribute(field)
+            wants_null = is_not == negated
+            constraint: Constraint = (True, ()) if wants_null else (False, everything(attribute.type))
+            return [Term({attribute.path: constraint})]
+        case Between(field, low, high, outside):
+            attribute = checker.attribute(field)
+            checker.ordered(node, attribute)
+            kind = attribute.type
+            bottom = kind.enclose(checker.value(attribute, low))[1]
+            top = kind.enclose(checker.value(attribute, high))[0]
+            inside = intersect(((bottom, top),), everything(kind)) if bottom <= top else ()
+            return _term(attribute, inside, negated != outside)
+        case In(field, nodes, outside):
+            attribute = checker.attribute(field)
+            points: list[tuple[object, object]] = []
+            for one in nodes:
+                floor, ceiling = attribute.type.enclose(checker.value(attribute, one))
+                if floor == ceiling:
+                    points.append((floor, ceiling))
+            inside = intersect(union(tuple(points), ()), everything(attribute.type))
+            return _term(attribute, inside, negated != outside)
+        case Like():
+            return _like(node, checker, negated)
+    raise TypeError(f"not an expression: {node!r}")
+
+
+def _like(node: Like, checker: Checker, negated: bool) -> list[Term]:
+    attribute, pattern = checker.pattern(node)
+    prefix, kind = like_prefix(pattern, node.escape)
+    outside = negated != node.negated
+    if kind == "equal":
+        return _term(attribute, (((prefix, 0), (prefix, 0)),), outside)
+    inside = (((prefix, 0), _prefix_end(prefix)),)
+    if kind == "prefix":
+        return _term(attribute, inside, outside)
+    if outside:
+        return [_known(attribute)]
+    return [Term({attribute.path: (False, inside)}, exact=False)]
+
+
+def _prefix_end(prefix: str) -> object:
+    """Return the key just before the first string after all that begin with `prefix`.
+
+    That string is the prefix with its last character raised by one; characters that cannot be raised are cut off,
+    and the surrogates, which no UTF-8 string holds, are stepped over.
+    """
+    while prefix:
+        last = ord(prefix[-1])
+        if last < 0x10FFFF:
+            raised = 0xE000 if last == 0xD7FF else last + 1
+            return (prefix[:-1] + chr(raised), -1)
+        prefix = prefix[:-1]
+    return TOP
+
+
+def _conjunction(children: list[list[Term]]) -> list[Term]:
+    """Return the terms of an AND: the product of its operands' terms, empty ones dropped."""
+    product = children[0]
+    for terms in children[1:]:
+        if len(product) * len(terms) > MAXIMUM_TERMS:
+            product, terms = _hull(product), _hull(terms)
+        product = [term for one in product for other in terms if (term := _meet(one, other)) is not None]
+    return product
+
+
+def _meet(one: Term, other: Term) -> Term | None:
+    constraints = dict(one.constraints)
+    for path, (null, intervals) in other.constraints.items():
+        mine = constraints.get(path)
+        if mine is not None:
+            null = null and mine[0]
+            intervals = intersect(intervals, mine[1])
+            if not intervals and not null:
+                return None
+        constraints[path] = (null, intervals)
+    return Term(constraints, one.exact and other.exact)
+
+
+def _disjunction(children: list[list[Term]]) -> list[Term]:
+    """Return the terms of an OR: exact single-attribute terms on one attribute become one set, the rest are listed."""
+    joined: dict[tuple[str | int, ...], Term] = {}
+    terms: list[Term] = []
+    for term in (term for child in children for term in child):
+        if not term.constraints and term.exact:
+            return [term]
+        if len(term.constraints) != 1 or not term.exact:
+            terms.append(term)
+            continue
+        ((path, (null, intervals)),) = term.constraints.items()
+        same = joined.get(path)
+        if same is None:
+            joined[path] = Term({path: (null, intervals)})
+            terms.append(joined[path])
+        else:
+            mine = same.constraints[path]
+            same.constraints[path] = (null or mine[0], union(intervals, mine[1]))
+    return terms if len(terms) <= MAXIMUM_TERMS else _hull(terms)
+
+
+def _hull(terms: list[Term]) -> list[Term]:
+    """Return one inexact term that holds wherever any of `terms` does."""
+    if len(terms) <= 1:
+        return terms
+    shared = set(terms[0].constraints)
+    for term in terms[1:]:
+        shared &= term.constraints.keys()
+    hull: dict[tuple[str | int, ...], Constraint] = {}
+    for path in terms[0].constraints:
+        if path not in shared:
+            continue
+        null = any(term.constraints[path][0] for term in terms)
+        intervals = tuple(interval for term in terms for interval in term.constraints[path][1])
+        hull[path] = (null, ((min(low for low, _ in intervals), max(high for _, high in intervals)),) if intervals else ())
+    return [Term(hull, exact=False)]

@@ -1,0 +1,48 @@
+"""LIKE patterns: `%` is any run of characters, `_` is one character, and only ESCAPE takes that meaning away."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = ["like_prefix", "like_regex"]
+
+
+def _pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+    """Cut a pattern into (is a wildcard, character)."""
+    pieces: list[tuple[bool, str]] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            pieces.append((False, next(characters, "")))
+        else:
+            pieces.append((character in "%_", character))
+    return pieces
+
+
+def like_regex(pattern: str, escape: str | None) -> str:
+    """Return a regular expression (Python's and RE2's) that a whole string must match."""
+    return "".join(
+        {"%": ".*", "_": "."}[character] if wild else re.escape(character) for wild, character in _pieces(pattern, escape)
+    )
+
+
+@lru_cache(maxsize=4096)
+def like_matcher(pattern: str, escape: str | None) -> re.Pattern[str]:
+    """Return the compiled pattern; a dot is any character, a line's end included."""
+    return re.compile(like_regex(pattern, escape), re.DOTALL)
+
+
+def like_prefix(pattern: str, escape: str | None) -> tuple[str, str]:
+    """Return the text before the first wildcard, and what kind of pattern it is.
+
+    The kind is "equal" (no wildcard), "prefix" (only `%` at the end) or "other" (the prefix is necessary, not enough).
+    """
+    prefix: list[str] = []
+    pieces = _pieces(pattern, escape)
+    for index, (wild, character) in enumerate(pieces):
+        if wild:
+            rest = pieces[index:]
+            return "".join(prefix), "prefix" if all(piece == (True, "%") for piece in rest) else "other"
+        prefix.append(character)
+    return "".join(prefix), "equal"

@@ -1,0 +1,259 @@
+"""Schema: the attributes of an event and their types.
+
+Rule 1: a schema is a value: equal schemas describe equal events, and none changes after it is made.
+Rule 2: it is read from what users have: keyword arguments, a dict, an Arrow schema, the head of a file. Whatever it
+cannot describe is refused by name, never ignored.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from rookery.errors import SchemaError
+from rookery.model.expressions import field_text
+from rookery.model.types import (
+    BooleanType,
+    DecimalType,
+    EnumType,
+    FloatType,
+    IntegerType,
+    LeafType,
+    ListType,
+    StringType,
+    StructType,
+    TimestampType,
+    Type,
+)
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pyarrow as pa
+
+__all__ = ["Attribute", "Schema"]
+
+_BY_PYTHON_TYPE: dict[object, Type] = {
+    str: StringType(),
+    int: IntegerType(),
+    float: FloatType(),
+    bool: BooleanType(),
+    datetime: TimestampType("us"),
+    Decimal: DecimalType(18, 6),
+}
+_BY_NAME: dict[str, Type] = {
+    "string": StringType(),
+    "str": StringType(),
+    "bool": BooleanType(),
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "float": FloatType(),
+    "double": FloatType(),
+    "float32": FloatType(32),
+    "float64": FloatType(),
+    "timestamp": TimestampType("us"),
+    **{f"int{bits}": IntegerType(bits) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": IntegerType(bits, signed=False) for bits in (8, 16, 32, 64)},
+    **{f"timestamp[{unit}]": TimestampType(unit) for unit in ("s", "ms", "us", "ns")},
+}
+_DECIMAL = re.compile(r"decimal(?:128|256)?\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
+_DECIMAL_DIGITS = 76  # Arrow's decimal256
+
+
+class Attribute:
+    """A leaf of the schema that a filter names: its path, its text and its type."""
+
+    __slots__ = ("path", "text", "type")
+
+    def __init__(self, path: tuple[str | int, ...], leaf: LeafType) -> None:
+        self.path = path
+        self.text = field_text(path)
+        self.type = leaf
+
+    def __repr__(self) -> str:
+        return f"Attribute({self.text}: {self.type.name})"
+
+
+class Schema:
+    """The attributes of an event and their types.
+
+    >>> Schema(symbol=str, price=float, volume=int)
+    Schema(symbol=string, price=float64, volume=int64)
+    """
+
+    __slots__ = ("_attributes", "_types")
+
+    def __init__(self, **attributes: object) -> None:
+        self._fill({name: _type_of(name, kind) for name, kind in attributes.items()})
+
+    def _fill(self, types: dict[str, Type]) -> None:
+        if not types:
+            raise SchemaError("a schema needs at least one attribute, for example Schema(price=float)")
+        self._types = types
+        self._attributes: dict[tuple[str | int, ...], Attribute] = {}
+
+    @classmethod
+    def from_dict(cls, types: Mapping[str, object]) -> Schema:
+        """Make a schema from names and types: `{"symbol": "string", "at": {"x": "float64"}, "tags": ["string"]}`."""
+        schema = cls.__new__(cls)
+        schema._fill({name: _type_of(name, kind) for name, kind in types.items()})
+        return schema
+
+    @classmethod
+    def from_arrow(cls, arrow: pa.Schema) -> Schema:
+        """Make a schema from an Arrow schema. Columns of types that no filter can compare are refused by name."""
+        from rookery.model.arrow_types import type_from_arrow
+
+        repeated = {name for name in arrow.names if arrow.names.count(name) > 1}
+        if repeated:
+            raise SchemaError(f"the Arrow schema repeats the columns {sorted(repeated)}")
+        schema = cls.__new__(cls)
+        schema._fill({column.name: type_from_arrow(column.name, column.type) for column in arrow})
+        return schema
+
+    @classmethod
+    def infer(cls, path: str | PathLike[str]) -> Schema:
+        """Infer a schema from the head of a Parquet, CSV, JSON lines or Arrow file (or of the first in a folder)."""
+        from rookery.model.arrow_types import infer_arrow_schema
+
+        return cls.from_arrow(infer_arrow_schema(path))
+
+    def to_arrow(self) -> pa.Schema:
+        """Return the Arrow schema that holds such events."""
+        import pyarrow
+
+        from rookery.model.arrow_types import type_to_arrow
+
+        return pyarrow.schema([(name, type_to_arrow(kind)) for name, kind in self._types.items()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return names and types as plain data that `from_dict` takes."""
+        return {name: _plain(kind) for name, kind in self._types.items()}
+
+    @property
+    def types(self) -> Mapping[str, Type]:
+        """The top-level attributes and their types, in order."""
+        return self._types
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._types == other._types
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._types.items()))
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{name}={kind.name}' for name, kind in self._types.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema.from_dict, (self.to_dict(),)
+
+    def attribute(self, path: tuple[str | int, ...]) -> Attribute:
+        """Return the leaf at `path`; SchemaError says which step is wrong and what was perhaps meant."""
+        found = self._attributes.get(path)
+        if found is None:
+            found = self._attributes[path] = Attribute(path, self._leaf(path))
+        return found
+
+    def _leaf(self, path: tuple[str | int, ...]) -> LeafType:
+        kind: Type = StructType(tuple(self._types.items()))
+        for depth, step in enumerate(path):
+            if isinstance(step, int):
+                if not isinstance(kind, ListType):
+                    raise SchemaError(f"{field_text(path[:depth])} is no list, so it has no [{step}]")
+                kind = kind.item
+                continue
+            where = f" in {field_text(path[:depth])}" if depth else ""
+            if not isinstance(kind, StructType):
+                raise SchemaError(f"{field_text(path[:depth])} is {_article(kind)}, so it has no field {step!r}")
+            fields = dict(kind.fields)
+            if step not in fields:
+                raise SchemaError(f"unknown field {step!r}{where}{_suggestion(step, list(fields))}")
+            kind = fields[step]
+        if isinstance(kind, ListType):
+            raise SchemaError(f"{field_text(path)} is a list; name one item, for example {field_text(path)}[0]")
+        if isinstance(kind, StructType):
+            inner = kind.fields[0][0] if kind.fields else "…"
+            raise SchemaError(f"{field_text(path)} is a struct; name one field, for example {field_text(path)}.{inner}")
+        return kind
+
+
+def _article(kind: Type) -> str:
+    return f"an {kind.name}" if kind.name[0] in "aeiou" else f"a {kind.name}"
+
+
+def _suggestion(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, n=1, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    return f"; the schema has {shown}"
+
+
+def _type_of(name: str, kind: object) -> Type:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"an attribute's name is a string that is not empty, got {name!r}")
+    if isinstance(kind, str):
+        return _named(name, kind)
+    if isinstance(kind, Mapping):
+        if set(kind) == {"$enum"}:
+            return _enum(name, kind["$enum"])
+        if not kind:
+            raise SchemaError(f"{name}: a struct needs at least one field")
+        return StructType(tuple((inner, _type_of(inner, one)) for inner, one in kind.items()))
+    if isinstance(kind, list | tuple):
+        if len(kind) != 1:
+            raise SchemaError(f"{name}: a list type is written with its item type in brackets, for example [float]")
+        return ListType(_type_of(name, kind[0]))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _enum(name, [str(member.value) if isinstance(member.value, str) else member.name for member in kind])
+    known = _BY_PYTHON_TYPE.get(kind)
+    if known is not None:
+        return known
+    if hasattr(kind, "enclose"):
+        return kind  # type: ignore[return-value]
+    raise SchemaError(f"{name}: no such type: {kind!r}; use str, int, float, bool, datetime, Decimal, or a name as 'int32'")
+
+
+def _named(name: str, text: str) -> Type:
+    known = _BY_NAME.get(text.strip().lower())
+    if known is not None:
+        return known
+    found = _DECIMAL.fullmatch(text.strip().lower())
+    if found:
+        precision, scale = int(found[1]), int(found[2] or 0)
+        if not 1 <= precision <= _DECIMAL_DIGITS or not 0 <= scale <= precision:
+            raise SchemaError(f"{name}: {text} is out of range: 1 to {_DECIMAL_DIGITS} digits, scale 0 to the digits")
+        return DecimalType(precision, scale)
+    raise SchemaError(f"{name}: no such type: {text!r}{_suggestion(text, sorted(_BY_NAME))}")
+
+
+def _enum(name: str, labels: object) -> EnumType:
+    if not isinstance(labels, list | tuple) or not labels or not all(isinstance(label, str) for label in labels):
+        raise SchemaError(f"{name}: an enum is a list of labels that are strings")
+    if len(set(labels)) != len(labels):
+        raise SchemaError(f"{name}: the enum repeats a label")
+    return EnumType(tuple(labels))
+
+
+def _plain(kind: Type) -> Any:
+    if isinstance(kind, StructType):
+        return {name: _plain(inner) for name, inner in kind.fields}
+    if isinstance(kind, ListType):
+        return [_plain(kind.item)]
+    if isinstance(kind, EnumType):
+        return {"$enum": list(kind.labels)}
+    return kind.name

@@ -1,0 +1,222 @@
+"""The types of attributes, and the one order in which each type's values stand.
+
+Theory. Every value of a type has a *key*, and keys are ordered as the language orders the values: a number, boolean or
+instant has an integer key; a string's key is `(text, 0)`, with `(text, -1)` and `(text, 1)` for the gaps just before
+and just after it. A comparison with any literal is then a closed interval of keys, exactly: `floor` and `ceiling` give
+the keys that enclose a literal, so `x < 2.5` on integers is `key <= 2`, and no int64 ever passes through a double.
+
+Rule 1: keys are unbounded Python integers here; that they fit 64 bits is the matching engines' affair (`codes.py`).
+Rule 2: NULL, a missing attribute and NaN have no key.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor, inf, isnan
+from typing import Any, TypeAlias
+
+__all__ = [
+    "BooleanType",
+    "DecimalType",
+    "EnumType",
+    "FloatType",
+    "IntegerType",
+    "Key",
+    "LeafType",
+    "ListType",
+    "StringType",
+    "StructType",
+    "TimestampType",
+    "Type",
+    "float_key",
+]
+
+#: An integer, or for strings (text, -1 | 0 | 1).
+Key: TypeAlias = Any
+
+_SIGN = 1 << 63
+
+
+def float_key(value: float) -> int:
+    """Return the integer that stands among integers as `value` stands among doubles; -0.0 and 0.0 share 0."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits if bits >= 0 else -(bits + _SIGN)
+
+
+def key_float(key: int) -> float:
+    """Return the double of a key: the inverse of `float_key`."""
+    bits = key if key >= 0 else -key - _SIGN
+    value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanType:
+    """FALSE < TRUE."""
+
+    family = "boolean"
+    name = "bool"
+    lowest = 0
+    highest = 1
+
+    def enclose(self, value: bool) -> tuple[Key, Key]:
+        return int(value), int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerType:
+    """Whole numbers of 8 to 64 bits, signed or not."""
+
+    bits: int = 64
+    signed: bool = True
+    lowest: int = field(init=False, compare=False)
+    highest: int = field(init=False, compare=False)
+    family = "number"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lowest", -(1 << (self.bits - 1)) if self.signed else 0)
+        object.__setattr__(self, "highest", (1 << (self.bits - self.signed)) - 1)
+
+    @property
+    def name(self) -> str:
+        return f"{'' if self.signed else 'u'}int{self.bits}"
+
+    def enclose(self, value: int | Decimal) -> tuple[Key, Key]:
+        if type(value) is int:
+            return value, value
+        return floor(value), ceil(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatType:
+    """Doubles. A float32 is widened before it is compared; a literal with a point is the double nearest to it."""
+
+    bits: int = 64
+    family = "number"
+    lowest = float_key(-inf)
+    highest = float_key(inf)
+
+    @property
+    def name(self) -> str:
+        return f"float{self.bits}"
+
+    def enclose(self, value: int | Decimal) -> tuple[Key, Key]:
+        if isinstance(value, Decimal):
+            key = float_key(float(value))
+            return key, key
+        try:
+            near = float(value)
+        except OverflowError:
+            near = inf if value > 0 else -inf
+        key = float_key(near)
+        # Python compares int with float exactly: a whole number past 2⁵³ may fall between two doubles.
+        return (key - (near > value), key + (near < value))
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """Exact decimals: the key is the number of smallest steps, so 0.10 with scale 2 is 10."""
+
+    precision: int
+    scale: int
+    lowest: int = field(init=False, compare=False)
+    highest: int = field(init=False, compare=False)
+    family = "number"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lowest", 1 - 10**self.precision)
+        object.__setattr__(self, "highest", 10**self.precision - 1)
+
+    @property
+    def name(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+    def enclose(self, value: int | Decimal) -> tuple[Key, Key]:
+        steps = Fraction(value) * Fraction(10) ** self.scale
+        return floor(steps), ceil(steps)
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampType:
+    """Instants, counted in the attribute's own unit: s, ms, us or ns."""
+
+    unit: str = "us"
+    family = "timestamp"
+    lowest = -(1 << 63)
+    highest = (1 << 63) - 1
+
+    @property
+    def name(self) -> str:
+        return f"timestamp[{self.unit}]"
+
+    @property
+    def nanoseconds(self) -> int:
+        return {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}[self.unit]
+
+    def enclose(self, value: int) -> tuple[Key, Key]:
+        step = self.nanoseconds
+        return value // step, -(-value // step)
+
+
+@dataclass(frozen=True, slots=True)
+class StringType:
+    """Strings by Unicode code point, which is the order of their UTF-8 bytes. No collation, no padding."""
+
+    family = "string"
+    name = "string"
+    lowest = ("", 0)
+    highest = None  # no string is the last; the interval algebra treats None as "no end"
+
+    def enclose(self, value: str) -> tuple[Key, Key]:
+        return (value, 0), (value, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """A closed list of labels: equality, IN and IS NULL only, since the labels have no agreed order."""
+
+    labels: tuple[str, ...]
+    family = "enum"
+    lowest = 0
+
+    @property
+    def highest(self) -> int:
+        return len(self.labels)  # one past the labels: the key of a label that the enum does not list
+
+    @property
+    def name(self) -> str:
+        return f"enum of {len(self.labels)} labels"
+
+    def enclose(self, value: str) -> tuple[Key, Key]:
+        key = self.labels.index(value)
+        return key, key
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    """A list; the language reaches its items by index from 0."""
+
+    item: Type
+    family = "list"
+    name = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """A struct; the language reaches its fields by name."""
+
+    fields: tuple[tuple[str, Type], ...]
+    family = "struct"
+    name = "struct"
+
+
+LeafType: TypeAlias = BooleanType | IntegerType | FloatType | DecimalType | TimestampType | StringType | EnumType
+Type: TypeAlias = LeafType | ListType | StructType
+
+
+def is_null(value: object) -> bool:
+    """Say whether a value compares as UNKNOWN: None or NaN."""
+    return value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
