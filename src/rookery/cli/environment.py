@@ -6,6 +6,8 @@ environment whose stamp says "unfinished", and the next use makes it again.
 Rule 3: one at a time. A second first use waits on the lock file and then finds the work done; the system drops the
 lock of a process that dies.
 Rule 4: a `.venv` that carries no stamp was made by someone else and is not touched.
+Rule 5: nothing runs that the lock does not name with its hash. A package that comes as source (PySpark) is therefore
+built by the locked build tools, installed first, and not by whatever an isolated build would fetch.
 
 The project itself is put on the path by a `.pth` file rather than built: no build back end, no network, and the line is
 relative, so no spelling of the folder's name can break it.
@@ -28,6 +30,8 @@ __all__ = ["STAMP", "SetupError", "main", "make"]
 #: Name of the file in `.venv` whose three lines the launcher compares: hash of the lock, checkout, Python asked for.
 STAMP = "rookery.stamp"
 UNFINISHED = "unfinished\n"
+#: What builds a package that comes as source, with what those tools need themselves.
+BUILD_TOOLS = ("packaging", "setuptools", "wheel")
 
 
 class SetupError(Exception):
@@ -84,6 +88,18 @@ def clear(folder: Path) -> None:
             child.unlink()
 
 
+def entries(lock: str) -> dict[str, str]:
+    """Return the entries of a lock by package name: the line that pins it and the lines of hashes that follow."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in lock.splitlines(keepends=True):
+        if not line.startswith((" ", "#")) and "==" in line:
+            name = line.partition("==")[0]
+        if name:
+            found[name] = found.get(name, "") + line
+    return found
+
+
 def make(root: Path, *, guard: int) -> None:
     """Make `.venv` in `root` from `requirements.lock`: with uv where it is on the path, else with venv and pip.
 
@@ -107,15 +123,18 @@ def make(root: Path, *, guard: int) -> None:
         create = [base, "-I", "-m", "venv", str(folder)]
         install = [python, "-I", "-m", "pip", "install", *quiet, "--disable-pip-version-check"]
     run(create, guard=guard, failure=f"could not make an environment with {base}")
-    count = sum(1 for line in lock.read_text().splitlines() if "==" in line and not line.startswith((" ", "#")))
-    say(f"installing the {count} packages of requirements.lock")
-    run(
-        [*install, "--require-hashes", "-r", str(lock)],
-        guard=guard,
-        failure="could not install requirements.lock: is the network there, and is there room on the disk?",
-    )
-    packages = next((folder / "lib").glob("python*/site-packages"))
-    (packages / "rookery-checkout.pth").write_text(os.path.relpath(root / "src", packages) + "\n")
+    packages = entries(lock.read_text())
+    say(f"installing the {len(packages)} packages of requirements.lock")
+    tools = folder / "build-tools.lock"
+    tools.write_text("".join(packages[name] for name in BUILD_TOOLS if name in packages))
+    for requirements in (tools, lock):
+        run(
+            [*install, "--require-hashes", "--no-build-isolation", "-r", str(requirements)],
+            guard=guard,
+            failure="could not install requirements.lock: is the network there, and is there room on the disk?",
+        )
+    site = next((folder / "lib").glob("python*/site-packages"))
+    (site / "rookery-checkout.pth").write_text(os.path.relpath(root / "src", site) + "\n")
     unfinished = folder / f"{STAMP}.new"
     unfinished.write_text(stamp)
     unfinished.replace(folder / STAMP)

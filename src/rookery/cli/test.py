@@ -43,7 +43,7 @@ class Step:
 def command(
     tests: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TESTS]...", help="Files, folders or tests to run; after --, options for pytest."),
+        typer.Argument(metavar="TESTS", help="Files, folders or tests to run; after --, options for pytest."),
     ] = None,
     keyword: Annotated[str | None, typer.Option("-k", help="Run the tests whose names match.", metavar="WORDS")] = None,
     marker: Annotated[str | None, typer.Option("-m", help="Run the tests of a marker.", metavar="MARKER")] = None,
