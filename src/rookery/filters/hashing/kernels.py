@@ -24,40 +24,51 @@ from rookery.kernels import kernel
 
 __all__ = ["BLOCK", "fmix64", "hash_block", "hash_strings", "load64", "mulhi64", "prefetch"]
 
-#: Keys hashed before the first of them is probed: enough to hide a cache miss, small enough to stay in L1.
-BLOCK = 128
+#: The length of every secret: XXH3's own, and those derived for a domain.
+SECRET_BYTES = 192
+
+#: Keys hashed before the first of them is probed: hides a cache miss, and the block stays in registers and L1.
+BLOCK = 32
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
     return _numba_intrinsic(function)
 
 
-def _unaligned_load(context: Any, builder: Any, signature: Any, arguments: Any, bits: int) -> Any:
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    pointer = cgutils.gep_inbounds(builder, builder.bitcast(array.data, cgutils.voidptr_t), arguments[1])
-    value = builder.load(builder.bitcast(pointer, ir.IntType(bits).as_pointer()))
+def _unaligned_load(builder: Any, address: Any, bits: int) -> Any:
+    value = builder.load(builder.inttoptr(address, ir.IntType(bits).as_pointer()))
     value.align = 1
     return value if bits == 64 else builder.zext(value, ir.IntType(64))
 
 
 @_intrinsic
-def load64(typing_context: Any, array: Any, index: Any) -> Any:
-    """Load eight little-endian bytes at byte `index` of `array`."""
+def load64(typing_context: Any, address: Any) -> Any:
+    """Load eight little-endian bytes at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _unaligned_load(context, builder, signature, arguments, 64)
+        return _unaligned_load(builder, arguments[0], 64)
 
-    return types.uint64(array, types.int64), generate
+    return types.uint64(types.int64), generate
 
 
 @_intrinsic
-def load32(typing_context: Any, array: Any, index: Any) -> Any:
-    """Load four little-endian bytes at byte `index` of `array`."""
+def load32(typing_context: Any, address: Any) -> Any:
+    """Load four little-endian bytes at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _unaligned_load(context, builder, signature, arguments, 32)
+        return _unaligned_load(builder, arguments[0], 32)
 
-    return types.uint64(array, types.int64), generate
+    return types.uint64(types.int64), generate
+
+
+@_intrinsic
+def load8(typing_context: Any, address: Any) -> Any:
+    """Load the byte at `address`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _unaligned_load(builder, arguments[0], 8)
+
+    return types.uint64(types.int64), generate
 
 
 @_intrinsic
@@ -111,7 +122,7 @@ _MIX_LAST = np.uint64(0x165667919E3779F9)
 _FMIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _FMIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _LOW32 = np.uint64(0xFFFFFFFF)
-_8, _15, _16, _24, _28, _29 = (np.uint64(n) for n in (8, 15, 16, 24, 28, 29))
+_1, _8, _15, _16, _24, _28, _29 = (np.uint64(n) for n in (1, 8, 15, 16, 24, 28, 29))
 _32, _33, _35, _37, _40, _47, _49 = (np.uint64(n) for n in (32, 33, 35, 37, 40, 47, 49))
 
 
@@ -147,98 +158,98 @@ def _avalanche_short(value: np.uint64) -> np.uint64:
 
 @kernel
 def _fold(left: np.uint64, right: np.uint64) -> np.uint64:
-    return (left * right) ^ mulhi64(left, right)
+    folded: np.uint64 = (left * right) ^ mulhi64(left, right)
+    return folded
 
 
 @kernel
-def _mix16(data: NDArray[np.uint8], at: int, secret: NDArray[np.uint8], within: int) -> np.uint64:
-    return _fold(load64(data, at) ^ load64(secret, within), load64(data, at + 8) ^ load64(secret, within + 8))
+def _mix16(at: int, secret: int) -> np.uint64:
+    return _fold(load64(at) ^ load64(secret), load64(at + 8) ^ load64(secret + 8))
 
 
 @kernel
-def _hash_16(data: NDArray[np.uint8], at: int, length: int, secret: NDArray[np.uint8]) -> np.uint64:
+def _hash_16(at: int, length: int, secret: int) -> np.uint64:
     """Hash at most 16 bytes."""
     size = np.uint64(length)
     if length > 8:
-        low = load64(data, at) ^ (load64(secret, 24) ^ load64(secret, 32))
-        high = load64(data, at + length - 8) ^ (load64(secret, 40) ^ load64(secret, 48))
+        low = load64(at) ^ (load64(secret + 24) ^ load64(secret + 32))
+        high = load64(at + length - 8) ^ (load64(secret + 40) ^ load64(secret + 48))
         return _avalanche(size + swap64(low) + high + _fold(low, high))
     if length >= 4:
-        value = load32(data, at + length - 4) + (load32(data, at) << _32)
-        value ^= load64(secret, 8) ^ load64(secret, 16)
+        value = load32(at + length - 4) + (load32(at) << _32)
+        value ^= load64(secret + 8) ^ load64(secret + 16)
         value ^= ((value << _49) | (value >> _15)) ^ ((value << _24) | (value >> _40))
         value *= _MIX_SHORT
         value ^= (value >> _35) + size
         value *= _MIX_SHORT
-        return value ^ (value >> _28)
+        value ^= value >> _28
+        return np.uint64(value)
     if length > 0:
-        first, middle, last = np.uint64(data[at]), np.uint64(data[at + (length >> 1)]), np.uint64(data[at + length - 1])
+        first, middle, last = load8(at), load8(at + (length >> 1)), load8(at + length - 1)
         combined = (first << _16) | (middle << _24) | last | (size << _8)
-        return _avalanche_short(combined ^ (load32(secret, 0) ^ load32(secret, 4)))
-    return _avalanche_short(load64(secret, 56) ^ load64(secret, 64))
+        return _avalanche_short(combined ^ (load32(secret + 0) ^ load32(secret + 4)))
+    return _avalanche_short(load64(secret + 56) ^ load64(secret + 64))
 
 
 @kernel
-def _hash_128(data: NDArray[np.uint8], at: int, length: int, secret: NDArray[np.uint8]) -> np.uint64:
+def _hash_128(at: int, length: int, secret: int) -> np.uint64:
     """Hash 17 to 128 bytes: pairs of 16 from both ends towards the middle."""
     total = np.uint64(length) * _P64_1
     end = at + length
     if length > 32:
         if length > 64:
             if length > 96:
-                total += _mix16(data, at + 48, secret, 96) + _mix16(data, end - 64, secret, 112)
-            total += _mix16(data, at + 32, secret, 64) + _mix16(data, end - 48, secret, 80)
-        total += _mix16(data, at + 16, secret, 32) + _mix16(data, end - 32, secret, 48)
-    total += _mix16(data, at, secret, 0) + _mix16(data, end - 16, secret, 16)
+                total += _mix16(at + 48, secret + 96) + _mix16(end - 64, secret + 112)
+            total += _mix16(at + 32, secret + 64) + _mix16(end - 48, secret + 80)
+        total += _mix16(at + 16, secret + 32) + _mix16(end - 32, secret + 48)
+    total += _mix16(at, secret + 0) + _mix16(end - 16, secret + 16)
     return _avalanche(total)
 
 
 @kernel
-def _hash_240(data: NDArray[np.uint8], at: int, length: int, secret: NDArray[np.uint8]) -> np.uint64:
+def _hash_240(at: int, length: int, secret: int) -> np.uint64:
     """Hash 129 to 240 bytes."""
     total = np.uint64(length) * _P64_1
     for step in range(8):
-        total += _mix16(data, at + 16 * step, secret, 16 * step)
+        total += _mix16(at + 16 * step, secret + 16 * step)
     total = _avalanche(total)
     for step in range(8, length // 16):
-        total += _mix16(data, at + 16 * step, secret, 16 * (step - 8) + 3)
-    return _avalanche(total + _mix16(data, at + length - 16, secret, 119))
+        total += _mix16(at + 16 * step, secret + 16 * (step - 8) + 3)
+    return _avalanche(total + _mix16(at + length - 16, secret + 119))
 
 
 @kernel
-def _accumulate(
-    lanes: NDArray[np.uint64], data: NDArray[np.uint8], at: int, secret: NDArray[np.uint8], within: int
-) -> None:
+def _accumulate(lanes: NDArray[np.uint64], at: int, secret: int) -> None:
     for lane in range(8):
-        value = load64(data, at + 8 * lane)
-        keyed = value ^ load64(secret, within + 8 * lane)
+        value = load64(at + 8 * lane)
+        keyed = value ^ load64(secret + 8 * lane)
         lanes[lane ^ 1] += value
         lanes[lane] += (keyed & _LOW32) * (keyed >> _32)
 
 
 @kernel
-def _hash_long(data: NDArray[np.uint8], at: int, length: int, secret: NDArray[np.uint8]) -> np.uint64:
+def _hash_long(at: int, length: int, secret: int) -> np.uint64:
     """Hash more than 240 bytes: eight lanes over stripes of 64."""
     lanes = np.empty(8, dtype=np.uint64)
     lanes[0], lanes[1], lanes[2], lanes[3] = _P32_3, _P64_1, _P64_2, _P64_3
     lanes[4], lanes[5], lanes[6], lanes[7] = _P64_4, _P32_2, _P64_5, _P32_1
-    size = secret.size
+    size = SECRET_BYTES
     stripes = (size - 64) // 8
     blocks = (length - 1) // (64 * stripes)
     for block in range(blocks):
         for stripe in range(stripes):
-            _accumulate(lanes, data, at + 64 * (block * stripes + stripe), secret, 8 * stripe)
+            _accumulate(lanes, at + 64 * (block * stripes + stripe), secret + 8 * stripe)
         for lane in range(8):
             value = lanes[lane]
-            lanes[lane] = ((value ^ (value >> _47)) ^ load64(secret, size - 64 + 8 * lane)) * _P32_1
+            lanes[lane] = ((value ^ (value >> _47)) ^ load64(secret + size - 64 + 8 * lane)) * _P32_1
     done = blocks * stripes
     for stripe in range((length - 1 - 64 * done) // 64):
-        _accumulate(lanes, data, at + 64 * (done + stripe), secret, 8 * stripe)
-    _accumulate(lanes, data, at + length - 64, secret, size - 64 - 7)
+        _accumulate(lanes, at + 64 * (done + stripe), secret + 8 * stripe)
+    _accumulate(lanes, at + length - 64, secret + size - 64 - 7)
     total = np.uint64(length) * _P64_1
     for pair in range(4):
-        left = lanes[2 * pair] ^ load64(secret, 11 + 16 * pair)
-        total += _fold(left, lanes[2 * pair + 1] ^ load64(secret, 19 + 16 * pair))
+        left = lanes[2 * pair] ^ load64(secret + 11 + 16 * pair)
+        total += _fold(left, lanes[2 * pair + 1] ^ load64(secret + 19 + 16 * pair))
     return _avalanche(total)
 
 
@@ -253,20 +264,24 @@ def hash_block(
     hashes: NDArray[np.uint64],
 ) -> None:
     """Write the hashes of keys `first` … `last` − 1 into `hashes`; `salt` is fmix64(seed), 0 for seed 0."""
-    for index in range(first, last):
-        at = int(offsets[index])
-        length = int(offsets[index + 1]) - at
+    base, key = data.ctypes.data, secret.ctypes.data
+    for index in range(np.uint64(last - first)):
+        start = int(offsets[np.uint64(first) + index])
+        length = int(offsets[np.uint64(first) + index + _1]) - start
+        at = base + start
         if length <= 16:
-            value = _hash_16(data, at, length, secret)
+            value = _hash_16(at, length, key)
+        elif length <= 32:  # the length of most topics, kept short: two products
+            value = _avalanche(np.uint64(length) * _P64_1 + _mix16(at, key) + _mix16(at + length - 16, key + 16))
         elif length <= 128:
-            value = _hash_128(data, at, length, secret)
+            value = _hash_128(at, length, key)
         elif length <= 240:
-            value = _hash_240(data, at, length, secret)
+            value = _hash_240(at, length, key)
         else:
-            value = _hash_long(data, at, length, secret)
+            value = _hash_long(at, length, key)
         if salt != np.uint64(0):
             value = fmix64(value ^ salt)
-        hashes[index - first] = value
+        hashes[index] = value
 
 
 @kernel
