@@ -1,0 +1,1 @@
+"""What moves and keeps the bytes: sockets, the simulator, and the client on top of them."""

@@ -1,0 +1,65 @@
+"""How a participant is set up: everything it needs to know before its first datagram.
+
+Nothing here is read from the machine: the addresses are given by whoever owns the sockets, the epoch by whoever owns
+the clock, the prefix by whoever owns the dice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rookery.errors import TopicError
+from rookery.rtps.identity import PREFIX_LENGTH, UNKNOWN_PREFIX, VENDOR
+from rookery.rtps.limits import Limits
+from rookery.rtps.locators import Address, AllowedNetworks
+from rookery.rtps.parameters import Parameter
+
+__all__ = ["MULTICAST_GROUP", "ParticipantConfiguration", "multicast_address", "new_prefix"]
+
+#: The group in which participants announce themselves (RTPS 2.5, 9.6.2.3).
+MULTICAST_GROUP = "239.255.0.1"
+_LARGEST_DOMAIN = 232
+
+
+def multicast_address(domain_id: int) -> Address:
+    """Return where a domain's announcements go; raise for a domain whose port would not fit."""
+    if not 0 <= domain_id <= _LARGEST_DOMAIN:
+        raise TopicError(f"domain {domain_id}: choose one of 0 to {_LARGEST_DOMAIN}")
+    return Address(MULTICAST_GROUP, 7_400 + 250 * domain_id)
+
+
+def new_prefix(dice: bytes) -> bytes:
+    """Return a participant's prefix from ten random octets: it begins with the vendor id (RTPS 2.5, 9.3.1.5)."""
+    return VENDOR + dice[: PREFIX_LENGTH - len(VENDOR)]
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantConfiguration:
+    """The settings of one participant; durations are microseconds."""
+
+    prefix: bytes
+    """Twelve octets that no other participant has; see `new_prefix`."""
+    unicast: Address
+    """Where this participant is reached."""
+    domain_id: int = 0
+    announce_to: tuple[Address, ...] = ()
+    """Where announcements go; empty means the multicast address of the domain."""
+    epoch: int = 0
+    """What to add to `now` to get microseconds since 1970, for the timestamps of samples."""
+    lease: int = 10_000_000
+    """How long the others believe in this participant without hearing from it."""
+    period: int = 3_000_000
+    """How often the announcement is repeated: three can be lost before the lease ends."""
+    quick_repeats: tuple[int, ...] = (100_000, 500_000)
+    """Extra announcements after the start, for those that lose the first."""
+    name: str = ""
+    networks: AllowedNetworks = field(default_factory=AllowedNetworks)
+    """Where peers may live; loopback unless said otherwise."""
+    limits: Limits = field(default_factory=Limits)
+    datagram_octets: int = 1_400
+    vendor_parameters: tuple[Parameter, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.prefix) != PREFIX_LENGTH or self.prefix == UNKNOWN_PREFIX:
+            raise TopicError(f"a prefix is {PREFIX_LENGTH} octets that are not all zero")
+        multicast_address(self.domain_id)

@@ -1,0 +1,485 @@
+"""One DDS participant without I/O: datagrams and times go in, datagrams and events come out.
+
+The five verbs, as in aioquic: `receive_datagram(data, sender, now)` and `handle_timer(now)` push it; after either,
+`datagrams_to_send()` is to be sent, `next_event()` is to be read until it gives None, and `timer()` says when to call
+again. `now` is integer microseconds that never go back. Same inputs, same outputs, byte for byte. Nothing that arrives
+raises: it becomes `MessageRejected` and a counter.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rookery.errors import TopicError, WireFormatError
+from rookery.node.configuration import ParticipantConfiguration, multicast_address
+from rookery.node.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import (
+    EndpointDiscovered,
+    EndpointLost,
+    EndpointMatched,
+    EndpointUnmatched,
+    Event,
+    MessageRejected,
+    ParticipantChanged,
+    ParticipantDiscovered,
+    ParticipantLost,
+    QualityIncompatible,
+    SampleKind,
+    SampleReceived,
+)
+from rookery.rtps.fragments import FragmentBudget
+from rookery.rtps.history import Change, History
+from rookery.rtps.identity import (
+    READER_KEYED,
+    READER_KEYLESS,
+    SPDP_READER,
+    SPDP_WRITER,
+    UNKNOWN_ENTITY,
+    UNKNOWN_PREFIX,
+    WRITER_KEYED,
+    WRITER_KEYLESS,
+    Guid,
+    is_builtin,
+    is_writer,
+)
+from rookery.rtps.limits import Counters
+from rookery.rtps.locators import Address, Locator
+from rookery.rtps.messages import Message, decode_message
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.parameters import Parameter
+from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.qos import Durability, QualityOfService, require_supported
+from rookery.rtps.reader import Reader, Received
+from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
+from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener
+from rookery.rtps.submessages import (
+    AckNack,
+    Data,
+    DataFragment,
+    Gap,
+    Heartbeat,
+    NackFragment,
+    SourceChange,
+    Submessage,
+    Timestamp,
+    ToParticipant,
+)
+from rookery.rtps.writer import Writer
+
+__all__ = ["Participant"]
+
+_NO_INSTANCE = b""
+
+
+class Participant:
+    """A participant of one domain; `start` announces it, `stop` says goodbye."""
+
+    def __init__(self, configuration: ParticipantConfiguration) -> None:
+        self.configuration = configuration
+        self.prefix = configuration.prefix
+        self.counters = Counters()
+        self._limits = configuration.limits
+        self._events: deque[Event] = deque()
+        self._deadlines = Deadlines()
+        self._budget = FragmentBudget()
+        self._peers = Peers(self._limits, self.counters)
+        self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
+        self._writers: ByTopic[LocalWriter] = ByTopic()
+        self._readers: ByTopic[LocalReader] = ByTopic()
+        self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
+        self._remote_readers: ByTopic[RemoteEndpoint] = ByTopic()
+        self._listening: dict[Guid, dict[int, Reader]] = {}
+        self._entity_count = 0
+        self._sender = Address("0.0.0.0", 0)
+        locators = (Locator.of(configuration.unicast),)
+        self._spdp = ParticipantDiscovery(
+            ParticipantAnnouncement(
+                self.prefix,
+                configuration.lease,
+                locators,
+                locators,
+                configuration.domain_id,
+                name=configuration.name,
+                vendor_parameters=configuration.vendor_parameters,
+            ),
+            announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
+            period=configuration.period,
+            quick_repeats=configuration.quick_repeats,
+            epoch=configuration.epoch,
+            peers=self._peers,
+            networks=configuration.networks,
+            listener=ParticipantListener(
+                self._participant_discovered, self._participant_changed, self._participant_lost
+            ),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            limits=self._limits,
+            counters=self.counters,
+        )
+        self._sedp = EndpointDiscovery(
+            self.prefix,
+            epoch=configuration.epoch,
+            peers=self._peers,
+            networks=configuration.networks,
+            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            budget=self._budget,
+            limits=self._limits,
+            counters=self.counters,
+        )
+
+    # The five verbs.
+
+    def receive_datagram(self, data: bytes, sender: Address, now: int) -> None:
+        """Take in whatever arrived; it may be anything."""
+        self.counters["octets_in"] += len(data)
+        self._sender = sender
+        if len(self._events) >= self._limits.queued_events:
+            self.counters["queued_events"] += 1
+            return
+        message = decode_message(data)
+        if message.prefix == self.prefix:
+            return  # our own multicast comes back to us
+        self._sedp.at(now)
+        self._dispatch(message, len(data), now)
+        if message.fault is not None:
+            self._reject(message.fault)
+
+    def handle_timer(self, now: int) -> None:
+        """Do what is due."""
+        self._sedp.at(now)
+        self._deadlines.run(now)
+
+    def timer(self) -> int | None:
+        """Return when `handle_timer` is wanted next."""
+        return self._deadlines.next()
+
+    def datagrams_to_send(self) -> list[tuple[bytes, Address]]:
+        """Return what is to be sent, and forget it."""
+        datagrams = self._outbox.datagrams()
+        self.counters["octets_out"] += sum(len(datagram) for datagram, _ in datagrams)
+        return datagrams
+
+    def next_event(self) -> Event | None:
+        """Return the next thing that happened."""
+        return self._events.popleft() if self._events else None
+
+    # What the owner does.
+
+    def start(self, now: int) -> None:
+        """Announce this participant."""
+        self._spdp.start(now)
+
+    def stop(self, now: int) -> None:
+        """Say goodbye; whatever arrives or falls due afterwards has no effect that matters."""
+        self._spdp.stop(now)
+
+    def announce(self, now: int, *, vendor_parameters: tuple[Parameter, ...]) -> None:
+        """Change what this participant says of itself, and say it."""
+        self._spdp.update(now, vendor_parameters=vendor_parameters)
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The remote participants that are alive."""
+        return tuple(self._peers)
+
+    @property
+    def remote_endpoints(self) -> tuple[RemoteEndpoint, ...]:
+        """The remote readers and writers that are known."""
+        return tuple(self._sedp.endpoints.values())
+
+    @property
+    def local_endpoints(self) -> tuple[EndpointAnnouncement, ...]:
+        """This participant's own readers and writers."""
+        return tuple(endpoint.announcement for endpoint in (*self._writers, *self._readers))
+
+    def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
+        """Make a writer and tell everyone; raise for a policy that is not supported."""
+        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
+        history = History(
+            depth=qos.history_depth,
+            keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
+            at_most=self._limits.history_samples,
+        )
+        writer = Writer(
+            announcement.guid,
+            history=history,
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            limits=self._limits,
+            counters=self.counters,
+        )
+        local = LocalWriter(announcement, writer)
+        self._writers.add(local)
+        self._sedp.announce(announcement, now)
+        for reader in self._remote_readers.of_topic(topic):
+            self._pair_remote_reader(local, reader, now)
+        for own in self._readers.of_topic(topic):
+            self._pair_local(local, own)
+        return announcement.guid
+
+    def create_reader(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
+        """Make a reader and tell everyone; raise for a policy that is not supported."""
+        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
+        guid = announcement.guid
+        reader = Reader(
+            guid,
+            deliver=lambda writer, received: self._deliver(guid, writer, received),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            budget=self._budget,
+            limits=self._limits,
+            counters=self.counters,
+        )
+        local = LocalReader(announcement, reader)
+        self._readers.add(local)
+        self._sedp.announce(announcement, now)
+        for writer in self._remote_writers.of_topic(topic):
+            self._pair_remote_writer(local, writer, now)
+        for own in self._writers.of_topic(topic):
+            self._pair_local(own, local)
+        return guid
+
+    def delete_endpoint(self, guid: Guid, now: int) -> None:
+        """Take a reader or writer away and tell everyone."""
+        endpoint = self._writers.remove(guid) or self._readers.remove(guid)
+        if endpoint is None:
+            raise TopicError(f"no endpoint {guid} in this participant")
+        if isinstance(endpoint, LocalWriter):
+            endpoint.writer.close()
+        else:
+            for writer in endpoint.reader.writers:
+                self._listening[writer].pop(guid.entity)
+            endpoint.reader.close()
+            for own in self._writers:
+                own.local.pop(guid, None)
+        self._sedp.withdraw(endpoint.announcement, now)
+
+    def write(
+        self,
+        writer: Guid,
+        payload: bytes,
+        *,
+        now: int,
+        kind: SampleKind = SampleKind.ALIVE,
+        key_hash: bytes = _NO_INSTANCE,
+    ) -> int:
+        """Send a sample (or, with another `kind`, the key of an instance that ends); return its sequence number."""
+        local = self._writers.get(writer)
+        if local is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        timestamp = now + self.configuration.epoch
+        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
+        for reader in local.local:
+            self._deliver_locally(reader, writer, change)
+        return change.sequence
+
+    def is_acknowledged(self, writer: Guid) -> bool:
+        """Say whether every reliable reader has everything that the writer wrote."""
+        local = self._writers.get(writer)
+        if local is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        return local.writer.acknowledged
+
+    def matched(self, local: Guid) -> tuple[Guid, ...]:
+        """Return the endpoints that a local endpoint is paired with."""
+        writer, reader = self._writers.get(local), self._readers.get(local)
+        if writer is not None:
+            return (*writer.writer.readers, *writer.local)
+        if reader is not None:
+            return (*reader.reader.writers, *(own.announcement.guid for own in self._writers if local in own.local))
+        raise TopicError(f"no endpoint {local} in this participant")
+
+    # What arrives.
+
+    def _dispatch(self, message: Message, octets: int, now: int) -> None:
+        source, destination = message.prefix, UNKNOWN_PREFIX
+        timestamp: int | None = None
+        credited = False
+        for submessage in message.submessages:
+            if isinstance(submessage, ToParticipant):
+                destination = submessage.prefix
+            elif isinstance(submessage, SourceChange):
+                source, destination, timestamp = submessage.prefix, UNKNOWN_PREFIX, None
+            elif isinstance(submessage, Timestamp):
+                timestamp = submessage.microseconds
+            elif destination in (UNKNOWN_PREFIX, self.prefix):
+                directed = destination == self.prefix
+                if not credited:
+                    credited = True
+                    self._peers.heard(source, host=self._sender.host, octets=octets, addressed_to_us=directed, now=now)
+                try:
+                    self._handle(submessage, source, directed, timestamp, octets, now)
+                except WireFormatError as error:
+                    self._reject(str(error))
+
+    def _handle(
+        self, submessage: Submessage, source: bytes, directed: bool, timestamp: int | None, octets: int, now: int
+    ) -> None:
+        match submessage:
+            case Data(writer=entity) if entity == SPDP_WRITER:
+                if submessage.reader in (UNKNOWN_ENTITY, SPDP_READER):
+                    self._spdp.receive(submessage, source=source, directed=directed, octets=octets, now=now)
+            case Data():
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
+                    reader.receive_data(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
+            case DataFragment():
+                if is_builtin(submessage.writer):
+                    raise WireFormatError("builtin data in fragments")
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
+                    reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
+            case Heartbeat():
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
+                    reader.receive_heartbeat(Guid(source, submessage.writer), submessage, now)
+            case Gap():
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
+                    reader.receive_gap(Guid(source, submessage.writer), submessage, now)
+            case AckNack():
+                writer = self._writer_of(submessage.writer)
+                if writer is not None:
+                    writer.receive_acknack(Guid(source, submessage.reader), submessage, now)
+            case NackFragment():
+                writer = self._writer_of(submessage.writer)
+                if writer is not None:
+                    writer.receive_nack_fragment(Guid(source, submessage.reader), submessage, now)
+
+    def _addressed(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
+        """Return the local readers that a writer's submessage is for."""
+        if is_builtin(writer.entity):
+            return tuple(
+                builtin
+                for entity, builtin in self._sedp.readers.items()
+                if reader in (UNKNOWN_ENTITY, entity) and writer in builtin.writers
+            )
+        listening = self._listening.get(writer)
+        if not listening:
+            return ()
+        if reader == UNKNOWN_ENTITY:
+            return tuple(listening.values())
+        return (listening[reader],) if reader in listening else ()
+
+    def _writer_of(self, entity: int) -> Writer | None:
+        if is_builtin(entity):
+            return self._sedp.writers.get(entity)
+        local = self._writers.get(Guid(self.prefix, entity))
+        return None if local is None else local.writer
+
+    def _reject(self, reason: str) -> None:
+        self.counters["rejected"] += 1
+        self._events.append(MessageRejected(self._sender, reason))
+
+    # What discovery finds.
+
+    def _participant_discovered(self, peer: Peer, now: int) -> None:
+        self._events.append(ParticipantDiscovered(peer.announcement))
+        self._sedp.add_peer(peer, now)
+
+    def _participant_changed(self, peer: Peer, now: int) -> None:
+        self._events.append(ParticipantChanged(peer.announcement))
+
+    def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
+        self._sedp.remove_peer(peer.prefix, now)
+        self._events.append(ParticipantLost(peer.prefix, reason))
+
+    def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
+        announcement = endpoint.announcement
+        self._events.append(EndpointDiscovered(announcement))
+        if is_writer(announcement.guid.entity):
+            self._remote_writers.add(endpoint)
+            for reader in self._readers.of_topic(announcement.topic):
+                self._pair_remote_writer(reader, endpoint, now)
+        else:
+            self._remote_readers.add(endpoint)
+            for writer in self._writers.of_topic(announcement.topic):
+                self._pair_remote_reader(writer, endpoint, now)
+
+    def _endpoint_lost(self, endpoint: RemoteEndpoint, now: int) -> None:
+        guid, topic = endpoint.announcement.guid, endpoint.announcement.topic
+        if self._remote_writers.remove(guid) is not None:
+            for entity in self._listening.pop(guid, {}):
+                local = self._readers.get(Guid(self.prefix, entity))
+                if local is not None:
+                    local.reader.unmatch(guid)
+                    self._events.append(EndpointUnmatched(local.announcement.guid, guid))
+        elif self._remote_readers.remove(guid) is not None:
+            for writer in self._writers.of_topic(topic):
+                if guid in writer.writer.readers:
+                    writer.writer.unmatch(guid)
+                    self._events.append(EndpointUnmatched(writer.announcement.guid, guid))
+        self._events.append(EndpointLost(guid))
+
+    # Pairs.
+
+    def _pair_remote_reader(self, local: LocalWriter, remote: RemoteEndpoint, now: int) -> None:
+        writer, reader = local.announcement, remote.announcement
+        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+            return
+        both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
+        local.writer.match(
+            reader.guid,
+            destination=remote.destination,
+            reliable=reader.qos.reliable,
+            with_history=both_keep,
+            now=now,
+        )
+
+    def _pair_remote_writer(self, local: LocalReader, remote: RemoteEndpoint, now: int) -> None:
+        writer, reader = remote.announcement, local.announcement
+        if not self._may_pair(reader.guid, writer.guid, obstacles(writer=writer, reader=reader)):
+            return
+        reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
+        writer_forgets = writer.qos.durability is Durability.VOLATILE
+        self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
+        local.reader.match(
+            writer.guid,
+            destination=remote.destination,
+            reliable=reader.qos.reliable,
+            from_first=reader_keeps or writer_forgets,
+            now=now,
+        )
+
+    def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:
+        writer, reader = local.announcement, own.announcement
+        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+            return
+        self._events.append(EndpointMatched(reader.guid, writer.guid))
+        local.local[reader.guid] = None
+        if min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL:
+            for change in local.writer.history:
+                self._deliver_locally(reader.guid, writer.guid, change)
+
+    def _may_pair(self, local: Guid, remote: Guid, faults: tuple[str, ...]) -> bool:
+        if faults:
+            self._events.append(QualityIncompatible(local, remote, faults))
+            return False
+        self._events.append(EndpointMatched(local, remote))
+        return True
+
+    def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
+        self._events.append(
+            SampleReceived(
+                reader,
+                writer,
+                received.sequence,
+                received.kind,
+                received.payload,
+                received.timestamp,
+                received.key_hash,
+            )
+        )
+
+    def _deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
+        key_hash = change.instance or None
+        self._events.append(
+            SampleReceived(reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash)
+        )
+
+    def _announcement(self, topic: str, type_name: str, qos: QualityOfService, kind: int) -> EndpointAnnouncement:
+        require_supported(qos)
+        if not topic or not type_name:
+            raise TopicError("a topic and its type need names")
+        self._entity_count += 1
+        return EndpointAnnouncement(Guid(self.prefix, self._entity_count << 8 | kind), topic, type_name, qos)

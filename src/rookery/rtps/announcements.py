@@ -1,0 +1,238 @@
+"""What SPDP and SEDP say: a participant about itself, and about each of its endpoints, as parameter lists.
+
+Three kinds of thing are announced and three forms exist for each: the value (these classes), the octets (`encode`), and
+the key alone, which a dispose carries (`encode_key`). Reading follows the rule of parameter lists: what is not known is
+left out, unless it must be understood. Absent parameters take the defaults of the standard.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from rookery.errors import WireFormatError
+from rookery.rtps.identity import (
+    BUILTIN_ENDPOINTS,
+    PARTICIPANT,
+    PROTOCOL_VERSION,
+    VENDOR,
+    Guid,
+    guid_from_octets,
+    is_reader,
+    is_writer,
+)
+from rookery.rtps.locators import Locator, decode_locator
+from rookery.rtps.octets import Cursor
+from rookery.rtps.parameters import (
+    MUST_UNDERSTAND,
+    VENDOR_SPECIFIC,
+    Parameter,
+    ParameterId,
+    encode_list,
+    encode_string,
+    encode_strings,
+    read_list,
+)
+from rookery.rtps.policies import decode_duration, decode_quality, encode_duration, encode_quality
+from rookery.rtps.qos import QualityOfService
+
+__all__ = [
+    "EndpointAnnouncement",
+    "ParticipantAnnouncement",
+    "decode_endpoint",
+    "decode_key",
+    "decode_participant",
+    "read_payload",
+]
+
+_PL_CDR = {True: b"\x00\x03\x00\x00", False: b"\x00\x02\x00\x00"}
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantAnnouncement:
+    """DATA(p). `vendor_parameters` are carried as they are: discovery summaries travel there."""
+
+    prefix: bytes
+    lease: int
+    metatraffic: tuple[Locator, ...]
+    default: tuple[Locator, ...]
+    domain_id: int | None = None
+    domain_tag: str = ""
+    builtin_endpoints: int = BUILTIN_ENDPOINTS
+    version: tuple[int, int] = PROTOCOL_VERSION
+    vendor: bytes = VENDOR
+    name: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    vendor_parameters: tuple[Parameter, ...] = ()
+
+    def encode(self, *, little: bool = True) -> bytes:
+        """Return the payload of DATA(p)."""
+        word = "<I" if little else ">I"
+        parameters = [
+            Parameter(ParameterId.PROTOCOL_VERSION, bytes(self.version)),
+            Parameter(ParameterId.VENDOR, self.vendor),
+            Parameter(ParameterId.PARTICIPANT_GUID, Guid(self.prefix, PARTICIPANT).octets()),
+            Parameter(ParameterId.BUILTIN_ENDPOINT_SET, struct.pack(word, self.builtin_endpoints)),
+            Parameter(ParameterId.LEASE_DURATION, encode_duration(self.lease, little=little)),
+        ]
+        if self.domain_id is not None:
+            parameters.append(Parameter(ParameterId.DOMAIN_ID, struct.pack(word, self.domain_id)))
+        if self.domain_tag:
+            parameters.append(Parameter(ParameterId.DOMAIN_TAG, encode_string(self.domain_tag, little=little)))
+        for locator in self.metatraffic:
+            parameters.append(Parameter(ParameterId.METATRAFFIC_UNICAST_LOCATOR, locator.encode(little=little)))
+        for locator in self.default:
+            parameters.append(Parameter(ParameterId.DEFAULT_UNICAST_LOCATOR, locator.encode(little=little)))
+        if self.name:
+            parameters.append(Parameter(ParameterId.ENTITY_NAME, encode_string(self.name, little=little)))
+        if self.properties:
+            flat = [text for pair in self.properties for text in pair]
+            octets = struct.pack(word, len(self.properties)) + encode_strings(flat, little=little)[4:]
+            # Binary properties follow the plain ones; there are none.
+            parameters.append(Parameter(ParameterId.PROPERTY_LIST, octets + bytes(4)))
+        parameters += self.vendor_parameters
+        return _PL_CDR[little] + encode_list(parameters, little=little)
+
+    def encode_key(self, *, little: bool = True) -> bytes:
+        """Return the payload that names the participant and says nothing else."""
+        key = Parameter(ParameterId.PARTICIPANT_GUID, Guid(self.prefix, PARTICIPANT).octets())
+        return _PL_CDR[little] + encode_list([key], little=little)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAnnouncement:
+    """DATA(w) or DATA(r): which of the two, the GUID's last octet says."""
+
+    guid: Guid
+    topic: str
+    type_name: str
+    qos: QualityOfService = field(default_factory=QualityOfService)
+    locators: tuple[Locator, ...] = ()
+
+    def encode(self, *, little: bool = True) -> bytes:
+        """Return the payload of DATA(w) or DATA(r)."""
+        parameters = [
+            Parameter(ParameterId.ENDPOINT_GUID, self.guid.octets()),
+            Parameter(ParameterId.TOPIC_NAME, encode_string(self.topic, little=little)),
+            Parameter(ParameterId.TYPE_NAME, encode_string(self.type_name, little=little)),
+            *encode_quality(self.qos, little=little),
+        ]
+        for locator in self.locators:
+            parameters.append(Parameter(ParameterId.UNICAST_LOCATOR, locator.encode(little=little)))
+        return _PL_CDR[little] + encode_list(parameters, little=little)
+
+    def encode_key(self, *, little: bool = True) -> bytes:
+        """Return the payload that names the endpoint and says nothing else."""
+        return _PL_CDR[little] + encode_list([Parameter(ParameterId.ENDPOINT_GUID, self.guid.octets())], little=little)
+
+
+def read_payload(payload: bytes) -> tuple[list[Parameter], bool]:
+    """Return the parameters of a builtin payload and their byte order."""
+    if len(payload) < 4 or payload[0] != 0 or payload[1] not in (2, 3):
+        raise WireFormatError(f"encapsulation 0x{payload[:2].hex()} is not a parameter list")
+    little = payload[1] == 3
+    parameters = read_list(Cursor(payload, little=little, start=4))
+    for parameter in parameters:
+        unknown = parameter.id & MUST_UNDERSTAND and not parameter.id & VENDOR_SPECIFIC
+        if unknown and parameter.id != ParameterId.DOMAIN_TAG:
+            raise WireFormatError(f"parameter 0x{parameter.id:04x} must be understood and is not")
+    return parameters, little
+
+
+def decode_key(payload: bytes) -> Guid:
+    """Return the GUID that a participant's or endpoint's payload is about."""
+    parameters, _ = read_payload(payload)
+    for wanted in (ParameterId.ENDPOINT_GUID, ParameterId.PARTICIPANT_GUID):
+        for identity, value in parameters:
+            if identity == wanted and len(value) >= 16:
+                return guid_from_octets(value)
+    raise WireFormatError("an announcement that names nobody")
+
+
+def decode_participant(payload: bytes) -> ParticipantAnnouncement:
+    """Read DATA(p); raise `WireFormatError` where it is wrong."""
+    parameters, little = read_payload(payload)
+    prefix: bytes | None = None
+    lease, domain_id, domain_tag, name = 100_000_000, None, "", ""  # RTPS 2.5, table 9.14: 100 s when absent
+    endpoints, version, vendor = 0, PROTOCOL_VERSION, b"\0\0"
+    metatraffic: list[Locator] = []
+    default: list[Locator] = []
+    properties: tuple[tuple[str, str], ...] = ()
+    kept: list[Parameter] = []
+    for parameter in parameters:
+        cursor = parameter.cursor(little=little)
+        match parameter.id:
+            case ParameterId.PARTICIPANT_GUID:
+                guid = guid_from_octets(cursor.take(16))
+                if guid.entity != PARTICIPANT:
+                    raise WireFormatError(f"a participant with entity id {guid.entity:08x}")
+                prefix = guid.prefix
+            case ParameterId.LEASE_DURATION:
+                lease = decode_duration(cursor)
+            case ParameterId.DOMAIN_ID:
+                domain_id = cursor.u32()
+            case ParameterId.DOMAIN_TAG:
+                domain_tag = cursor.string()
+            case ParameterId.BUILTIN_ENDPOINT_SET:
+                endpoints = cursor.u32()
+            case ParameterId.PROTOCOL_VERSION:
+                major, minor = cursor.take(2)
+                version = (major, minor)
+            case ParameterId.VENDOR:
+                vendor = cursor.take(2)
+            case ParameterId.METATRAFFIC_UNICAST_LOCATOR:
+                metatraffic.append(decode_locator(cursor))
+            case ParameterId.DEFAULT_UNICAST_LOCATOR:
+                default.append(decode_locator(cursor))
+            case ParameterId.ENTITY_NAME:
+                name = cursor.string()
+            case ParameterId.PROPERTY_LIST:
+                properties = _properties(cursor)
+            case identity if identity & VENDOR_SPECIFIC:
+                kept.append(parameter)
+    if prefix is None:
+        raise WireFormatError("an announcement that names no participant")
+    return ParticipantAnnouncement(
+        prefix, lease, tuple(metatraffic), tuple(default), domain_id, domain_tag,
+        endpoints, version, vendor, name, properties, tuple(kept),
+    )  # fmt: skip
+
+
+def _properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:
+    count = cursor.u32()
+    if count * 8 > cursor.remaining:
+        raise WireFormatError(f"{count} properties claimed, {cursor.remaining} octets left")
+    pairs = []
+    for _ in range(count):
+        name = cursor.string()
+        cursor.align(4)
+        value = cursor.string()
+        if cursor.remaining:
+            cursor.align(4)
+        pairs.append((name, value))
+    return tuple(pairs)
+
+
+def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
+    """Read DATA(w) or DATA(r); raise `WireFormatError` where it is wrong."""
+    parameters, little = read_payload(payload)
+    guid: Guid | None = None
+    topic = type_name = ""
+    locators: list[Locator] = []
+    for parameter in parameters:
+        cursor = parameter.cursor(little=little)
+        match parameter.id:
+            case ParameterId.ENDPOINT_GUID:
+                guid = guid_from_octets(cursor.take(16))
+            case ParameterId.TOPIC_NAME:
+                topic = cursor.string()
+            case ParameterId.TYPE_NAME:
+                type_name = cursor.string()
+            case ParameterId.UNICAST_LOCATOR:
+                locators.append(decode_locator(cursor))
+    if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
+        raise WireFormatError("an announcement that names no reader or writer")
+    if not topic or not type_name:
+        raise WireFormatError("an endpoint without topic or type")
+    qos = decode_quality(parameters, little=little, writer=is_writer(guid.entity))
+    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators))

@@ -1,0 +1,133 @@
+"""What a participant tells its owner: one frozen value per thing that happened, in order.
+
+A peer's mistake is here too, as `MessageRejected`: it is news, not an exception.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
+from rookery.rtps.identity import Guid
+from rookery.rtps.locators import Address
+
+__all__ = [
+    "EndpointDiscovered",
+    "EndpointLost",
+    "EndpointMatched",
+    "EndpointUnmatched",
+    "Event",
+    "MessageRejected",
+    "ParticipantChanged",
+    "ParticipantDiscovered",
+    "ParticipantLost",
+    "QualityIncompatible",
+    "SampleKind",
+    "SampleReceived",
+]
+
+
+class SampleKind(IntEnum):
+    """What a sample says about its instance; the values are the status flags of the wire (RTPS 2.5, 9.6.4.9)."""
+
+    ALIVE = 0
+    DISPOSED = 1
+    UNREGISTERED = 2
+    DISPOSED_AND_UNREGISTERED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantDiscovered:
+    """A participant that was not known has announced itself."""
+
+    announcement: ParticipantAnnouncement
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantChanged:
+    """A known participant has announced something new about itself."""
+
+    announcement: ParticipantAnnouncement
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantLost:
+    """A participant has left (`reason` "disposed") or has not been heard for its lease ("expired")."""
+
+    prefix: bytes
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointDiscovered:
+    """A remote reader or writer was announced, or its announcement changed."""
+
+    announcement: EndpointAnnouncement
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointLost:
+    """A remote reader or writer is gone, alone or with its participant."""
+
+    guid: Guid
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointMatched:
+    """A local endpoint and a remote one will exchange samples."""
+
+    local: Guid
+    remote: Guid
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointUnmatched:
+    """A local endpoint and a remote one will not exchange samples any more."""
+
+    local: Guid
+    remote: Guid
+
+
+@dataclass(frozen=True, slots=True)
+class QualityIncompatible:
+    """A local endpoint and a remote one share a topic and do not match; `policies` says why."""
+
+    local: Guid
+    remote: Guid
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleReceived:
+    """A local reader has a sample; without `kind` ALIVE the payload is the key alone, or empty."""
+
+    reader: Guid
+    writer: Guid
+    sequence: int
+    kind: SampleKind
+    payload: bytes
+    timestamp: int | None
+    key_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRejected:
+    """A datagram, or the rest of one, was not understood or not allowed."""
+
+    sender: Address
+    reason: str
+
+
+Event = (
+    ParticipantDiscovered
+    | ParticipantChanged
+    | ParticipantLost
+    | EndpointDiscovered
+    | EndpointLost
+    | EndpointMatched
+    | EndpointUnmatched
+    | QualityIncompatible
+    | SampleReceived
+    | MessageRejected
+)

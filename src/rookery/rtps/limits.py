@@ -1,0 +1,51 @@
+"""What a stranger may cost: every bound of a participant, by name, and the counters that say when one was met.
+
+Whoever can reach the port can send anything. Each table that a packet can make grow has a bound here; when it is full
+the packet is refused, a counter named like the limit goes up, and nothing else happens. The counters are the
+operator's view of it, and `rookery ps` shows them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+__all__ = ["Counters", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds; the defaults hold a domain of a thousand participants with a few hundred MiB at the very worst."""
+
+    participants: int = 1_024
+    """Remote participants known at a time."""
+    endpoints_per_participant: int = 4_096
+    """Endpoints that one remote participant may announce."""
+    endpoints: int = 65_536
+    """Remote endpoints known at a time."""
+    locators: int = 8
+    """Addresses kept of one participant or endpoint; the rest are left out."""
+    name_octets: int = 1_024
+    """Octets of a topic name, type name or partition."""
+    sample_octets: int = 16 << 20
+    """Octets of one sample, whole or in fragments."""
+    fragment_octets: int = 64 << 20
+    """Octets of all samples that are waiting for more of their fragments, over the whole participant."""
+    fragmented_samples: int = 256
+    """Samples of one writer that are waiting for more of their fragments."""
+    reorder_window: int = 1_024
+    """Distance from the next expected sequence number beyond which a sample is not kept."""
+    reorder_octets: int = 32 << 20
+    """Octets kept out of order for one writer."""
+    history_samples: int = 8_192
+    """Samples that a keep-all writer holds for readers that have not acknowledged them."""
+    resend_octets: int = 256 << 10
+    """Octets sent again in answer to one ACKNACK; the rest waits for the next."""
+    queued_events: int = 16_384
+    """Events waiting for `next_event`; above it datagrams are refused unread, as if lost."""
+    amplification: int = 3
+    """Octets sent to an address that has not answered, for each octet received on its behalf."""
+
+
+class Counters(Counter[str]):
+    """Counts by name: what was refused, lost, repeated, and which limit was met."""

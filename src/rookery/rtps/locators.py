@@ -1,0 +1,88 @@
+"""Where a participant can be reached, and which of the addresses that it names are believed.
+
+A locator is a kind, a port and sixteen octets; for UDP over IPv4 the last four are the address. A packet can name any
+address as its sender's: whoever believes all of them is a tool for attacking third parties. So an address outside the
+allowed networks is not kept, nor is a port that is 0 or too large, nor a multicast or unspecified address.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from typing import Final, NamedTuple
+
+from rookery.rtps.limits import Counters
+from rookery.rtps.octets import Cursor
+
+__all__ = ["LOOPBACK", "Address", "AllowedNetworks", "Locator", "decode_locator"]
+
+LOOPBACK: Final = (IPv4Network("127.0.0.0/8"),)
+_UDP_V4: Final = 1
+_INVALID: Final = -1
+
+
+class Address(NamedTuple):
+    """A UDP endpoint, as sockets have it."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Locator(NamedTuple):
+    """The wire's form of an address."""
+
+    kind: int
+    port: int
+    octets: bytes
+
+    @classmethod
+    def of(cls, address: Address) -> Locator:
+        """Return the locator of a UDP address."""
+        return cls(_UDP_V4, address.port, bytes(12) + IPv4Address(address.host).packed)
+
+    def encode(self, *, little: bool = True) -> bytes:
+        """Return the twenty-four octets of the wire."""
+        return struct.pack("<iI" if little else ">iI", self.kind, self.port) + self.octets
+
+
+def decode_locator(cursor: Cursor) -> Locator:
+    """Read a locator of any kind."""
+    return Locator(cursor.i32(), cursor.u32(), cursor.take(16))
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNetworks:
+    """The networks in which peers may live."""
+
+    networks: tuple[IPv4Network, ...] = LOOPBACK
+
+    def allows(self, host: str) -> bool:
+        """Say whether a host lies in one of the networks and is one host."""
+        address = IPv4Address(host)
+        if address.is_multicast or address.is_unspecified:
+            return False
+        return any(address in network for network in self.networks)
+
+    def addresses(self, locators: Iterable[Locator], *, at_most: int, counters: Counters) -> tuple[Address, ...]:
+        """Return the believable UDP addresses among the locators, each once; count the others."""
+        found: dict[Address, None] = {}
+        for locator in locators:
+            if locator.kind != _UDP_V4:  # shared memory, TCP, IPv6: not for us, and no fault
+                continue
+            if not 1 <= locator.port <= 65_535:
+                counters["locator_port"] += 1
+                continue
+            host = str(IPv4Address(locator.octets[12:]))
+            if not self.allows(host):
+                counters["locator_network"] += 1
+                continue
+            if len(found) >= at_most:
+                counters["locators"] += 1
+                break
+            found[Address(host, locator.port)] = None
+        return tuple(found)

@@ -1,0 +1,72 @@
+"""What waits to be sent: submessages gather here and leave as few datagrams as they fit into.
+
+State machines say "this submessage, to that participant at that address"; the outbox puts everything for one address
+into shared messages, with INFO_DST where the participant changes and INFO_TS where the time does. Nothing is ever
+larger than `datagram_octets` except a single submessage that is larger by itself (a big announcement).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rookery.rtps.identity import UNKNOWN_PREFIX
+from rookery.rtps.locators import Address
+from rookery.rtps.messages import encode_header
+from rookery.rtps.peers import Destination
+from rookery.rtps.submessages import Submessage, Timestamp, ToParticipant
+
+__all__ = ["Outbox"]
+
+_Entry = tuple[Destination, int | None, bytes]
+
+
+class Outbox:
+    """Submessages by address, in order."""
+
+    def __init__(self, prefix: bytes, *, datagram_octets: int, permit: Callable[[Destination, int], bool]) -> None:
+        self._header = encode_header(prefix)
+        self._datagram_octets = datagram_octets
+        self._permit = permit
+        self._waiting: dict[Address, list[_Entry]] = {}
+
+    def add(self, destination: Destination, submessage: Submessage, *, timestamp: int | None = None) -> None:
+        """Queue one submessage; `timestamp` is the source time of data."""
+        entry = (destination, timestamp, submessage.encode())
+        self._waiting.setdefault(destination.address, []).append(entry)
+
+    def datagrams(self) -> list[tuple[bytes, Address]]:
+        """Return everything that waits, as datagrams, and forget it."""
+        waiting, self._waiting = self._waiting, {}
+        sent: list[tuple[bytes, Address]] = []
+        for address, entries in waiting.items():
+            self._pack(address, entries, sent)
+        return sent
+
+    def _pack(self, address: Address, entries: list[_Entry], sent: list[tuple[bytes, Address]]) -> None:
+        parts: list[bytes] = []
+        size = 0
+        current: Destination | None = None
+        time: int | None = None
+        for destination, timestamp, octets in entries:
+            prelude: list[bytes] = []
+            # A message is for one participant alone, so that its credit can be charged to that one.
+            if destination != current or size + len(octets) + 12 > self._datagram_octets:
+                self._close(current, address, parts, sent)
+                parts, size, time, current = [self._header], len(self._header), None, destination
+                if destination.prefix != UNKNOWN_PREFIX:
+                    prelude.append(ToParticipant(destination.prefix).encode())
+            if timestamp is not None and timestamp != time:
+                prelude.append(Timestamp(timestamp).encode())
+                time = timestamp
+            parts += (*prelude, octets)
+            size += sum(map(len, prelude)) + len(octets)
+        self._close(current, address, parts, sent)
+
+    def _close(
+        self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[tuple[bytes, Address]]
+    ) -> None:
+        if destination is None:
+            return
+        datagram = b"".join(parts)
+        if self._permit(destination, len(datagram)):
+            sent.append((datagram, address))

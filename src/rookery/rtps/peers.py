@@ -1,0 +1,104 @@
+"""The remote participants: what is known of each, and what may be sent to it.
+
+Anyone can put a third party's address into an announcement. Until something comes back from an address that only a
+receiver of our packets could have written (our own prefix, 96 random bits, in INFO_DST), that address gets at most
+`amplification` octets for each octet that came in on its behalf: an attacker gains nothing over sending to the victim
+directly. QUIC has the same rule with the same factor (RFC 9000, section 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rookery.rtps.announcements import ParticipantAnnouncement
+from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.locators import Address
+
+__all__ = ["Destination", "Peer", "Peers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A participant at an address."""
+
+    prefix: bytes
+    address: Address
+
+
+@dataclass(slots=True)
+class Peer:
+    """One remote participant."""
+
+    announcement: ParticipantAnnouncement
+    sequence: int
+    metatraffic: tuple[Address, ...]
+    default: tuple[Address, ...]
+    heard: int
+    octets_in: int = 0
+    octets_out: int = 0
+    answered: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def prefix(self) -> bytes:
+        """The participant's name."""
+        return self.announcement.prefix
+
+    @property
+    def metatraffic_destination(self) -> Destination:
+        """Where discovery goes."""
+        return Destination(self.prefix, self.metatraffic[0])
+
+
+class Peers:
+    """The table of remote participants, bounded."""
+
+    def __init__(self, limits: Limits, counters: Counters) -> None:
+        self._limits = limits
+        self._counters = counters
+        self._peers: dict[bytes, Peer] = {}
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(tuple(self._peers.values()))
+
+    def get(self, prefix: bytes) -> Peer | None:
+        """Return the peer, if it is known."""
+        return self._peers.get(prefix)
+
+    def add(self, peer: Peer) -> bool:
+        """Take a new peer in; say whether there was room."""
+        if len(self._peers) >= self._limits.participants:
+            self._counters["participants"] += 1
+            return False
+        self._peers[peer.prefix] = peer
+        return True
+
+    def remove(self, prefix: bytes) -> Peer | None:
+        """Forget a peer."""
+        return self._peers.pop(prefix, None)
+
+    def heard(self, prefix: bytes, *, host: str, octets: int, addressed_to_us: bool, now: int) -> None:
+        """Note that a datagram came in the peer's name: it lives, has credit, and may have proved its address."""
+        peer = self._peers.get(prefix)
+        if peer is None:
+            return
+        peer.heard = now
+        peer.octets_in += octets
+        if addressed_to_us:
+            hosts = {address.host for address in (*peer.metatraffic, *peer.default)}
+            if host in hosts:
+                peer.answered[host] = None
+
+    def permit(self, destination: Destination, octets: int) -> bool:
+        """Say whether a datagram may go out, and charge it."""
+        peer = self._peers.get(destination.prefix)
+        if peer is None or destination.address.host in peer.answered:
+            return True
+        if peer.octets_out + octets > self._limits.amplification * peer.octets_in:
+            self._counters["amplification"] += 1
+            return False
+        peer.octets_out += octets
+        return True

@@ -1,0 +1,294 @@
+"""The reader's side of RTPS: take samples in order, see holes, ask for what is missing (RTPS 2.5, 8.4.12).
+
+From a best-effort writer a sample is delivered unless a later one was. From a reliable writer samples are delivered
+in order: a sample ahead of its turn waits in a window above the next expected number, and a HEARTBEAT shows what is
+missing below. Ranges are never walked: a HEARTBEAT or GAP that spans 2⁶² numbers costs as much as one that spans two.
+
+Where to begin is the writer's to say: a reliable reader holds what arrives until the first HEARTBEAT, and asks for one.
+A volatile reader begins with the first number that the writer offers to it; a volatile reader of a transient-local
+writer must not be given the past, and begins after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rookery.errors import WireFormatError
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import SampleKind
+from rookery.rtps.fragments import FragmentBudget, Reassembly
+from rookery.rtps.identity import Guid
+from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.parameters import Parameter, ParameterId
+from rookery.rtps.peers import Destination
+from rookery.rtps.sequences import SET_BITS, NumberSet
+from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
+from rookery.rtps.writer import is_newer
+
+__all__ = ["Reader", "Received", "WriterProxy"]
+
+#: A HEARTBEAT that needs no answer is often overtaken by what it announces: wait this long before asking.
+NACK_DELAY = 10_000
+#: How often a writer that has not said where to begin is asked, at first; then ever more slowly.
+FIRST_ASK_PERIOD = 100_000
+SLOWEST_ASK = 1_600_000
+_KEPT_COST = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One change of a remote writer."""
+
+    sequence: int
+    kind: SampleKind
+    payload: bytes
+    timestamp: int | None
+    key_hash: bytes | None
+
+
+@dataclass(slots=True)
+class WriterProxy:
+    """What a reader knows of one matched writer. `held` maps a number to its sample, or to None for a gap."""
+
+    guid: Guid
+    destination: Destination
+    reliable: bool
+    from_first: bool
+    """Whether the reader takes everything that the writer still has."""
+    fragments: Reassembly
+    next: int = 1
+    last: int = 0
+    begun: bool = False
+    held: dict[int, Received | None] = field(default_factory=dict)
+    held_octets: int = 0
+    last_heartbeat: int | None = None
+    period: int = FIRST_ASK_PERIOD
+
+
+class Reader:
+    """One local reader and the writers that it listens to."""
+
+    def __init__(
+        self,
+        guid: Guid,
+        *,
+        deliver: Callable[[Guid, Received], None],
+        outbox: Outbox,
+        deadlines: Deadlines,
+        budget: FragmentBudget,
+        limits: Limits,
+        counters: Counters,
+    ) -> None:
+        self.guid = guid
+        self.writers: dict[Guid, WriterProxy] = {}
+        self._deliver = deliver
+        self._outbox = outbox
+        self._deadlines = deadlines
+        self._budget = budget
+        self._limits = limits
+        self._counters = counters
+        # One count for all writers and for the reader's whole life: a writer that is forgotten and found again still
+        # remembers the last count that it saw and would take a fresh start for old news.
+        self._answer_count = 0
+
+    def match(self, writer: Guid, *, destination: Destination, reliable: bool, from_first: bool, now: int) -> None:
+        """Begin to listen to a writer; `reliable` if both sides are."""
+        fragments = Reassembly(budget=self._budget, limits=self._limits, counters=self._counters)
+        proxy = WriterProxy(writer, destination, reliable, from_first, fragments)
+        self.writers[writer] = proxy
+        if reliable:
+            self._ask_where_to_begin(proxy, now)
+
+    def unmatch(self, writer: Guid) -> None:
+        """Stop listening to a writer."""
+        proxy = self.writers.pop(writer, None)
+        if proxy is not None:
+            proxy.fragments.clear()
+            self._deadlines.cancel(("begin", self.guid.entity, writer))
+            self._deadlines.cancel(("nack", self.guid.entity, writer))
+
+    def close(self) -> None:
+        """Stop listening to everyone."""
+        for writer in tuple(self.writers):
+            self.unmatch(writer)
+
+    def receive_data(self, writer: Guid, message: Data, *, timestamp: int | None, now: int) -> None:
+        """Take a whole sample in."""
+        proxy = self.writers.get(writer)
+        if proxy is None:
+            return
+        if message.payload is not None and len(message.payload) > self._limits.sample_octets:
+            self._counters["sample_octets"] += 1
+            raise WireFormatError(f"a sample of {len(message.payload)} octets")
+        self._accept(proxy, message.sequence, _received(message, message.payload, timestamp))
+
+    def receive_fragment(self, writer: Guid, message: DataFragment, *, timestamp: int | None, now: int) -> None:
+        """Take a part of a sample in."""
+        proxy = self.writers.get(writer)
+        if proxy is None or not self._is_wanted(proxy, message.sequence):
+            return
+        payload = proxy.fragments.add(message)
+        if payload is not None:
+            self._accept(proxy, message.sequence, _received(message, payload, timestamp))
+
+    def receive_heartbeat(self, writer: Guid, message: Heartbeat, now: int) -> None:
+        """Learn what the writer has, and answer if that is asked for or something is missing."""
+        proxy = self.writers.get(writer)
+        if proxy is None or not proxy.reliable:
+            return
+        if not is_newer(message.count, proxy.last_heartbeat):
+            self._counters["stale_heartbeat"] += 1
+            return
+        proxy.last_heartbeat = message.count
+        proxy.last = max(proxy.last, message.last)
+        if not proxy.begun:
+            self._begin(proxy, message)
+        if message.first > proxy.next:
+            self._counters["lost"] += message.first - proxy.next
+            self._advance_to(proxy, message.first)
+        if not message.final:
+            self._answer(proxy)
+        elif proxy.next <= proxy.last:
+            name = ("nack", self.guid.entity, writer)
+            self._deadlines.arm_sooner(name, now + NACK_DELAY, lambda _: self._answer_if_missing(proxy))
+
+    def receive_gap(self, writer: Guid, message: Gap, now: int) -> None:
+        """Learn what will never come."""
+        proxy = self.writers.get(writer)
+        if proxy is None or not proxy.reliable:
+            return
+        end = message.rest.base
+        if message.start <= proxy.next < end:
+            self._advance_to(proxy, end)
+        else:
+            window_end = proxy.next + self._limits.reorder_window
+            for number in range(max(message.start, proxy.next), min(end, window_end)):
+                proxy.held.setdefault(number, None)
+        for number in message.rest:
+            if proxy.next <= number < proxy.next + self._limits.reorder_window:
+                proxy.held.setdefault(number, None)
+        if proxy.begun:
+            self._drain(proxy)
+
+    def _is_wanted(self, proxy: WriterProxy, sequence: int) -> bool:
+        if sequence < proxy.next or sequence in proxy.held:
+            self._counters["duplicate"] += 1
+            return False
+        if proxy.reliable and proxy.begun and sequence >= proxy.next + self._limits.reorder_window:
+            self._counters["reorder_window"] += 1
+            return False
+        return True
+
+    def _accept(self, proxy: WriterProxy, sequence: int, received: Received | None) -> None:
+        if not self._is_wanted(proxy, sequence):
+            return
+        proxy.last = max(proxy.last, sequence)
+        if not proxy.reliable:
+            proxy.next = sequence + 1
+            proxy.fragments.discard_below(sequence)
+            if received is not None:
+                self._deliver(proxy.guid, received)
+            return
+        proxy.fragments.discard(sequence)
+        if proxy.begun and sequence == proxy.next:
+            proxy.next += 1
+            if received is not None:
+                self._deliver(proxy.guid, received)
+            self._drain(proxy)
+            return
+        octets = _KEPT_COST + (len(received.payload) if received is not None else 0)
+        full = len(proxy.held) >= self._limits.reorder_window
+        if full or proxy.held_octets + octets > self._limits.reorder_octets:
+            self._counters["reorder_window" if full else "reorder_octets"] += 1
+            return
+        proxy.held[sequence] = received
+        proxy.held_octets += octets
+
+    def _begin(self, proxy: WriterProxy, message: Heartbeat) -> None:
+        proxy.begun = True
+        self._deadlines.cancel(("begin", self.guid.entity, proxy.guid))
+        if proxy.from_first:
+            begin = message.first
+        else:
+            # What came by itself before the first HEARTBEAT was written after the match, so it is no past.
+            samples = [number for number, received in proxy.held.items() if received is not None]
+            begin = max(min([message.last + 1, *samples]), message.first)
+        # A GAP may have said more already.
+        self._advance_to(proxy, max(begin, proxy.next))
+
+    def _advance_to(self, proxy: WriterProxy, number: int) -> None:
+        """Give up everything below `number` that has not come, but deliver, in order, what has."""
+        for sequence in sorted(held for held in proxy.held if held < number):
+            self._release(proxy, sequence)
+        proxy.next = number
+        proxy.fragments.discard_below(number)
+        self._drain(proxy)
+
+    def _drain(self, proxy: WriterProxy) -> None:
+        while proxy.next in proxy.held:
+            proxy.next += 1
+            self._release(proxy, proxy.next - 1)
+
+    def _release(self, proxy: WriterProxy, sequence: int) -> None:
+        received = proxy.held.pop(sequence)
+        if received is not None:
+            proxy.held_octets -= _KEPT_COST + len(received.payload)
+            self._deliver(proxy.guid, received)
+
+    def _answer_if_missing(self, proxy: WriterProxy) -> None:
+        if proxy.begun and proxy.next <= proxy.last:
+            self._answer(proxy)
+
+    def _answer(self, proxy: WriterProxy) -> None:
+        """Acknowledge everything below `next` and ask for what is missing above."""
+        self._deadlines.cancel(("nack", self.guid.entity, proxy.guid))
+        window = range(proxy.next, min(proxy.last + 1, proxy.next + SET_BITS))
+        missing = [number for number in window if number not in proxy.held]
+        partial = [number for number in missing if number in proxy.fragments]
+        wanted = NumberSet.of((number for number in missing if number not in proxy.fragments), base=proxy.next)
+        self._answer_count += 1
+        acknack = AckNack(self.guid.entity, proxy.guid.entity, wanted, self._answer_count, final=True)
+        self._outbox.add(proxy.destination, acknack)
+        for sequence in partial[:4]:
+            self._answer_count += 1
+            pieces = proxy.fragments.missing(sequence)
+            request = NackFragment(self.guid.entity, proxy.guid.entity, sequence, pieces, self._answer_count)
+            self._outbox.add(proxy.destination, request)
+
+    def _ask_where_to_begin(self, proxy: WriterProxy, now: int) -> None:
+        """Send an ACKNACK that acknowledges nothing and wants an answer, until a HEARTBEAT comes."""
+
+        def ask(then: int) -> None:
+            self._answer_count += 1
+            nothing = NumberSet(1)
+            acknack = AckNack(self.guid.entity, proxy.guid.entity, nothing, self._answer_count, final=False)
+            self._outbox.add(proxy.destination, acknack)
+            self._deadlines.arm(("begin", self.guid.entity, proxy.guid), then + proxy.period, ask)
+            proxy.period = min(2 * proxy.period, SLOWEST_ASK)
+
+        ask(now)
+
+
+def _received(message: Data | DataFragment, payload: bytes | None, timestamp: int | None) -> Received | None:
+    """Return the change that a submessage carries; None when it carries nothing for anyone."""
+    status = 0
+    key_hash: bytes | None = None
+    for parameter in message.inline:
+        if parameter.id == ParameterId.STATUS:
+            status = _octets(parameter, 4)[3] & 3
+        elif parameter.id == ParameterId.KEY_HASH:
+            key_hash = _octets(parameter, 16)
+    kind = SampleKind(status)
+    if payload is None and (kind is SampleKind.ALIVE or key_hash is None):
+        return None
+    if message.key_only and kind is SampleKind.ALIVE:
+        return None
+    return Received(message.sequence, kind, payload or b"", timestamp, key_hash)
+
+
+def _octets(parameter: Parameter, count: int) -> bytes:
+    if len(parameter.value) < count:
+        raise WireFormatError(f"inline parameter 0x{parameter.id:04x} of {len(parameter.value)} octets")
+    return parameter.value[:count]

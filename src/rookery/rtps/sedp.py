@@ -1,0 +1,206 @@
+"""SEDP, the simple endpoint discovery protocol: what the participants write and read (RTPS 2.5, 8.5.4).
+
+Two builtin topics, publications and subscriptions, each with a reliable transient-local writer and a reader in every
+participant: who is taken in later still hears everything that is there. An endpoint is an instance of these topics; its
+end is a dispose of the instance. An announcement is believed only about the announcing participant's own endpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rookery.errors import WireFormatError
+from rookery.rtps.announcements import EndpointAnnouncement, decode_endpoint, decode_key
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import SampleKind
+from rookery.rtps.fragments import FragmentBudget
+from rookery.rtps.history import History
+from rookery.rtps.identity import (
+    SEDP_PUBLICATIONS_READER,
+    SEDP_PUBLICATIONS_WRITER,
+    SEDP_SUBSCRIPTIONS_READER,
+    SEDP_SUBSCRIPTIONS_WRITER,
+    BuiltinEndpoint,
+    Guid,
+    guid_from_octets,
+    is_builtin,
+    is_writer,
+)
+from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.locators import AllowedNetworks
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.peers import Destination, Peer, Peers
+from rookery.rtps.reader import Reader, Received
+from rookery.rtps.writer import Writer
+
+__all__ = ["EndpointDiscovery", "EndpointListener", "RemoteEndpoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEndpoint:
+    """A remote reader or writer, and where its samples go."""
+
+    announcement: EndpointAnnouncement
+    destination: Destination
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointListener:
+    """Whom to tell; `rejected` gets the reason why an announcement was not taken."""
+
+    discovered: Callable[[RemoteEndpoint, int], None]
+    lost: Callable[[RemoteEndpoint, int], None]
+    rejected: Callable[[str], None]
+
+
+#: Writer entity, reader entity, and the bits that say whether a peer has the other side of each.
+_TOPICS = (
+    (
+        SEDP_PUBLICATIONS_WRITER,
+        SEDP_PUBLICATIONS_READER,
+        BuiltinEndpoint.PUBLICATIONS_ANNOUNCER,
+        BuiltinEndpoint.PUBLICATIONS_DETECTOR,
+    ),
+    (
+        SEDP_SUBSCRIPTIONS_WRITER,
+        SEDP_SUBSCRIPTIONS_READER,
+        BuiltinEndpoint.SUBSCRIPTIONS_ANNOUNCER,
+        BuiltinEndpoint.SUBSCRIPTIONS_DETECTOR,
+    ),
+)
+
+
+class EndpointDiscovery:
+    """Announces the endpoints of one participant and keeps the table of the others'."""
+
+    def __init__(
+        self,
+        prefix: bytes,
+        *,
+        epoch: int,
+        peers: Peers,
+        networks: AllowedNetworks,
+        listener: EndpointListener,
+        outbox: Outbox,
+        deadlines: Deadlines,
+        budget: FragmentBudget,
+        limits: Limits,
+        counters: Counters,
+    ) -> None:
+        self.endpoints: dict[Guid, RemoteEndpoint] = {}
+        self._by_participant: dict[bytes, dict[Guid, None]] = {}
+        self._epoch = epoch
+        self._peers = peers
+        self._networks = networks
+        self._listener = listener
+        self._limits = limits
+        self._counters = counters
+        self._now = 0
+        self.writers: dict[int, Writer] = {}
+        self.readers: dict[int, Reader] = {}
+        for writer, reader, _, _ in _TOPICS:
+            # Our own endpoints are the caller's: bounded by the caller, not by a limit on strangers.
+            history = History(depth=1, keeps_for_late_readers=True, at_most=1 << 24)
+            self.writers[writer] = Writer(
+                Guid(prefix, writer),
+                history=history,
+                outbox=outbox,
+                deadlines=deadlines,
+                limits=limits,
+                counters=counters,
+            )
+            self.readers[reader] = Reader(
+                Guid(prefix, reader),
+                deliver=self._deliver,
+                outbox=outbox,
+                deadlines=deadlines,
+                budget=budget,
+                limits=limits,
+                counters=counters,
+            )
+
+    def announce(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Tell everyone about a local endpoint."""
+        self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
+
+    def withdraw(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Tell everyone that a local endpoint is gone."""
+        self._write(SampleKind.DISPOSED_AND_UNREGISTERED, announcement, announcement.encode_key(), now)
+
+    def _write(self, kind: SampleKind, announcement: EndpointAnnouncement, payload: bytes, now: int) -> None:
+        publication = is_writer(announcement.guid.entity)
+        writer = self.writers[SEDP_PUBLICATIONS_WRITER if publication else SEDP_SUBSCRIPTIONS_WRITER]
+        writer.write(kind, announcement.guid.octets(), payload, timestamp=now + self._epoch, now=now)
+
+    def add_peer(self, peer: Peer, now: int) -> None:
+        """Begin to exchange endpoints with a participant, as far as it can."""
+        bits, destination = peer.announcement.builtin_endpoints, peer.metatraffic_destination
+        for writer, reader, announcer, detector in _TOPICS:
+            if bits & detector:
+                remote = Guid(peer.prefix, reader)
+                self.writers[writer].match(remote, destination=destination, reliable=True, with_history=True, now=now)
+            if bits & announcer:
+                remote = Guid(peer.prefix, writer)
+                self.readers[reader].match(remote, destination=destination, reliable=True, from_first=True, now=now)
+
+    def remove_peer(self, prefix: bytes, now: int) -> None:
+        """Forget a participant's endpoints and stop talking to it."""
+        for writer, reader, _, _ in _TOPICS:
+            self.writers[writer].unmatch(Guid(prefix, reader))
+            self.readers[reader].unmatch(Guid(prefix, writer))
+        for guid in tuple(self._by_participant.pop(prefix, ())):
+            self._listener.lost(self.endpoints.pop(guid), now)
+
+    def at(self, now: int) -> None:
+        """Set the time at which what is delivered next arrives."""
+        self._now = now
+
+    def _deliver(self, writer: Guid, received: Received) -> None:
+        try:
+            if received.kind is SampleKind.ALIVE:
+                self._take(writer, decode_endpoint(received.payload))
+            else:
+                guid = decode_key(received.payload) if received.payload else guid_from_octets(received.key_hash or b"")
+                self._lose(writer, guid)
+        except WireFormatError as error:
+            # The sample has been delivered as far as the protocol goes; only its content is refused.
+            self._listener.rejected(str(error))
+
+    def _take(self, writer: Guid, announcement: EndpointAnnouncement) -> None:
+        guid = announcement.guid
+        peer = self._peers.get(writer.prefix)
+        if peer is None or guid.prefix != writer.prefix or is_builtin(guid.entity):
+            raise WireFormatError("an endpoint announced by another")
+        if is_writer(guid.entity) != (writer.entity == SEDP_PUBLICATIONS_WRITER):
+            raise WireFormatError("a reader announced as writer, or the other way")
+        names = (announcement.topic, announcement.type_name, *announcement.qos.partitions)
+        if max(len(name.encode("utf-8")) for name in names) > self._limits.name_octets:
+            self._counters["name_octets"] += 1
+            raise WireFormatError(f"a name of more than {self._limits.name_octets} octets")
+        old = self.endpoints.get(guid)
+        own = self._by_participant.setdefault(guid.prefix, {})
+        if old is None:
+            for name, count in (("endpoints", len(self.endpoints)), ("endpoints_per_participant", len(own))):
+                if count >= getattr(self._limits, name):
+                    self._counters[name] += 1
+                    raise WireFormatError(f"no room for another endpoint; the limit is {getattr(self._limits, name)}")
+        addresses = self._networks.addresses(
+            announcement.locators, at_most=self._limits.locators, counters=self._counters
+        )
+        endpoint = RemoteEndpoint(announcement, Destination(guid.prefix, (addresses or peer.default)[0]))
+        if old == endpoint:
+            return
+        if old is not None:
+            self._listener.lost(old, self._now)
+        self.endpoints[guid] = endpoint
+        own[guid] = None
+        self._listener.discovered(endpoint, self._now)
+
+    def _lose(self, writer: Guid, guid: Guid) -> None:
+        if guid.prefix != writer.prefix:
+            raise WireFormatError("an endpoint withdrawn by another")
+        endpoint = self.endpoints.pop(guid, None)
+        if endpoint is not None:
+            del self._by_participant[guid.prefix][guid]
+            self._listener.lost(endpoint, self._now)

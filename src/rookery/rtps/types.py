@@ -1,0 +1,170 @@
+"""The types of samples: what an IDL `struct` says, as values.
+
+A topic's type is a struct whose fields are primitives, strings, sequences, arrays, enumerations or further structs.
+Fields marked `key` tell the instances of a keyed topic apart. Every type takes at least one octet on the wire (a struct
+has a field, an array an element): so a sequence that claims n elements needs n octets that are really there, and a
+decoder can refuse a giant length before it allocates anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from rookery.errors import TopicError
+
+__all__ = [
+    "ArrayType",
+    "EnumType",
+    "Field",
+    "Primitive",
+    "SequenceType",
+    "StringType",
+    "StructType",
+    "Type",
+    "largest_size",
+    "smallest_size",
+]
+
+
+class Primitive(Enum):
+    """The primitive types: IDL name, `struct` code, size, which is also the alignment."""
+
+    BOOLEAN = ("boolean", "?", 1)
+    OCTET = ("octet", "B", 1)
+    CHAR = ("char", "c", 1)
+    INT8 = ("int8", "b", 1)
+    INT16 = ("int16", "h", 2)
+    UINT16 = ("uint16", "H", 2)
+    INT32 = ("int32", "i", 4)
+    UINT32 = ("uint32", "I", 4)
+    INT64 = ("int64", "q", 8)
+    UINT64 = ("uint64", "Q", 8)
+    FLOAT32 = ("float", "f", 4)
+    FLOAT64 = ("double", "d", 8)
+
+    def __init__(self, idl: str, code: str, size: int) -> None:
+        self.idl = idl
+        self.code = code
+        self.size = size
+
+
+@dataclass(frozen=True, slots=True)
+class StringType:
+    """UTF-8 text of at most `bound` octets."""
+
+    bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """Any count of elements, at most `bound`; octets come as `bytes`."""
+
+    element: Type
+    bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Exactly `length` elements; octets come as `bytes`."""
+
+    element: Type
+    length: int
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise TopicError(f"an array of {self.length} elements: give a length of at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """Names for 32-bit integers; samples hold the name."""
+
+    name: str
+    members: tuple[tuple[str, int], ...]
+
+    def __post_init__(self) -> None:
+        names, values = [name for name, _ in self.members], [value for _, value in self.members]
+        if not names or len(set(names)) < len(names) or len(set(values)) < len(values):
+            raise TopicError(f"enumeration {self.name!r} needs at least one member, each of its own name and value")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One member of a struct."""
+
+    name: str
+    type: Type
+    key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """A struct; `name` is the type name that discovery compares (IDL modules are joined with `::`)."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise TopicError(f"struct {self.name!r} has no field: give it one")
+        if len({field.name for field in self.fields}) < len(self.fields):
+            raise TopicError(f"struct {self.name!r} has two fields of one name")
+        for field in self.fields:
+            if field.key and isinstance(field.type, SequenceType):
+                raise TopicError(f"field {field.name!r} of struct {self.name!r} is a sequence and cannot be a key")
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether samples of this type belong to instances."""
+        return any(field.key for field in self.fields)
+
+    def key_type(self) -> StructType:
+        """Return the struct of the key fields alone, in order; nested structs without key marks count whole."""
+        keys = []
+        for field in self.fields:
+            if field.key:
+                nested = field.type
+                if isinstance(nested, StructType) and nested.is_keyed:
+                    nested = nested.key_type()
+                keys.append(Field(field.name, nested, key=True))
+        return StructType(self.name, tuple(keys))
+
+
+Type = Primitive | StringType | SequenceType | ArrayType | EnumType | StructType
+
+
+def smallest_size(of: Type) -> int:
+    """Return a lower bound of the octets that one value takes; never zero."""
+    match of:
+        case Primitive():
+            return of.size
+        case StringType() | SequenceType() | EnumType():
+            return 4
+        case ArrayType():
+            return of.length * smallest_size(of.element)
+        case StructType():
+            return sum(smallest_size(field.type) for field in of.fields)
+
+
+def largest_size(of: Type, position: int = 0) -> int | None:
+    """Return where a value that begins at `position` ends at the latest, padding included; None if unbounded."""
+    match of:
+        case Primitive():
+            return position + -position % of.size + of.size
+        case EnumType():
+            return position + -position % 4 + 4
+        case StringType():
+            return None if of.bound is None else position + -position % 4 + 5 + of.bound
+        case SequenceType():
+            return None
+        case ArrayType():
+            end: int | None = position
+            for _ in range(of.length):
+                end = None if end is None else largest_size(of.element, end)
+            return end
+        case StructType():
+            end = position
+            for field in of.fields:
+                end = None if end is None else largest_size(field.type, end)
+            return end

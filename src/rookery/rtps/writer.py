@@ -1,0 +1,250 @@
+"""The writer's side of RTPS: push samples, say what there is, repair what is asked for (RTPS 2.5, 8.4.9).
+
+Samples go out at once to every matched reader. To a reliable reader each one is followed by a HEARTBEAT that needs no
+answer but lets the reader see a hole; and as long as something is unacknowledged a HEARTBEAT that does need an answer
+is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the reader's mark and names what to
+repeat: what the history still holds is sent again, what it does not hold, or what the reader is not entitled to,
+becomes a GAP.
+
+The repetition does not depend on there being samples: a reader that has never answered is asked again, because Cyclone
+DDS takes a new participant in asynchronously and loses the HEARTBEAT that follows its first announcement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rookery.errors import WireFormatError
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import SampleKind
+from rookery.rtps.history import Change, History
+from rookery.rtps.identity import UNKNOWN_ENTITY, Guid, is_builtin
+from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.parameters import Parameter, ParameterId
+from rookery.rtps.peers import Destination
+from rookery.rtps.sequences import NumberSet
+from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
+
+__all__ = ["FRAGMENT_OCTETS", "ReaderProxy", "Writer", "is_newer"]
+
+#: A larger sample goes out in fragments, each of which fits an Ethernet frame with all headers.
+FRAGMENT_OCTETS = 1_280
+HEARTBEAT_PERIOD = 100_000
+SLOWEST_HEARTBEAT = 1_600_000
+
+
+def is_newer(count: int, than: int | None) -> bool:
+    """Say whether a 32-bit count is ahead of another, wrap-around included; duplicates are not."""
+    return than is None or 0 < (count - than) & 0xFFFFFFFF < 0x80000000
+
+
+@dataclass(slots=True)
+class ReaderProxy:
+    """What a writer knows of one matched reader."""
+
+    guid: Guid
+    destination: Destination
+    reliable: bool
+    start: int
+    """The first number that the reader is entitled to."""
+    acknowledged: int
+    """Everything below has arrived."""
+    answered: bool = False
+    period: int = HEARTBEAT_PERIOD
+    last_count: int | None = None
+    last_fragment_count: int | None = None
+
+
+class Writer:
+    """One local writer and the readers that it serves."""
+
+    def __init__(
+        self,
+        guid: Guid,
+        *,
+        history: History,
+        outbox: Outbox,
+        deadlines: Deadlines,
+        limits: Limits,
+        counters: Counters,
+    ) -> None:
+        self.guid = guid
+        self.history = history
+        self.readers: dict[Guid, ReaderProxy] = {}
+        self._outbox = outbox
+        self._deadlines = deadlines
+        self._limits = limits
+        self._counters = counters
+        self._heartbeat_count = 0
+        # Builtin data are never fragmented: Cyclone DDS refuses that.
+        self._fragment_octets = FRAGMENT_OCTETS if not is_builtin(guid.entity) else 1 << 16
+
+    def match(self, reader: Guid, *, destination: Destination, reliable: bool, with_history: bool, now: int) -> None:
+        """Begin to serve a reader, with what was written before or without."""
+        start = self.history.first if with_history else self.history.last + 1
+        proxy = ReaderProxy(reader, destination, reliable, start, start)
+        self.readers[reader] = proxy
+        if reliable:
+            self._send_heartbeat(proxy, final=False)
+            self._expect_answer(proxy, now)
+
+    def unmatch(self, reader: Guid) -> None:
+        """Stop serving a reader."""
+        if self.readers.pop(reader, None) is not None:
+            self._deadlines.cancel(self._timer_of(reader))
+            self._collect()
+
+    def close(self) -> None:
+        """Stop serving everyone."""
+        for reader in tuple(self.readers):
+            self.unmatch(reader)
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether every reliable reader has everything."""
+        return all(proxy.acknowledged > self.history.last for proxy in self.readers.values() if proxy.reliable)
+
+    def write(self, kind: SampleKind, instance: bytes, payload: bytes, *, timestamp: int | None, now: int) -> Change:
+        """Send a change to everyone and keep it as long as the history says."""
+        change = self.history.add(kind, instance, payload, timestamp)
+        reached: dict[Destination, None] = dict.fromkeys(proxy.destination for proxy in self.readers.values())
+        for destination in reached:
+            self._send_change(change, destination, UNKNOWN_ENTITY)
+        for proxy in self.readers.values():
+            if proxy.reliable:
+                self._send_heartbeat(proxy, final=True)
+                self._expect_answer(proxy, now)
+        self._collect()
+        return change
+
+    def receive_acknack(self, reader: Guid, message: AckNack, now: int) -> None:
+        """Take a reader's account of what it has and send what it lacks."""
+        proxy = self.readers.get(reader)
+        if proxy is None or not proxy.reliable:
+            return
+        if not is_newer(message.count, proxy.last_count):
+            self._counters["stale_acknack"] += 1
+            return
+        if message.missing.base > self.history.last + 1:
+            raise WireFormatError(f"an acknowledgment up to {message.missing.base}, {self.history.last} written")
+        proxy.last_count = message.count
+        proxy.answered = True
+        proxy.period = HEARTBEAT_PERIOD
+        if message.missing.base > proxy.acknowledged:
+            proxy.acknowledged = message.missing.base
+            self._collect()
+        complete = self._resend(proxy, message.missing)
+        if not complete:
+            self._send_heartbeat(proxy, final=False)
+        elif not message.final:
+            # The reader waits for an answer: it may be asking where to begin.
+            self._send_heartbeat(proxy, final=True)
+        if proxy.acknowledged > self.history.last:
+            self._deadlines.cancel(self._timer_of(reader))
+        else:
+            self._expect_answer(proxy, now)
+
+    def receive_nack_fragment(self, reader: Guid, message: NackFragment, now: int) -> None:
+        """Send single fragments again."""
+        proxy = self.readers.get(reader)
+        if proxy is None or not proxy.reliable:
+            return
+        if not is_newer(message.count, proxy.last_fragment_count):
+            self._counters["stale_nack_fragment"] += 1
+            return
+        proxy.last_fragment_count = message.count
+        change = self.history.get(message.sequence)
+        if change is None or change.sequence < proxy.start:
+            self._send_gaps(proxy, [message.sequence])
+            return
+        count = -(-len(change.payload) // self._fragment_octets)
+        self._send_fragments(change, (n for n in message.missing if 1 <= n <= count), proxy.destination, reader.entity)
+
+    def _resend(self, proxy: ReaderProxy, wanted: NumberSet) -> bool:
+        """Send what is wanted, as far as one answer may go; say whether that was all."""
+        octets = 0
+        complete = True
+        gone: list[int] = []
+        for sequence in wanted:
+            if sequence > self.history.last:
+                break
+            change = self.history.get(sequence)
+            if change is None or sequence < proxy.start:
+                gone.append(sequence)
+                continue
+            if octets and octets + len(change.payload) > self._limits.resend_octets:
+                self._counters["resend_octets"] += 1
+                complete = False
+                break
+            octets += len(change.payload)
+            self._counters["resent"] += 1
+            self._send_change(change, proxy.destination, proxy.guid.entity)
+        self._send_gaps(proxy, gone)
+        return complete
+
+    def _send_gaps(self, proxy: ReaderProxy, gone: list[int]) -> None:
+        if not gone:
+            return
+        start = gone[0]
+        # Everything below the history, or below what the reader is entitled to, is gone: one range says it all.
+        floor = min(max(self.history.first, proxy.start), self.history.last + 1)
+        end = max(start + 1, floor)
+        rest = NumberSet.of((number for number in gone if number >= end), base=end)
+        self._outbox.add(proxy.destination, Gap(proxy.guid.entity, self.guid.entity, start, rest))
+
+    def _send_change(self, change: Change, destination: Destination, reader: int) -> None:
+        if len(change.payload) > self._fragment_octets:
+            count = -(-len(change.payload) // self._fragment_octets)
+            self._send_fragments(change, range(1, count + 1), destination, reader)
+            return
+        key_only = change.kind is not SampleKind.ALIVE
+        data = Data(reader, self.guid.entity, change.sequence, change.payload, key_only, _inline(change))
+        self._outbox.add(destination, data, timestamp=change.timestamp)
+
+    def _send_fragments(self, change: Change, numbers: Iterable[int], destination: Destination, reader: int) -> None:
+        size, total = self._fragment_octets, len(change.payload)
+        inline, key_only = _inline(change), change.kind is not SampleKind.ALIVE
+        for number in numbers:
+            octets = change.payload[(number - 1) * size : number * size]
+            fragment = DataFragment(
+                reader, self.guid.entity, change.sequence, number, 1, size, total, octets, key_only, inline
+            )
+            self._outbox.add(destination, fragment, timestamp=change.timestamp)
+
+    def _send_heartbeat(self, proxy: ReaderProxy, *, final: bool) -> None:
+        self._heartbeat_count += 1
+        first = max(self.history.first, proxy.start)
+        heartbeat = Heartbeat(
+            proxy.guid.entity, self.guid.entity, first, self.history.last, self._heartbeat_count, final
+        )
+        self._outbox.add(proxy.destination, heartbeat)
+
+    def _timer_of(self, reader: Guid) -> tuple[str, int, Guid]:
+        return ("heartbeat", self.guid.entity, reader)
+
+    def _expect_answer(self, proxy: ReaderProxy, now: int) -> None:
+        """Ask again after a while, unless that is planned already."""
+
+        def ask(then: int) -> None:
+            if proxy.answered and proxy.acknowledged > self.history.last:
+                return
+            self._send_heartbeat(proxy, final=False)
+            proxy.period = min(2 * proxy.period, SLOWEST_HEARTBEAT)
+            self._deadlines.arm(self._timer_of(proxy.guid), then + proxy.period, ask)
+
+        self._deadlines.arm_sooner(self._timer_of(proxy.guid), now + proxy.period, ask)
+
+    def _collect(self) -> None:
+        reliable = [proxy.acknowledged for proxy in self.readers.values() if proxy.reliable]
+        self.history.acknowledged_before(min(reliable, default=self.history.last + 1))
+
+
+def _inline(change: Change) -> tuple[Parameter, ...]:
+    if change.kind is SampleKind.ALIVE:
+        return ()
+    parameters = [Parameter(ParameterId.STATUS, bytes((0, 0, 0, change.kind)))]
+    if len(change.instance) == 16:
+        parameters.insert(0, Parameter(ParameterId.KEY_HASH, change.instance))
+    return tuple(parameters)
