@@ -72,12 +72,12 @@ def run(command: Sequence[str], *, guard: int, failure: str) -> None:
         command, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, pass_fds=(guard,), check=False
     )
     if finished.returncode != 0:
-        raise SetupError(f"{failure} (what {Path(command[0]).name} said is above); nothing is lost: run it again")
+        raise SetupError(f"{failure} The reason is above; run it again when it is mended")
 
 
 def clear(folder: Path) -> None:
     """Empty `folder`, leaving only an unfinished stamp, which goes first so that no reader trusts what is left."""
-    if folder.exists() and not (folder / STAMP).exists():
+    if folder.exists() and any(folder.iterdir()) and not (folder / STAMP).exists():
         raise SetupError(f"{folder} was not made by ./rookery: move it away, then run ./rookery again")
     folder.mkdir(exist_ok=True)
     (folder / STAMP).write_text(UNFINISHED)
@@ -122,7 +122,7 @@ def make(root: Path, *, guard: int) -> None:
     else:
         create = [base, "-I", "-m", "venv", str(folder)]
         install = [python, "-I", "-m", "pip", "install", *quiet, "--disable-pip-version-check"]
-    run(create, guard=guard, failure=f"could not make an environment with {base}")
+    run(create, guard=guard, failure=f"could not make an environment with {base}.")
     packages = entries(lock.read_text())
     say(f"installing the {len(packages)} packages of requirements.lock")
     tools = folder / "build-tools.lock"
