@@ -1,0 +1,63 @@
+"""The data pipeline on Spark: DataFrame in, DataFrame out.
+
+    from rookery.spark import Subscriptions, match
+    hits = match(events, Subscriptions.table(spark, "ops.rules"), event_id="id", time="ts")
+
+The same compiled set that runs live judges batches and streams here; every plan gives the same pairs. Names are loaded
+at first use, so that `import rookery.spark` works where PySpark is not installed and fails only where it is needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = [
+    "Backtest",
+    "Outcome",
+    "Plan",
+    "Subscriptions",
+    "VersionLog",
+    "backtest",
+    "diff",
+    "explain_plan",
+    "match",
+    "match_files",
+    "partition",
+    "register",
+    "session",
+    "validate",
+    "workload",
+    "write_stream",
+    "zone_stats",
+]
+
+_HOMES = {
+    "Backtest": "history",
+    "Outcome": "files",
+    "Plan": "plans",
+    "Subscriptions": "subscriptions",
+    "VersionLog": "versions",
+    "backtest": "history",
+    "diff": "history",
+    "explain_plan": "pipeline",
+    "match": "pipeline",
+    "match_files": "files",
+    "partition": "zones",
+    "register": "sql",
+    "session": "sessions",
+    "validate": "pipeline",
+    "workload": "workloads",
+    "write_stream": "sinks",
+    "zone_stats": "zones",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,128 @@
+"""How a compiled set reaches the workers, and how each worker process keeps it.
+
+Two ways. *Broadcast*: Spark sends the bytes once to each executor and each worker process unpacks them once. *File*:
+the set is a file on each executor's disk, mapped into memory, so all workers of a machine share its pages; the file is
+one that everybody sees (`path`), or one that Spark ships (`name`), which is the only way on Spark Connect. A set
+captured in the closure would be sent again with every job.
+
+A worker process lives across tasks and jobs, so a set stays loaded under its content hash. A few are kept: a stream
+that replays a batch needs the set of that batch beside the newest, and a zoned job goes from zone to zone.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from rookery import CompiledSet
+
+__all__ = ["BroadcastSet", "Carrier", "FileSet", "ShippedSet", "carry", "is_connect", "keep"]
+
+#: How many compiled sets a worker process keeps.
+KEPT = 4
+
+_loaded: OrderedDict[str, CompiledSet] = OrderedDict()
+
+
+def keep(key: str, load: Callable[[], CompiledSet]) -> CompiledSet:
+    """Return the set of this key, loaded at the first call in this process."""
+    if key in _loaded:
+        _loaded.move_to_end(key)
+    else:
+        _loaded[key] = load()
+        while len(_loaded) > KEPT:
+            _loaded.popitem(last=False)
+    return _loaded[key]
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastSet:
+    """A set that Spark broadcasts."""
+
+    key: str
+    broadcast: Any
+
+    def load(self) -> CompiledSet:
+        """Return the set, unpacked at the first call in this process."""
+        from rookery import CompiledSet
+
+        return keep(self.key, lambda: CompiledSet.from_bytes(self.broadcast.value))
+
+
+@dataclass(frozen=True, slots=True)
+class FileSet:
+    """A set in a file that every worker sees under the same path."""
+
+    key: str
+    path: str
+
+    def load(self) -> CompiledSet:
+        """Return the set, mapped at the first call in this process."""
+        from rookery import CompiledSet
+
+        return keep(self.key, lambda: CompiledSet.load(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedSet:
+    """A set in a file that Spark copies to each executor."""
+
+    key: str
+    name: str
+
+    def load(self) -> CompiledSet:
+        """Return the set, mapped at the first call in this process."""
+        from pyspark import SparkFiles
+
+        from rookery import CompiledSet
+
+        return keep(self.key, lambda: CompiledSet.load(SparkFiles.get(self.name)))
+
+
+Carrier = BroadcastSet | FileSet | ShippedSet
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Tell whether the session is one of Spark Connect, which has no SparkContext and so no broadcast."""
+    return "connect" in type(spark).__module__
+
+
+def carry(
+    spark: SparkSession, compiled: CompiledSet, *, share: Literal["auto", "broadcast", "file"] = "auto"
+) -> Carrier:
+    """Send a compiled set to the workers: by broadcast, or as a shipped file on Connect and on request."""
+    key = compiled.content_hash
+    if share == "file" or is_connect(spark):
+        return ship(spark, compiled)
+    return BroadcastSet(key, spark.sparkContext.broadcast(compiled.to_bytes()))
+
+
+def ship(spark: SparkSession, compiled: CompiledSet) -> ShippedSet:
+    """Copy the set to every executor's disk through Spark."""
+    name = f"rookery-{compiled.content_hash}.set"
+    folder = Path(tempfile.mkdtemp(prefix="rookery-ship-"))
+    path = folder / name
+    compiled.save(path)
+    if is_connect(spark):
+        spark.addArtifacts(str(path), file=True)  # copied by the call
+    else:
+        spark.sparkContext.addFile(str(path))
+    _remove_at_exit(folder)
+    return ShippedSet(compiled.content_hash, name)
+
+
+def _remove_at_exit(folder: Path) -> None:
+    """Remove the copy when this process ends: executors that start later still fetch it from the driver."""
+    import atexit
+    import shutil
+
+    owner = os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)

@@ -1,0 +1,37 @@
+"""The fork server of Spark's Python workers, with everything heavy loaded before the first fork.
+
+Spark starts one such process per executor and forks a worker from it for each task slot. A plain one makes every new
+worker import NumPy, Arrow and Numba and load the compiled kernels, half a second each; here the parent does it once and
+the children inherit it. Named in `spark.python.daemon.module`. Whatever goes wrong while warming up is left to
+the task that would meet it too: a fork server that dies would only say "Python worker failed to connect back".
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from pyspark import daemon
+
+__all__ = ["warm"]
+
+
+def warm() -> None:
+    """Import what every task imports, and match one event so that the kernels are in memory."""
+    import numpy as np
+    import pyarrow as pa
+
+    import rookery
+    from rookery.space import KdTree
+
+    KdTree(["x"]).zones_of(np.zeros((1, 1)))
+    matcher = rookery.matcher(rookery.Schema(x=float, s=str))
+    for number in range(40):  # past the direct scan, so that the bitmap kernels load as well
+        matcher.add(number, f"x > {number} and x < {number + 2} or s = 'a{number}'")
+    events = pa.table({"id": pa.array([1, 2], pa.int64()), "x": [1.5, None], "s": ["a1", None]})
+    matcher.compile().match_many(events, event_id="id")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(Exception):
+        warm()
+    daemon.manager()

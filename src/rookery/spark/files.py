@@ -1,0 +1,239 @@
+"""The *files* plan: Parquet in, Parquet out, and no row crosses the JVM.
+
+Spark distributes (path, row group) pairs; a worker reads its row groups with Arrow, only the columns that the rules
+name, matches them in slices, writes the matches to staging and returns one line of manifest. The hop from the JVM to
+Python, the ceiling of every other plan, carries a few rows of names. Memory is bounded by one slice of events and its
+matches.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rookery.errors import PipelineError
+from rookery.spark.carriers import Carrier, carry
+from rookery.spark.records import list_files
+from rookery.spark.rules import CompiledRules, Reading, compile_rules, require_columns, schema_of
+from rookery.spark.staging import Staged, StagedOutput
+from rookery.spark.subscriptions import Subscriptions
+from rookery.spark.worker import match_schema, matches
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Outcome", "match_files", "parquet_schema"]
+
+log = logging.getLogger("rookery.spark")
+
+#: Events that a worker holds at a time.
+SLICE = 65_536
+
+MANIFEST = pa.schema([("name", pa.string()), ("events", pa.int64()), ("matches", pa.int64()), ("top", pa.string())])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job did: events read, matches written, matches by subscription (the most frequent first)."""
+
+    events: int
+    matches: int
+    top: tuple[tuple[Any, int], ...]
+    quarantined: tuple[dict[str, Any], ...]
+    plan: str
+    reason: str
+
+
+def parquet_schema(files: Sequence[Path]) -> pa.Schema:
+    """Return the schema of the files; one that differs or is cut short is named."""
+    import pyarrow.parquet as pq
+
+    first: pa.Schema | None = None
+    for path in files:
+        try:
+            schema = pq.read_schema(path).remove_metadata()
+        except (pa.ArrowException, OSError) as error:
+            raise PipelineError(f"{path}: is no whole Parquet file ({error}); remove it or write it again") from error
+        if first is None:
+            first = schema
+        elif not schema.equals(first):
+            changed = sorted({*schema} ^ {*first}, key=lambda field: field.name)
+            raise PipelineError(
+                f"{path}: its columns differ from those of {files[0]} ({changed[0]}): match the two kinds apart"
+            )
+    assert first is not None
+    return first
+
+
+def match_files(
+    spark: SparkSession,
+    paths: str | Path | Sequence[str | Path],
+    rules: Any,
+    out: str | Path,
+    *,
+    event_id: str | None = None,
+    time: str | None = None,
+    topic: str | None = None,
+    as_of: datetime | None = None,
+    overwrite: bool = False,
+) -> Outcome:
+    """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version`.
+
+    Without `event_id` an event is named by its place, `path#row`.
+    """
+    files = list_files(paths)
+    schema = parquet_schema(files)
+    reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of)
+    require_columns(schema.names, event_id=event_id, time=time)
+    compiled = compile_rules(Subscriptions.of(rules).records(), schema_of(schema), reading=reading)
+    return run_files(spark, files, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
+
+
+def run_files(
+    spark: SparkSession,
+    files: Sequence[Path],
+    schema: pa.Schema,
+    rules: CompiledRules,
+    reading: Reading,
+    output: StagedOutput,
+    event_id: str | None,
+    *,
+    overwrite: bool = False,
+) -> Outcome:
+    """Run the plan on a compiled set and publish the result."""
+    from rookery.spark.plans import choose
+    from rookery.spark.rules import describe
+
+    output.check_free(overwrite=overwrite)
+    plan = choose(rules.compiled, plan="files", paths=True)
+    groups = _row_groups(files)
+    id_type = pa.string() if event_id is None else schema.field(event_id).type
+    columns = reading.columns(rules.compiled.attributes, schema.names)
+    task = MatchGroups(
+        carry(spark, rules.compiled), reading, output, match_schema(id_type, rules.id_type), tuple(columns), event_id
+    )
+    tasks = max(1, min(len(groups), 4 * spark_parallelism(spark)))
+    frame = spark.createDataFrame(pa.Table.from_pylist(groups)).repartitionById(tasks, _task_column(tasks))
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    try:
+        manifest = frame.mapInArrow(task, from_arrow_schema(MANIFEST)).collect()
+    except Exception:
+        output.sweep()
+        raise
+    staged = [Staged(line["name"], line["matches"]) for line in manifest]
+    output.publish(staged, task.output, overwrite=overwrite)
+    return Outcome(
+        events=sum(line["events"] for line in manifest),
+        matches=sum(line["matches"] for line in manifest),
+        top=merge_top(line["top"] for line in manifest),
+        quarantined=tuple(describe(error) for error in rules.quarantined),
+        plan=plan.name,
+        reason=plan.reason,
+    )
+
+
+def _row_groups(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return every row group with its first row, the largest first: a late large task would hold up the job."""
+    import pyarrow.parquet as pq
+
+    groups: list[dict[str, Any]] = []
+    for path in files:
+        meta, start = pq.read_metadata(path), 0
+        for number in range(meta.num_row_groups):
+            rows = meta.row_group(number).num_rows
+            groups.append({"path": str(path), "row_group": number, "first": start, "rows": rows})
+            start += rows
+    groups.sort(key=lambda group: -group["rows"])
+    return [group | {"turn": turn} for turn, group in enumerate(groups)]
+
+
+def _task_column(tasks: int) -> Any:
+    from pyspark.sql.functions import col
+
+    return (col("turn") % tasks).cast("int")
+
+
+def spark_parallelism(spark: SparkSession) -> int:
+    """Return how many tasks run at once, as far as the session tells."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # Spark Connect has no SparkContext
+        return 4
+
+
+@dataclass(frozen=True, slots=True)
+class MatchGroups:
+    """The task of the files plan."""
+
+    carrier: Carrier
+    reading: Reading
+    output_folder: StagedOutput
+    output: pa.Schema
+    columns: tuple[str, ...]
+    event_id: str | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the task's row groups into one staged file and report it."""
+        groups = [group for batch in batches for group in batch.to_pylist()]
+        if not groups:
+            return
+        count = Count()
+        staged = self.output_folder.write(self._matches(groups, count), self.output)
+        yield pa.record_batch([[staged.name], [count.events], [staged.rows], [count.top()]], schema=MANIFEST)
+
+    def _matches(self, groups: list[dict[str, Any]], count: Count) -> Iterator[pa.Table]:
+        import pyarrow.parquet as pq
+
+        compiled = self.carrier.load()
+        for group in groups:
+            try:
+                file = pq.ParquetFile(group["path"])
+                row = group["first"]
+                slices = file.iter_batches(SLICE, row_groups=[group["row_group"]], columns=list(self.columns) or None)
+                for batch in slices:
+                    if self.event_id is None:
+                        names = pa.array([f"{group['path']}#{row + index}" for index in range(batch.num_rows)])
+                        batch = batch.append_column("event_id", names)
+                    row += batch.num_rows
+                    found = matches(compiled, batch, self.reading)
+                    count.add(batch.num_rows, found)
+                    yield found
+            except (pa.ArrowInvalid, OSError) as error:
+                raise PipelineError(f"{group['path']}: cannot be read as Parquet: {error}") from error
+
+
+class Count:
+    """Events and matches of one task, and its most frequent subscriptions."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.hits: dict[Any, int] = {}
+
+    def add(self, events: int, found: pa.Table) -> None:
+        """Count one slice."""
+        self.events += events
+        if found.num_rows:
+            for entry in found["subscription_id"].value_counts().to_pylist():
+                self.hits[entry["values"]] = self.hits.get(entry["values"], 0) + entry["counts"]
+
+    def top(self) -> str:
+        """Return the counts as JSON; exact below 10,000 subscriptions, else of the most frequent ones."""
+        kept = sorted(self.hits.items(), key=lambda item: (-item[1], str(item[0])))[:10_000]
+        return json.dumps(kept)
+
+
+def merge_top(parts: Iterator[str], *, count: int = 10) -> tuple[tuple[Any, int], ...]:
+    """Add up the tasks' counts and return the most frequent subscriptions."""
+    total: dict[Any, int] = {}
+    for part in parts:
+        for name, hits in json.loads(part):
+            total[name] = total.get(name, 0) + hits
+    return tuple(sorted(total.items(), key=lambda item: (-item[1], str(item[0])))[:count])

@@ -1,0 +1,153 @@
+"""What would these rules have done? `backtest` and `diff`: rules judged on events that already happened.
+
+Both are one pass over the events without a join: an event's matches under both sets are found in the same task, so the
+difference needs no shuffle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.errors import PipelineError
+from rookery.spark.carriers import Carrier, carry
+from rookery.spark.rules import Reading
+from rookery.spark.worker import matches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Backtest", "backtest", "diff"]
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """The answers of a backtest, each a DataFrame."""
+
+    counts: DataFrame
+    keys: DataFrame | None
+    samples: DataFrame
+    silent: DataFrame
+
+
+def backtest(
+    events: DataFrame,
+    rules: Any,
+    *,
+    event_id: str = "event_id",
+    time: str | None = None,
+    topic: str | None = None,
+    as_of: datetime | None = None,
+    key: str | None = None,
+    samples: int = 3,
+) -> Backtest:
+    """Say what the rules would have fired on.
+
+    `counts`: matches by subscription and version, first and last time; `keys`: the values of `key` with the most
+    matches, by subscription; `samples`: some matched events of each subscription; `silent`: those that never fired.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.window import Window
+
+    from rookery.spark.pipeline import match, prepare
+    from rookery.spark.rules import require_columns
+    from rookery.spark.subscriptions import Subscriptions
+
+    rules = Subscriptions.of(rules)
+    require_columns(events.columns, event_id=event_id, key=key)
+    hits = match(events, rules, event_id=event_id, time=time, topic=topic, as_of=as_of).drop("zone")
+    carried = [name for name in dict.fromkeys([event_id, time, key]) if name is not None]
+    seen = events.select(*(f"`{name}`" for name in carried)).withColumnRenamed(event_id, "event_id")
+    joined = hits.join(seen, "event_id") if len(carried) > 1 else hits
+    measures = [f.count("*").alias("matches")]
+    if time is not None:
+        measures += [f.min(time).alias("first"), f.max(time).alias("last")]
+    counts = joined.groupBy("subscription_id", "version").agg(*measures).orderBy(f.desc("matches"), "subscription_id")
+    keys = None
+    if key is not None:
+        keys = joined.groupBy("subscription_id", key).agg(f.count("*").alias("matches")).orderBy(f.desc("matches"))
+    rank = f.row_number().over(Window.partitionBy("subscription_id").orderBy("event_id"))
+    chosen = hits.withColumn("_rank", rank).where(f.col("_rank") <= samples).drop("_rank")
+    sampled = chosen.join(events.withColumnRenamed(event_id, "event_id"), "event_id")
+    compiled = prepare(events, rules, Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)).compiled
+    names = compiled.subscriptions.select(["subscription_id"]).group_by("subscription_id").aggregate([])
+    known = events.sparkSession.createDataFrame(names)
+    silent = known.join(hits.select("subscription_id").distinct(), "subscription_id", "left_anti")
+    return Backtest(counts, keys, sampled, silent.orderBy("subscription_id"))
+
+
+def diff(
+    events: DataFrame,
+    old: Any,
+    new: Any,
+    *,
+    event_id: str = "event_id",
+    time: str | None = None,
+    topic: str | None = None,
+    as_of: datetime | None = None,
+) -> DataFrame:
+    """Return what changes between two rule sets: `event_id, subscription_id, change, old_version, new_version`.
+
+    `change` is added, removed, or changed: matched before and after, by another version.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from rookery.spark.pipeline import arrow_schema, prepare
+
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    before, after = (prepare(events, rules, reading) for rules in (old, new))
+    if before.id_type != after.id_type:
+        raise PipelineError(f"the ids of the old set are {before.id_type} and of the new {after.id_type}: use one type")
+    output = pa.schema(
+        [
+            ("event_id", arrow_schema(events).field(event_id).type),
+            ("subscription_id", before.id_type),
+            ("change", pa.string()),
+            ("old_version", pa.int64()),
+            ("new_version", pa.int64()),
+        ]
+    )
+    needed = reading.columns([*before.compiled.attributes, *after.compiled.attributes], events.columns)
+    spark = events.sparkSession
+    task = MatchBoth(carry(spark, before.compiled), carry(spark, after.compiled), reading, output)
+    return events.select(*(f"`{name}`" for name in needed)).mapInArrow(task, from_arrow_schema(output))
+
+
+@dataclass(frozen=True, slots=True)
+class MatchBoth:
+    """The task of a difference: match each batch against both sets and keep what is not the same."""
+
+    old: Carrier
+    new: Carrier
+    reading: Reading
+    output: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Compare the task's batches."""
+        old, new = self.old.load(), self.new.load()
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            # Rows, not ids, name the events here: an id may repeat, a row does not.
+            numbered = batch.append_column("_row", pa.array(range(batch.num_rows), pa.int64()))
+            reading = Reading(
+                event_id="_row", time=self.reading.time, topic=self.reading.topic, as_of=self.reading.as_of
+            )
+            before = matches(old, numbered, reading).rename_columns(["row", "subscription_id", "old_version"])
+            after = matches(new, numbered, reading).rename_columns(["row", "subscription_id", "new_version"])
+            both = before.join(after, ["row", "subscription_id"], join_type="full outer")
+            same = pc.fill_null(pc.equal(both["old_version"], both["new_version"]), False)
+            both = both.filter(pc.invert(same))
+            change = pc.if_else(
+                pc.is_null(both["old_version"]),
+                "added",
+                pc.if_else(pc.is_null(both["new_version"]), "removed", "changed"),
+            )
+            ids = batch.column(self.reading.event_id).take(both["row"].combine_chunks())
+            columns = [ids, both["subscription_id"], change, both["old_version"], both["new_version"]]
+            yield from pa.table(columns, names=self.output.names).cast(self.output).to_batches()

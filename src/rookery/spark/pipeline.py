@@ -1,0 +1,118 @@
+"""`match`: events in, matches out, as DataFrames; batch or streaming, classic or Connect.
+
+The one entry of the pipeline. It compiles the rules against the events' schema, chooses a plan and returns a lazy
+DataFrame `event_id, subscription_id, version, zone [, explain]`. Every plan gives the same pairs.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from rookery.errors import PipelineError
+from rookery.spark.carriers import carry
+from rookery.spark.plans import Plan, choose
+from rookery.spark.rules import CompiledRules, Reading, compile_rules, require_columns, schema_of
+from rookery.spark.subscriptions import Subscriptions
+from rookery.spark.worker import MatchRows, match_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["arrow_schema", "match", "prepare", "validate"]
+
+log = logging.getLogger("rookery.spark")
+
+PlanName = Literal["auto", "broadcast", "zoned"]
+
+
+def match(
+    events: DataFrame,
+    rules: Any,
+    *,
+    event_id: str = "event_id",
+    time: str | None = None,
+    topic: str | None = None,
+    as_of: datetime | None = None,
+    explain: bool = False,
+    plan: PlanName = "auto",
+    share: Literal["auto", "broadcast", "file"] = "auto",
+    zones: int | None = None,
+    checkpoint: str | None = None,
+) -> DataFrame:
+    """Return which subscriptions want which events.
+
+    `rules` are `Subscriptions`, a path, an Arrow table or a DataFrame. `time` names the event-time column that dated
+    rules need; `topic` states one topic for all events. A streaming DataFrame needs the `checkpoint` that its query
+    will have: the set of rules that judged each micro-batch is recorded there.
+    """
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    if events.isStreaming:
+        from rookery.spark.stream import match_stream
+
+        if plan == "zoned":
+            raise PipelineError("a stream is matched with plan='broadcast' (or 'auto'): zones are fitted on a batch")
+        if checkpoint is None:
+            raise PipelineError("matching a stream needs checkpoint=, the checkpointLocation that its query will have")
+        return match_stream(events, Subscriptions.of(rules), reading, checkpoint=checkpoint, explain=explain)
+    compiled = prepare(events, rules, reading)
+    chosen = choose(compiled.compiled, plan=plan)
+    log.info("plan %s: %s", chosen.name, chosen.reason)
+    if chosen.name == "zoned":
+        from rookery.spark.zones import match_zoned
+
+        return match_zoned(events, compiled, reading, zones=zones, explain=explain)
+    return match_broadcast(events, compiled, reading, share=share, explain=explain)
+
+
+def match_broadcast(
+    events: DataFrame,
+    rules: CompiledRules,
+    reading: Reading,
+    *,
+    share: Literal["auto", "broadcast", "file"] = "auto",
+    explain: bool = False,
+) -> DataFrame:
+    """Match with the whole set in every worker."""
+    from pyspark.sql.functions import lit
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    arrow = arrow_schema(events)
+    output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain)
+    needed = reading.columns(rules.compiled.attributes, events.columns)
+    carrier = carry(events.sparkSession, rules.compiled, share=share)
+    found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
+        MatchRows(carrier, reading, output), from_arrow_schema(output, prefer_timestamp_ntz=True)
+    )
+    tail = ["explain"] if explain else []
+    return found.withColumn("zone", lit(0)).select("event_id", "subscription_id", "version", "zone", *tail)
+
+
+def prepare(events: DataFrame, rules: Any, reading: Reading) -> CompiledRules:
+    """Check the columns, compile the rules against the events' schema, and log what was set aside."""
+    require_columns(events.columns, event_id=reading.event_id, time=reading.time)
+    compiled = compile_rules(Subscriptions.of(rules).records(), schema_of(arrow_schema(events)), reading=reading)
+    for error in compiled.quarantined:
+        log.warning("quarantined %s", error)
+    return compiled
+
+
+def validate(events: DataFrame | pa.Schema, rules: Any) -> list[Any]:
+    """Return what is wrong with the rules, one `SubscriptionError` each; empty when all of them compile."""
+    arrow = events if isinstance(events, pa.Schema) else arrow_schema(events)
+    return list(compile_rules(Subscriptions.of(rules).records(), schema_of(arrow)).quarantined)
+
+
+def arrow_schema(events: DataFrame) -> pa.Schema:
+    """Return the Arrow schema in which Spark hands these events to Python."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(events.schema, timezone="UTC")
+
+
+def explain_plan(events: DataFrame, rules: Any, *, plan: PlanName = "auto", event_id: str = "event_id") -> Plan:
+    """Return the plan that `match` would choose, and why."""
+    return choose(prepare(events, rules, Reading(event_id=event_id)).compiled, plan=plan)

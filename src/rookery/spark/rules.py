@@ -1,0 +1,118 @@
+"""Rules, compiled against the events' schema: what a Spark job carries to its workers.
+
+A bad rule never stops a job: it is quarantined with its reason and the good ones are matched (spec, spark 10, promise
+4). What no job could do right is refused before it starts: a missing column, dated rules without an event time.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.errors import PipelineError, SchemaError, SubscriptionError
+from rookery.spark.records import TRIGGER_COLUMNS
+
+if TYPE_CHECKING:
+    from rookery import CompiledSet, Schema
+
+__all__ = ["CompiledRules", "Reading", "compile_rules", "require_columns", "schema_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How events are read: the column of the id, the column of the time, one topic for all, the day of the rules."""
+
+    event_id: str = "event_id"
+    time: str | None = None
+    topic: str | None = None
+    as_of: datetime | None = None
+
+    def columns(self, needed: Iterable[str], available: Iterable[str]) -> list[str]:
+        """Return the columns that a worker must see, in the events' order: fewer columns cross to Python faster."""
+        wanted = {self.event_id, self.time, "topic" if self.topic is None else None, *needed}
+        return [name for name in available if name in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRules:
+    """A compiled set, the rules that were set aside, and the trigger columns of those that have them."""
+
+    compiled: CompiledSet
+    quarantined: tuple[SubscriptionError, ...]
+    triggers: pa.Table | None
+
+    @property
+    def id_type(self) -> pa.DataType:
+        """The type of a subscription's id: string or int64."""
+        return self.compiled.subscriptions.schema.field("subscription_id").type
+
+
+def schema_of(arrow: pa.Schema) -> Schema:
+    """Make the events' schema; a column that no filter can compare is left out, so a rule that names it is refused."""
+    from rookery import Schema
+
+    usable = []
+    for field in arrow:
+        try:
+            Schema.from_arrow(pa.schema([field]))
+        except SchemaError:
+            continue
+        usable.append(field)
+    if not usable:
+        raise PipelineError("the events have no column that a filter can compare")
+    return Schema.from_arrow(pa.schema(usable))
+
+
+def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None = None) -> CompiledRules:
+    """Compile the records; with `reading`, also refuse what the events cannot answer."""
+    import rookery
+
+    triggers = None
+    if any(name in records.column_names for name in TRIGGER_COLUMNS):
+        present = [name for name in TRIGGER_COLUMNS if name in records.column_names]
+        triggers = records.select(["subscription_id", *present])
+    rules = records.drop_columns([name for name in TRIGGER_COLUMNS if name in records.column_names])
+    if reading is not None:
+        _check_dates(rules, reading)
+    matcher = rookery.matcher(schema, on_error="quarantine")
+    matcher.add_many(rules)
+    return CompiledRules(matcher.compile(), tuple(matcher.quarantined), triggers)
+
+
+def require_columns(available: Iterable[str], **named: str | None) -> None:
+    """Refuse a column name that the events do not have, with the nearest one that they do."""
+    known = list(available)
+    for role, name in named.items():
+        if name is not None and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; they have {', '.join(known)}"
+            option = "--" + role.replace("_", "-")
+            raise PipelineError(f"the events have no column {name!r} ({role}=, {option}){hint}")
+
+
+def _check_dates(rules: pa.Table, reading: Reading) -> None:
+    if reading.time is not None or reading.as_of is not None:
+        return
+    for name in ("valid_from", "valid_to"):
+        if name in rules.column_names and pc.count(rules[name]).as_py():
+            raise PipelineError(
+                "some rules are dated (valid_from, valid_to) and the events have no time: name their time column "
+                "(time=, --time) or judge all by one day's rules (as_of=, --as-of)"
+            )
+
+
+def describe(error: Any) -> dict[str, Any]:
+    """Return one quarantined rule as plain data: for a log, for JSON, for a table."""
+    return {
+        "subscription_id": error.subscription_id,
+        "reason": error.message,
+        "where": error.text,
+        "position": error.position,
+        "hint": error.hint,
+    }

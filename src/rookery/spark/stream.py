@@ -1,0 +1,172 @@
+"""Matching a stream: rules that change while it runs, and a replay that gives the same answer.
+
+At the first rows of a micro-batch, each task asks which set judges this batch. If none is recorded yet, the task
+looks at the rules: read from files, they are checked here and now, so an edit counts from the very next micro-batch;
+read from a table, the driver has looked in the meantime and published what it saw. The task then binds the batch, and
+from that moment every other task and every replay of this batch uses the same set (`versions`).
+
+A rule that does not compile is quarantined and the stream goes on. A source that cannot be read at this moment (a
+file half written, a folder being replaced) leaves the last set in force, with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from rookery.errors import PipelineError, RookeryError
+from rookery.spark.records import TRIGGER_COLUMNS
+from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
+from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
+from rookery.spark.versions import SetVersion, VersionLog
+from rookery.spark.worker import match_schema, rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from rookery import CompiledSet
+
+__all__ = ["LiveRules", "MatchStream", "RulePoll", "batch_number", "match_stream", "open_rules"]
+
+log = logging.getLogger("rookery.spark")
+
+#: The local property in which Spark tells a task the number of its micro-batch.
+BATCH_PROPERTY = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRules:
+    """The rules of one stream: the log of its sets, the source where a worker may look, and the events' schema."""
+
+    log: VersionLog
+    reading: Reading
+    events: pa.Schema
+    source: FileRules | MemoryRules | None
+
+    def refresh(self, source: RuleSource | None = None) -> SetVersion:
+        """Look at the source; when it changed, compile and publish. Returns the set now in force."""
+        source = source or self.source
+        head = self.log.head()
+        if source is None:
+            assert head is not None  # the driver published the first set before the stream began
+            return head
+        try:
+            sign = self.sign(source)
+            if head is not None and head.fingerprint == sign:
+                return head
+            records = source.read()
+            if self.sign(source) != sign:
+                raise PipelineError("the rules changed while they were read")
+            compiled = compile_rules(records, schema_of(self.events), reading=self.reading)
+        except (RookeryError, OSError) as error:
+            if head is None:
+                raise
+            log.warning("the rules cannot be read now, set_version %s stays in force: %s", head.number, error)
+            return head
+        return self.log.publish(compiled, records, sign)
+
+    def sign(self, source: RuleSource) -> str:
+        """Sign the source together with the events' schema: either change asks for a new set."""
+        return blake2b(f"{source.fingerprint()}|{self.events}".encode(), digest_size=16).hexdigest()
+
+    def judge(self, batch: int) -> SetVersion:
+        """Return the set that judges a batch: the recorded one, or the one in force now, which is then recorded."""
+        known = self.log.bound(batch)
+        return known if known is not None else self.log.bind(batch, self.refresh().number)
+
+    def load(self, batch: int) -> CompiledSet:
+        """Return the compiled set that judges a batch."""
+        return self.log.carrier(self.judge(batch)).load()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStream:
+    """The task of a streaming match."""
+
+    rules: LiveRules
+    output: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the task's rows against the set of their micro-batch."""
+        compiled = None
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if compiled is None:
+                compiled = self.rules.load(batch_number())
+            yield from rows(compiled, batch, self.rules.reading, self.output)
+
+
+def batch_number() -> int:
+    """Return the number of the micro-batch that this task belongs to."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty(BATCH_PROPERTY)
+    if number is None:
+        raise PipelineError("this task belongs to no micro-batch: a streaming match must run as a streaming query")
+    return int(number)
+
+
+class RulePoll(threading.Thread):
+    """Looks at a table of rules for as long as the driver lives, because no worker can."""
+
+    def __init__(self, rules: LiveRules, source: RuleSource, *, seconds: float) -> None:
+        super().__init__(name="rookery-rules", daemon=True)
+        self.rules, self.source, self.seconds = rules, source, seconds
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Look, wait, look again; a table that cannot be read now is a warning."""
+        while not self.ended.wait(self.seconds):
+            try:
+                self.rules.refresh(self.source)
+            except Exception as error:
+                log.warning("the rules cannot be read now: %s", error)
+
+
+def open_rules(
+    events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, seconds: float = 1.0
+) -> tuple[LiveRules, SetVersion]:
+    """Prepare the rules of a stream on the driver: check, publish the first set, and poll what workers cannot read."""
+    from rookery.spark.pipeline import arrow_schema
+
+    require_columns(events.columns, event_id=reading.event_id, time=reading.time)
+    version_log = VersionLog(checkpoint)
+    version_log.open({"event_id": reading.event_id, "time": reading.time, "topic": reading.topic})
+    source = rules.source
+    live = LiveRules(
+        version_log, reading, arrow_schema(events), source if isinstance(source, FileRules | MemoryRules) else None
+    )
+    first = live.refresh(source)
+    for bad in first.quarantined:
+        log.warning("quarantined %s: %s", bad["subscription_id"], bad["reason"])
+    if not source.anywhere:
+        RulePoll(live, source, seconds=seconds).start()
+    return live, first
+
+
+def match_stream(
+    events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, explain: bool = False
+) -> DataFrame:
+    """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire."""
+    from pyspark.sql.functions import lit
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
+    records = live.log.records(first)
+    if any(name in records.column_names for name in TRIGGER_COLUMNS):
+        from rookery.spark.trigger import match_triggers
+
+        return match_triggers(events, live, records)
+    id_type = records.schema.field("subscription_id").type
+    output = match_schema(live.events.field(reading.event_id).type, id_type, explain=explain)
+    found = events.mapInArrow(MatchStream(live, output), from_arrow_schema(output))
+    tail = ["explain"] if explain else []
+    return found.withColumn("zone", lit(0)).select("event_id", "subscription_id", "version", "zone", *tail)

@@ -1,0 +1,159 @@
+"""Where the subscriptions of a pipeline come from: files, a table, a DataFrame, or an Arrow table in memory.
+
+A source answers two questions. `read()`: what are the records now? `fingerprint()`: a short sign that changes whenever
+they may have changed, cheap enough to ask at every micro-batch. Files can be asked by any worker, so a stream that
+reads its rules from files sees an edit at the very next micro-batch. A table or a DataFrame can only be asked by the
+driver, which polls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from rookery.errors import PipelineError
+from rookery.spark.records import list_files, normalize, read_records
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FileRules", "FrameRules", "MemoryRules", "RuleSource", "Subscriptions"]
+
+
+class FileRules:
+    """Records in CSV, JSON lines or Parquet files; may be read on any worker that sees the same file system."""
+
+    anywhere = True
+
+    def __init__(self, paths: str | Path | Iterable[str | Path]) -> None:
+        named = [paths] if isinstance(paths, str | Path) else list(paths)
+        self.paths = tuple(str(Path(path).resolve()) for path in named)
+
+    def read(self) -> pa.Table:
+        """Read the records."""
+        return read_records(self.paths)
+
+    def fingerprint(self) -> str:
+        """Sign the files by name, size, time of change and inode: a replaced file always differs in one of them."""
+        digest = blake2b(digest_size=16)
+        for path in list_files(self.paths):
+            state = path.stat()
+            digest.update(f"{path}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}\n".encode())
+        return digest.hexdigest()
+
+    def __str__(self) -> str:
+        return ", ".join(self.paths)
+
+
+class FrameRules:
+    """Records in a Spark table or DataFrame; read by the driver, afresh at each call."""
+
+    anywhere = False
+
+    def __init__(self, spark: SparkSession, *, table: str | None = None, frame: DataFrame | None = None) -> None:
+        self.spark, self.table, self.frame = spark, table, frame
+
+    def read(self) -> pa.Table:
+        """Collect the records: a rule set is small beside the events."""
+        if self.table is not None:
+            if not self.spark.catalog.tableExists(self.table):
+                raise PipelineError(f"there is no table {self.table!r} in the catalog")
+            self.spark.catalog.refreshTable(self.table)
+            return normalize(self.spark.table(self.table).toArrow())
+        assert self.frame is not None
+        return normalize(self.frame.toArrow())
+
+    def fingerprint(self) -> str:
+        """Sign the content: a table gives no cheaper sign that every format has."""
+        return MemoryRules(self.read()).fingerprint()
+
+    def __str__(self) -> str:
+        return self.table or "a DataFrame"
+
+
+class MemoryRules:
+    """Records in an Arrow table: fixed until they are replaced by another object."""
+
+    anywhere = True
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = normalize(table)
+
+    def read(self) -> pa.Table:
+        """Return the records."""
+        return self.table
+
+    def fingerprint(self) -> str:
+        """Sign the content, independent of how it is cut into chunks."""
+        sink = pa.BufferOutputStream()
+        whole = self.table.combine_chunks()
+        with pa.ipc.new_stream(sink, whole.schema) as writer:
+            writer.write_table(whole)
+        return blake2b(sink.getvalue(), digest_size=16).hexdigest()
+
+    def __str__(self) -> str:
+        return f"{self.table.num_rows} records in memory"
+
+
+RuleSource = FileRules | FrameRules | MemoryRules
+
+
+class Subscriptions:
+    """The standing subscriptions of a pipeline: a source, and what was read from it last."""
+
+    def __init__(self, source: RuleSource) -> None:
+        self.source = source
+        self._read: pa.Table | None = None
+
+    @classmethod
+    def files(cls, *paths: str | Path) -> Subscriptions:
+        """Take the records from CSV, JSON lines or Parquet files or folders."""
+        return cls(FileRules(paths))
+
+    @classmethod
+    def table(cls, spark: SparkSession, name: str) -> Subscriptions:
+        """Take the records from a table of Spark's catalog."""
+        return cls(FrameRules(spark, table=name))
+
+    @classmethod
+    def dataframe(cls, frame: DataFrame) -> Subscriptions:
+        """Take the records from a DataFrame."""
+        return cls(FrameRules(frame.sparkSession, frame=frame))
+
+    @classmethod
+    def arrow(cls, table: pa.Table) -> Subscriptions:
+        """Take the records from an Arrow table."""
+        return cls(MemoryRules(table))
+
+    @classmethod
+    def of(cls, rules: Any) -> Subscriptions:
+        """Take what a caller may hand in as rules: this class, a path, an Arrow table or a DataFrame."""
+        if isinstance(rules, Subscriptions):
+            return rules
+        if isinstance(rules, str | Path):
+            return cls.files(rules)
+        if isinstance(rules, pa.Table):
+            return cls.arrow(rules)
+        if hasattr(rules, "sparkSession"):
+            return cls.dataframe(rules)
+        raise PipelineError(
+            f"rules must be Subscriptions, a path, an Arrow table or a DataFrame, not {type(rules).__name__}"
+        )
+
+    def records(self) -> pa.Table:
+        """Return the records as they were read last, or read them."""
+        if self._read is None:
+            self._read = self.source.read()
+        return self._read
+
+    def refresh(self) -> Subscriptions:
+        """Read the records again at the next use."""
+        self._read = None
+        return self
+
+    def __repr__(self) -> str:
+        return f"Subscriptions({self.source})"
