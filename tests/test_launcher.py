@@ -27,16 +27,18 @@ BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 SYSTEM_TOOLS = ("dirname", "readlink", "sha256sum", "shasum")
 
 
-def tiny_wheel(folder: Path, version: str) -> str:
-    """Write the wheel of a package `pebble` of one module, and return its line in a lock."""
-    wheel = folder / f"pebble-{version}-py3-none-any.whl"
-    information = f"pebble-{version}.dist-info"
+def tiny_wheel(folder: Path, version: str, *, name: str = "pebble") -> str:
+    """Write the wheel of a package of one module, and return its line in a lock."""
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    information = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"pebble_{version[0]}.py", f"VERSION = {version!r}\n")
-        archive.writestr(f"{information}/METADATA", f"Metadata-Version: 2.1\nName: pebble\nVersion: {version}\n")
+        archive.writestr(f"{name}_{version[0]}.py", f"VERSION = {version!r}\n")
+        archive.writestr(f"{information}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{information}/RECORD", "")
-    return f"pebble=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+        archive.writestr(
+            f"{information}/RECORD", "".join(f"{file},,\n" for file in [*archive.namelist(), f"{information}/RECORD"])
+        )
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +148,24 @@ def test_works_from_another_folder_and_through_links(with_uv: Checkout, tmp_path
     assert (again.stdout, again.stderr) == ("rookery 0.1.0\n", "")
 
 
-def test_makes_the_environment_again_when_the_lock_changes(with_uv: Checkout) -> None:
-    with_uv.run()
-    with_uv.lock.write_text(tiny_wheel(with_uv.wheels, "2.0"))
-    changed = with_uv.run()
-    assert "making .venv" in changed.stderr
-    assert with_uv.imports("pebble_2")
-    assert not with_uv.imports("pebble_1")
-    assert with_uv.run().stderr == ""
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_a_changed_lock_changes_the_environment(checkout: Checkout, installer: str) -> None:
+    checkout.provide("python3", BASE_PYTHON)
+    checkout.provide("uv", UV)
+    checkout.lock.write_text(checkout.lock.read_text() + tiny_wheel(checkout.wheels, "1.0", name="gravel"))
+    checkout.run()
+    assert checkout.imports("pebble_1")
+    assert checkout.imports("gravel_1")
+    if installer == "pip":
+        (checkout.tools / "uv").unlink()
+    checkout.lock.write_text(tiny_wheel(checkout.wheels, "2.0"))
+    changed = checkout.run()
+    # Without uv nothing can take away exactly what is no longer named, so the whole is made again.
+    assert ("bringing .venv up to it" if installer == "uv" else "making .venv") in changed.stderr
+    assert checkout.imports("pebble_2")
+    assert not checkout.imports("pebble_1")
+    assert not checkout.imports("gravel_1")
+    assert checkout.run().stderr == ""
 
 
 def test_makes_the_environment_again_when_the_checkout_moved_or_its_python_is_gone(with_uv: Checkout) -> None:

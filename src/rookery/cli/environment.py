@@ -44,24 +44,26 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def wanted_stamp(root: Path) -> str:
-    """Return what the stamp must say for the checkout at `root` as it is now."""
+def lock_hash(root: Path) -> str:
+    """Return the hash of the lock, as the launcher computes it."""
     try:
-        digest = hashlib.sha256((root / "requirements.lock").read_bytes()).hexdigest()
+        return hashlib.sha256((root / "requirements.lock").read_bytes()).hexdigest()
     except OSError as error:
         raise SetupError(f"cannot read {root / 'requirements.lock'}: {error.strerror}") from error
-    return f"{digest}\n{root}\n{os.environ.get('ROOKERY_PYTHON', '')}\n"
 
 
-def is_current(root: Path) -> bool:
-    """Say whether `.venv` was finished for this lock, this folder and, where one is asked for, this Python."""
+def stamped(root: Path) -> tuple[str, str] | None:
+    """Return the lock's hash and the Python of a finished `.venv` that belongs here, else None.
+
+    It does not belong here when the checkout was moved, its Python is gone, or another Python is asked for now.
+    """
     try:
-        stamped = (root / ".venv" / STAMP).read_text().splitlines()
-    except OSError:
-        return False
-    wanted = wanted_stamp(root).splitlines()
-    same_python = not os.environ.get("ROOKERY_PYTHON") or stamped[2:3] == wanted[2:3]
-    return stamped[:2] == wanted[:2] and same_python and os.access(root / ".venv" / "bin" / "python", os.X_OK)
+        digest, folder, python = (root / ".venv" / STAMP).read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    asked = os.environ.get("ROOKERY_PYTHON") or python
+    runs = os.access(root / ".venv" / "bin" / "python", os.X_OK)
+    return (digest, python) if runs and folder == str(root) and python == asked else None
 
 
 def run(command: Sequence[str], *, guard: int, failure: str) -> None:
@@ -101,44 +103,53 @@ def entries(lock: str) -> dict[str, str]:
 
 
 def make(root: Path, *, guard: int) -> None:
-    """Make `.venv` in `root` from `requirements.lock`: with uv where it is on the path, else with venv and pip.
+    """Make `.venv` in `root` equal to `requirements.lock`: with uv where there is one, else with venv and pip.
 
-    `guard` is the descriptor of the lock that the caller holds.
+    `guard` is the descriptor of the lock file that the caller holds. An environment that only lags behind the lock is
+    brought up to it in place, if there is a uv to do it exactly: whoever is using it keeps the packages that stay.
     """
     folder, lock = root / ".venv", root / "requirements.lock"
-    stamp = wanted_stamp(root)
-    # The real file of the Python underneath: a link such as `python3` may point to another version next year.
-    base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    python = str(folder / "bin" / "python")
-    uv = shutil.which("uv")
+    python = folder / "bin" / "python"
+    digest, found = lock_hash(root), stamped(root)
+    uv = shutil.which("uv") or (shutil.which(folder / "bin" / "uv") if found else None)
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    version = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
-    say(f"making .venv with {version} and {'uv' if uv else 'pip'}: once, and again when requirements.lock changes")
     started = time.monotonic()
-    clear(folder)
-    if uv:
-        create = [uv, "venv", "--quiet", "--no-project", "--allow-existing", "--python", base, str(folder)]
-        install = [uv, "pip", "install", *quiet, "--python", python]
+    if found and uv:
+        say("requirements.lock has changed: bringing .venv up to it")
+        (folder / STAMP).write_text(UNFINISHED)
     else:
-        create = [base, "-I", "-m", "venv", str(folder)]
-        install = [python, "-I", "-m", "pip", "install", *quiet, "--disable-pip-version-check"]
-    run(create, guard=guard, failure=f"could not make an environment with {base}.")
+        version = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+        say(f"making .venv with {version} and {'uv' if uv else 'pip'}: once, and again when requirements.lock changes")
+        create(folder, uv=uv, guard=guard)
     packages = entries(lock.read_text())
     say(f"installing the {len(packages)} packages of requirements.lock")
     tools = folder / "build-tools.lock"
     tools.write_text("".join(packages[name] for name in BUILD_TOOLS if name in packages))
-    for requirements in (tools, lock):
-        run(
-            [*install, "--require-hashes", "--no-build-isolation", "-r", str(requirements)],
-            guard=guard,
-            failure="could not install requirements.lock: is the network there, and is there room on the disk?",
-        )
+    pip = [uv, "pip"] if uv else [str(python), "-I", "-m", "pip", "--disable-pip-version-check"]
+    strict = [*quiet, "--require-hashes", "--no-build-isolation", *(["--python", str(python)] if uv else [])]
+    failure = "could not install requirements.lock: is the network there, and is there room on the disk?"
+    run([*pip, "install", *strict, "-r", str(tools)], guard=guard, failure=failure)
+    if uv:  # sync also takes away what the lock no longer names
+        run([*pip, "sync", *strict, str(lock)], guard=guard, failure=failure)
+    else:
+        run([*pip, "install", *strict, "-r", str(lock)], guard=guard, failure=failure)
     site = next((folder / "lib").glob("python*/site-packages"))
     (site / "rookery-checkout.pth").write_text(os.path.relpath(root / "src", site) + "\n")
-    unfinished = folder / f"{STAMP}.new"
-    unfinished.write_text(stamp)
-    unfinished.replace(folder / STAMP)
+    finished = folder / f"{STAMP}.new"
+    asked = os.environ.get("ROOKERY_PYTHON") or (found[1] if found else "")
+    finished.write_text(f"{digest}\n{root}\n{asked}\n")
+    finished.replace(folder / STAMP)
     say(f".venv is ready ({time.monotonic() - started:.0f} s)")
+
+
+def create(folder: Path, *, uv: str | None, guard: int) -> None:
+    """Make the empty environment, in place of what is there."""
+    clear(folder)
+    # The real file of the Python underneath: a link such as `python3` may point to another version next year.
+    base = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    by_uv = [uv or "uv", "venv", "--quiet", "--no-project", "--allow-existing", "--python", base, str(folder)]
+    by_venv = [base, "-I", "-m", "venv", str(folder)]
+    run(by_uv if uv else by_venv, guard=guard, failure=f"could not make an environment with {base}.")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -151,7 +162,8 @@ def main(arguments: Sequence[str]) -> int:
             except BlockingIOError:
                 say("another ./rookery is making .venv: waiting for it")
                 fcntl.flock(guard, fcntl.LOCK_EX)
-            if not is_current(root):
+            found = stamped(root)
+            if found is None or found[0] != lock_hash(root):
                 make(root, guard=guard.fileno())
     except SetupError as error:
         say(str(error))
