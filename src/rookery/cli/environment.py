@@ -121,8 +121,8 @@ def make(root: Path, *, guard: int) -> None:
         version = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
         say(f"making .venv with {version} and {'uv' if uv else 'pip'}: once, and again when requirements.lock changes")
         create(folder, uv=uv, guard=guard)
+        say("installing what requirements.lock names")
     packages = entries(lock.read_text())
-    say(f"installing the {len(packages)} packages of requirements.lock")
     tools = folder / "build-tools.lock"
     tools.write_text("".join(packages[name] for name in BUILD_TOOLS if name in packages))
     pip = [uv, "pip"] if uv else [str(python), "-I", "-m", "pip", "--disable-pip-version-check"]
