@@ -1,1 +1,45 @@
-"""…"""
+"""Which subscriptions want these events? Five engines behind one interface, and the compiled set.
+
+`matcher(schema)` makes a set that may be edited; `engine=` chooses how it is matched:
+
+- `bitmap` (default): composite keys and 512-bit lines; the fast one.
+- `matrix`: seed 004's predicate matrix with covering; `counting` and `index`: the baselines of its paper.
+- `scan`: the oracle.
+"""
+
+from __future__ import annotations
+
+from rookery.matching.bitmap.engine import BitmapEngine
+from rookery.matching.compiled import CompiledSet
+from rookery.matching.explain import Explanation
+from rookery.matching.matcher import Matcher
+from rookery.matching.scan import ScanMatcher
+from rookery.model.schema import Schema
+
+__all__ = ["ENGINES", "CompiledSet", "Explanation", "Matcher", "ScanMatcher", "matcher"]
+
+_ENGINES = {"bitmap": BitmapEngine}
+ENGINES = (*_ENGINES, "scan")
+
+
+def matcher(schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: str = "raise") -> Matcher | ScanMatcher:
+    """Make a set of subscriptions over a schema, or go on editing a compiled set.
+
+    >>> from rookery import Schema, matcher
+    >>> quotes = matcher(Schema(symbol=str, price=float, volume=int))
+    >>> quotes.add("cheap acme", "symbol = 'ACME' AND price < 10")
+    >>> quotes.match({"symbol": "ACME", "price": 9.5, "volume": 100})
+    ['cheap acme']
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
+    if engine == "scan":
+        if isinstance(schema, CompiledSet):
+            twin = ScanMatcher(schema.schema, on_error=on_error)
+            twin.add_many(schema.subscriptions)
+            return twin
+        return ScanMatcher(schema, on_error=on_error)
+    make = _ENGINES[engine]
+    if isinstance(schema, CompiledSet):
+        return Matcher.resume(schema, make, on_error=on_error)
+    return Matcher(schema, make, on_error=on_error)

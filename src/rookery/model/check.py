@@ -24,7 +24,9 @@ __all__ = ["Checker", "checking"]
 
 Result = TypeVar("Result")
 
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,400}|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]{1,400}|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)", re.ASCII
+)
 _HINTS = {
     "number": "compare it with a number",
     "string": "quote the value: 'text'",
@@ -111,7 +113,9 @@ class Checker:
             raise TypeFault(node, f"parameter %{node.index} has no value: {given} given", "give one value for each %n")
         raw = self.parameters[node.index]
         if raw is None:
-            raise TypeFault(node, f"parameter %{node.index} is NULL", "a comparison with NULL is never true; use IS NULL")
+            raise TypeFault(
+                node, f"parameter %{node.index} is NULL", "a comparison with NULL is never true; use IS NULL"
+            )
         text = raw if isinstance(raw, str) else _parameter_text(raw)
         family = attribute.type.family
         quoted = len(text) >= 2 and text[0] == text[-1] == "'"

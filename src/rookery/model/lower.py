@@ -213,5 +213,8 @@ def _hull(terms: list[Term]) -> list[Term]:
             continue
         null = any(term.constraints[path][0] for term in terms)
         intervals = tuple(interval for term in terms for interval in term.constraints[path][1])
-        hull[path] = (null, ((min(low for low, _ in intervals), max(high for _, high in intervals)),) if intervals else ())
+        hull[path] = (
+            null,
+            ((min(low for low, _ in intervals), max(high for _, high in intervals)),) if intervals else (),
+        )
     return [Term(hull, exact=False)]

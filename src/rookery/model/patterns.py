@@ -23,7 +23,8 @@ def _pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
 def like_regex(pattern: str, escape: str | None) -> str:
     """Return a regular expression (Python's and RE2's) that a whole string must match."""
     return "".join(
-        {"%": ".*", "_": "."}[character] if wild else re.escape(character) for wild, character in _pieces(pattern, escape)
+        {"%": ".*", "_": "."}[character] if wild else re.escape(character)
+        for wild, character in _pieces(pattern, escape)
     )
 
 

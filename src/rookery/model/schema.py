@@ -225,7 +225,9 @@ def _type_of(name: str, kind: object) -> Type:
         return known
     if hasattr(kind, "enclose"):
         return kind  # type: ignore[return-value]
-    raise SchemaError(f"{name}: no such type: {kind!r}; use str, int, float, bool, datetime, Decimal, or a name as 'int32'")
+    raise SchemaError(
+        f"{name}: no such type: {kind!r}; use str, int, float, bool, datetime, Decimal, or a name as 'int32'"
+    )
 
 
 def _named(name: str, text: str) -> Type:

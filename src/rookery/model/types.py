@@ -219,4 +219,6 @@ Type: TypeAlias = LeafType | ListType | StructType
 
 def is_null(value: object) -> bool:
     """Say whether a value compares as UNKNOWN: None or NaN."""
-    return value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+    return (
+        value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+    )

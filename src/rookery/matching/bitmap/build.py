@@ -1,0 +1,316 @@
+"""Building the bitmap index: keys, partitions, order, cut points, blocks, summaries.
+
+Theory (the specification's fast engine, an answer to seed 004's matrix for compiled code).
+1. *Composite keys.* A row with equality predicates is filed under their values. Rows that test the same attributes for
+   equality form a *signature*, and an event looks up one key per signature. The key decides those predicates, so they are
+   taken out of the row.
+2. *Partitions.* The rows of one key. Up to DIRECT_ROWS of them are checked one by one; more get bitmaps.
+3. *Blocks.* 512 rows. For each attribute that the block's rows test, and each of 33 buckets of that attribute's codes, one
+   line of 512 bits says which rows are excluded there. OR of one line per attribute leaves the survivors, which are
+   then checked exactly, so buckets and the choice of attributes cost time at most, never a match.
+4. *Order.* Within a large partition the rows are sorted by their two most selective attributes (sort-tile-recursive, as an
+   R-tree is packed), so that whole blocks are excluded together; a summary line has one bit per block and tells which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from rookery.matching.bitmap.kernels import (
+    BLOCK_ROWS,
+    BUCKETS,
+    CUTS,
+    GROUP_BLOCKS,
+    WORDS,
+    assign_keys,
+    bucket_spans,
+    fill_blocks,
+    fill_groups,
+    fill_table,
+    pick_axes,
+    strip_keys,
+)
+from rookery.matching.bitmap.signatures import choose_signatures
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.rows import Rows
+
+__all__ = ["BitmapIndex", "build_index"]
+
+Array = np.ndarray[Any, Any]
+
+#: Partitions up to this size are checked row by row.
+DIRECT_ROWS = 32
+#: Attributes with lines in one block. More would cost memory (4 bytes a row each) and filter little.
+BLOCK_ATTRIBUTES = 20
+#: Partitions from this many blocks on have summaries.
+SUMMARY_BLOCKS = 8
+#: Bounds looked at per attribute to place its cut points.
+CUT_SAMPLE = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class BitmapIndex:
+    """The index as flat arrays, in the order that the kernel takes them; nothing else is needed to match."""
+
+    cuts: Array  # int64 [attributes, 31]
+    signature_first: Array  # int64: where a signature's key attributes begin in signature_numbers
+    signature_numbers: Array  # int64
+    table_first: Array  # int64: where a signature's hash table begins; sizes are powers of two
+    table: Array  # int32: partition or -1
+    partition_key: Array  # int64 [partitions, longest key]
+    partition_first: Array  # int64: rows of a partition
+    partition_group: Array  # int32: its first summary group or -1
+    block_first: Array  # int64: where a block's attributes begin in block_numbers
+    block_numbers: Array  # int64
+    lines: Array  # uint64: 8 words per (place in block_numbers, bucket)
+    group_partition: Array  # int64
+    group_block: Array  # int64 [groups, 2]
+    group_first: Array  # int64
+    group_numbers: Array  # int64
+    group_lines: Array  # uint64
+    slot: Array  # int32
+    start: Array  # int64
+    attribute: Array  # uint16
+    bounds: Array  # int64
+    pool: Array  # int64
+    seed: int = 0
+    blocked_rows: int = 0
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the arrays by name."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("seed", "blocked_rows")
+        }
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays().values())
+
+    @property
+    def row_count(self) -> int:
+        return len(self.slot)
+
+
+def build_index(rows: Rows, attributes: int) -> BitmapIndex:
+    """Build the index of some rows over `attributes` attributes."""
+    attributes = max(1, attributes)
+    signature, first, numbers = choose_signatures(rows, attributes)
+    order, partitions, seed = _partition(rows, signature, first, numbers)
+    start = np.empty(len(rows) + 1, np.int64)
+    attribute, bounds = strip_keys(order, rows.start, rows.attribute, rows.bounds, signature, first, numbers, start)
+    stripped = Rows(rows.slot[order], start, attribute, bounds, rows.pool)
+    cuts = _cut_points(stripped, attributes)
+    inner, ranks = _order_within(stripped, partitions, cuts, attributes)
+    stripped = stripped.take(inner)
+    block_first, block_numbers = _block_attributes(stripped, partitions.blocked_rows, ranks)
+    lines = np.zeros(len(block_numbers) * BUCKETS * WORDS, np.uint64)
+    fill_blocks(
+        partitions.blocked_rows,
+        block_first,
+        block_numbers,
+        stripped.start,
+        stripped.attribute,
+        stripped.bounds,
+        stripped.pool,
+        cuts,
+        lines,
+    )
+    groups = _summaries(partitions, block_first, block_numbers, lines)
+    return BitmapIndex(
+        cuts,
+        first,
+        numbers,
+        partitions.table_first,
+        partitions.table,
+        partitions.key,
+        partitions.first,
+        *groups[:1],
+        block_first,
+        block_numbers,
+        lines,
+        *groups[1:],
+        stripped.slot,
+        stripped.start,
+        stripped.attribute,
+        stripped.bounds,
+        stripped.pool,
+        seed,
+        partitions.blocked_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Partitions:
+    first: Array
+    key: Array
+    table_first: Array
+    table: Array
+    blocked_rows: int
+
+
+def _partition(rows: Rows, signature: Array, first: Array, numbers: Array) -> tuple[Array, _Partitions, int]:
+    """File the rows under their keys: those with bitmaps first, then those that are checked one by one."""
+    width = max(1, int(np.diff(first).max(initial=0)))
+    keys = np.zeros((len(rows), width), np.int64)
+    for seed in range(1, 100):
+        hashes = assign_keys(rows.start, rows.attribute, rows.bounds, signature, first, numbers, seed, keys)
+        order = np.argsort(hashes, kind="stable")
+        ordered_keys, ordered_signature = keys[order], signature[order]
+        new_hash = np.flatnonzero(np.diff(hashes[order]) != 0) + 1
+        new_key = np.flatnonzero(
+            (np.diff(ordered_keys, axis=0) != 0).any(axis=1) | (np.diff(ordered_signature) != 0)
+        ) + 1  # fmt: skip
+        if len(new_hash) == len(new_key):
+            break  # no two keys share a hash
+    begins = np.concatenate([np.zeros(min(1, len(rows)), np.int64), new_key])
+    sizes = np.diff(np.append(begins, len(rows)))
+    large = sizes > DIRECT_ROWS
+    sequence = np.concatenate([np.flatnonzero(large), np.flatnonzero(~large)])
+    blocked_rows = int(sizes[large].sum())
+    first_rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[sequence])])
+    places = np.repeat(begins[sequence] - first_rows[:-1], sizes[sequence]) + np.arange(len(rows))
+    heads = order[begins[sequence]] if len(rows) else np.empty(0, np.int64)
+    signatures = signature[heads]
+    counts = np.bincount(signatures, minlength=len(first) - 1)
+    table_sizes = np.array([1 << max(1, int(2 * count).bit_length()) for count in counts], np.int64)
+    table_first = np.concatenate([np.zeros(1, np.int64), np.cumsum(table_sizes)])
+    table = np.full(int(table_first[-1]), -1, np.int32)
+    fill_table(hashes[heads], table_first, signatures, table)
+    return order[places], _Partitions(first_rows, keys[heads], table_first, table, blocked_rows), seed
+
+
+def _cut_points(rows: Rows, attributes: int) -> Array:
+    """Place each attribute's cut points at quantiles of the bounds that its predicates have."""
+    cuts = np.full((attributes, CUTS), np.iinfo(np.int64).max, np.int64)
+    plain = (rows.attribute & SET_FLAG) == 0
+    numbers = np.concatenate([rows.attribute[plain].astype(np.int64), _pool_numbers(rows)])
+    low = np.concatenate([rows.bounds[plain, 0], rows.pool[:, 0]])
+    high = np.concatenate([rows.bounds[plain, 1], rows.pool[:, 1]])
+    if len(numbers) > 2 * CUT_SAMPLE * attributes:
+        stride = len(numbers) // (CUT_SAMPLE * attributes)
+        numbers, low, high = numbers[::stride], low[::stride], high[::stride]
+    order = np.argsort(numbers, kind="stable")
+    limits = np.searchsorted(numbers[order], np.arange(attributes + 1))
+    for number in range(attributes):
+        mine = order[limits[number] : limits[number + 1]]
+        if not len(mine):
+            continue
+        # A bucket begins at a lower bound, and just after an upper one.
+        begins, ends = low[mine], high[mine]
+        points = np.sort(np.concatenate([begins[begins > NULL_CODE + 1], ends[ends < np.iinfo(np.int64).max] + 1]))
+        if len(points):
+            cuts[number] = _quantiles(points)
+    return cuts
+
+
+def _quantiles(points: Array) -> Array:
+    chosen = np.unique(points[np.linspace(0, len(points) - 1, CUTS + 2).astype(np.int64)[1:-1]])
+    if len(chosen) < CUTS:  # many equal bounds: spend what is left on the other values
+        distinct = np.unique(points)
+        rest = np.setdiff1d(distinct, chosen)
+        missing = min(CUTS - len(chosen), len(rest))
+        if missing:
+            spread = rest[np.linspace(0, len(rest) - 1, missing).astype(np.int64)]
+            chosen = np.union1d(chosen, spread)
+    padded = np.full(CUTS, np.iinfo(np.int64).max, np.int64)
+    padded[: len(chosen)] = chosen
+    return padded
+
+
+def _pool_numbers(rows: Rows) -> Array:
+    """Return the attribute of every interval in the pool."""
+    numbers = np.zeros(len(rows.pool), np.int64)
+    for place in np.flatnonzero(rows.attribute & SET_FLAG):
+        numbers[rows.bounds[place, 0] : rows.bounds[place, 1]] = rows.attribute[place] & ATTRIBUTE_MASK
+    return numbers
+
+
+def _order_within(rows: Rows, partitions: _Partitions, cuts: Array, attributes: int) -> tuple[Array, Array]:
+    """Return the order of the rows, large partitions tiled by their best attributes, and the attributes' ranks."""
+    spans = np.empty((len(rows.attribute), 2), np.uint8)
+    weight = np.zeros(attributes, np.float64)
+    bucket_spans(rows.attribute, rows.bounds, rows.pool, cuts, spans, weight)
+    rank = np.empty(attributes, np.int64)
+    rank[np.argsort(-weight, kind="stable")] = np.arange(attributes)
+    axes = np.empty((len(rows), 4), np.int64)
+    pick_axes(rows.start, rows.attribute, spans, rank, axes)
+    order = np.arange(len(rows))
+    sizes = np.diff(partitions.first)
+    for partition in np.flatnonzero(sizes >= 2 * BLOCK_ROWS):
+        first, last = partitions.first[partition], partitions.first[partition + 1]
+        order[first:last] = first + _tile(axes[first:last])
+    return order, rank
+
+
+def _tile(axes: Array) -> Array:
+    """Sort by first attribute, then by second where a first has many blocks, then in slabs of one and runs of the other."""
+    one, other, one_at, other_at = axes.T
+    blocks = np.bincount(np.minimum(one, 1 << 16)) / BLOCK_ROWS
+    other = np.where(blocks[np.minimum(one, 1 << 16)] >= 16, other, 0)
+    group = one * (1 << 31) + other
+    order = np.lexsort((one_at, group))
+    ordered = group[order]
+    begins = np.flatnonzero(np.concatenate([[True], np.diff(ordered) != 0]))
+    sizes = np.diff(np.append(begins, len(ordered)))
+    slabs = np.maximum(1, np.ceil(np.sqrt(sizes / BLOCK_ROWS)))
+    slab_rows = np.maximum(1, np.ceil(sizes / slabs))
+    within = np.arange(len(ordered)) - np.repeat(begins, sizes)
+    slab = (within // np.repeat(slab_rows, sizes)).astype(np.int64)
+    final = np.lexsort((other_at[order], slab, np.repeat(np.arange(len(begins)), sizes)))
+    tiled: Array = order[final]
+    return tiled
+
+
+def _block_attributes(rows: Rows, blocked_rows: int, rank: Array) -> tuple[Array, Array]:
+    """Choose the attributes that have lines in each block: those that most of its rows test, strongest first."""
+    blocks = (blocked_rows + BLOCK_ROWS - 1) // BLOCK_ROWS
+    attributes = len(rank)
+    last = rows.start[blocked_rows]
+    row_of = np.repeat(np.arange(blocked_rows), np.diff(rows.start[: blocked_rows + 1]))
+    numbers = (rows.attribute[:last] & ATTRIBUTE_MASK).astype(np.int64)
+    pair = (row_of // BLOCK_ROWS) * attributes + numbers
+    pairs, counts = np.unique(pair, return_counts=True)
+    block, number = pairs // attributes, pairs % attributes
+    order = np.lexsort((rank[number], -counts, block))
+    block, number = block[order], number[order]
+    begins = np.searchsorted(block, np.arange(blocks + 1))
+    position = np.arange(len(block)) - begins[block]
+    kept = position < BLOCK_ATTRIBUTES
+    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(block[kept], minlength=blocks))])
+    return first.astype(np.int64), number[kept].astype(np.int64)
+
+
+def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, lines: Array) -> tuple[Array, ...]:
+    """Return partition_group, group_partition, group_block, group_first, group_numbers and group_lines."""
+    count = len(partitions.first) - 1
+    partition_group = np.full(count, -1, np.int32)
+    owners: list[int] = []
+    spans: list[tuple[int, int]] = []
+    firsts, chosen = [0], []
+    sizes = np.diff(partitions.first)
+    for partition in np.flatnonzero(sizes >= SUMMARY_BLOCKS * BLOCK_ROWS):
+        first = int(partitions.first[partition]) // BLOCK_ROWS
+        final = (int(partitions.first[partition + 1]) + BLOCK_ROWS - 1) // BLOCK_ROWS
+        partition_group[partition] = len(owners)
+        for begin in range(first, final, GROUP_BLOCKS):
+            end = min(final, begin + GROUP_BLOCKS)
+            mine, counts = np.unique(numbers[block_first[begin] : block_first[end]], return_counts=True)
+            best = mine[np.argsort(-counts, kind="stable")][:BLOCK_ATTRIBUTES]
+            owners.append(int(partition))
+            spans.append((begin, end))
+            chosen.append(best)
+            firsts.append(firsts[-1] + len(best))
+    group_block = np.array(spans, np.int64).reshape(-1, 2)
+    group_first = np.array(firsts, np.int64)
+    group_numbers = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
+    group_lines = np.zeros(len(group_numbers) * BUCKETS * WORDS, np.uint64)
+    if spans:
+        fill_groups(
+            group_block, group_first, group_numbers, block_first, numbers, lines, partitions.blocked_rows, group_lines
+        )
+    return partition_group, np.array(owners, np.int64), group_block, group_first, group_numbers, group_lines

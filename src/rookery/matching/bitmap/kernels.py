@@ -1,0 +1,517 @@
+"""The kernels of the bitmap index; `build.py` says what the arrays mean. Plain twin: `twin.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from rookery.kernels import kernel
+from rookery.matching.bitmap.vectors import line_from_words, line_is_full, line_load, line_or, line_store
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG, row_holds
+
+__all__ = [
+    "BLOCK_ROWS",
+    "BUCKETS",
+    "CUTS",
+    "assign_keys",
+    "bucket_spans",
+    "fill_blocks",
+    "fill_groups",
+    "fill_table",
+    "match_events",
+    "pick_axes",
+    "restore_keys",
+    "strip_keys",
+]
+
+#: Rows in a block, and bits in a line.
+BLOCK_ROWS = 512
+WORDS = 8
+#: Cut points per attribute; 32 buckets between them and one for NULL.
+CUTS = 31
+BUCKETS = 33
+NULL_BUCKET = 32
+#: Blocks under one summary line.
+GROUP_BLOCKS = 512
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_ONE = np.uint64(1)
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@kernel
+def bucket_of(cuts: Any, number: int, code: int) -> int:
+    """Return the bucket of a code: how many of the attribute's cut points are at or below it."""
+    if code == NULL_CODE:
+        return NULL_BUCKET
+    place = 0
+    for step in (16, 8, 4, 2, 1):
+        place += step * (cuts[number, place + step - 1] <= code)
+    return place
+
+
+@kernel
+def hash_key(signature: int, codes: Any, row: int, numbers: Any, first: int, last: int, seed: int) -> Any:
+    """Return the hash of a composite key: the codes of a signature's attributes."""
+    state = np.uint64(seed) ^ (np.uint64(signature) * _MULTIPLIER)
+    for place in range(first, last):
+        state = (state ^ np.uint64(codes[row, numbers[place]])) * _MULTIPLIER
+        state ^= state >> np.uint64(29)
+    return state
+
+
+# ---- building ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def assign_keys(
+    start: Any, attribute: Any, bounds: Any, signature: Any, first: Any, numbers: Any, seed: int, keys: Any
+) -> Any:
+    """Write each row's key codes into `keys` and return the hashes."""
+    count = start.shape[0] - 1
+    hashes = np.empty(count, np.uint64)
+    for row in range(count):
+        mine = signature[row]
+        state = np.uint64(seed) ^ (np.uint64(mine) * _MULTIPLIER)
+        for place in range(first[mine], first[mine + 1]):
+            code = np.int64(0)
+            for predicate in range(start[row], start[row + 1]):
+                if attribute[predicate] == numbers[place]:
+                    code = bounds[predicate, 0]
+            keys[row, place - first[mine]] = code
+            state = (state ^ np.uint64(code)) * _MULTIPLIER
+            state ^= state >> np.uint64(29)
+        hashes[row] = state
+    return hashes
+
+
+@kernel
+def strip_keys(
+    order: Any, start: Any, attribute: Any, bounds: Any, signature: Any, first: Any, numbers: Any, out_start: Any
+) -> Any:
+    """Return attribute and bounds of the rows in `order` without the predicates that the key already decides."""
+    kept_attribute = np.empty(attribute.shape[0], np.uint16)
+    kept_bounds = np.empty((attribute.shape[0], 2), np.int64)
+    count = 0
+    out_start[0] = 0
+    for position in range(order.shape[0]):
+        row = order[position]
+        mine = signature[row]
+        for predicate in range(start[row], start[row + 1]):
+            in_key = False
+            for place in range(first[mine], first[mine + 1]):
+                if attribute[predicate] == numbers[place]:
+                    in_key = True
+            if not in_key:
+                kept_attribute[count] = attribute[predicate]
+                kept_bounds[count, 0] = bounds[predicate, 0]
+                kept_bounds[count, 1] = bounds[predicate, 1]
+                count += 1
+        out_start[position + 1] = count
+    return kept_attribute[:count].copy(), kept_bounds[:count].copy()
+
+
+@kernel
+def restore_keys(
+    partition_first: Any,
+    partition_key: Any,
+    partition_signature: Any,
+    first: Any,
+    numbers: Any,
+    start: Any,
+    attribute: Any,
+    bounds: Any,
+) -> Any:
+    """Undo `strip_keys`: return start, attribute and bounds with each partition's key as predicates again."""
+    extra = 0
+    for partition in range(partition_first.shape[0] - 1):
+        mine = partition_signature[partition]
+        extra += (partition_first[partition + 1] - partition_first[partition]) * (first[mine + 1] - first[mine])
+    out_start = np.zeros(start.shape[0], np.int64)
+    out_attribute = np.empty(attribute.shape[0] + extra, np.uint16)
+    out_bounds = np.empty((attribute.shape[0] + extra, 2), np.int64)
+    count = 0
+    for partition in range(partition_first.shape[0] - 1):
+        mine = partition_signature[partition]
+        for row in range(partition_first[partition], partition_first[partition + 1]):
+            for place in range(first[mine], first[mine + 1]):
+                out_attribute[count] = numbers[place]
+                out_bounds[count, 0] = partition_key[partition, place - first[mine]]
+                out_bounds[count, 1] = partition_key[partition, place - first[mine]]
+                count += 1
+            for predicate in range(start[row], start[row + 1]):
+                out_attribute[count] = attribute[predicate]
+                out_bounds[count, 0] = bounds[predicate, 0]
+                out_bounds[count, 1] = bounds[predicate, 1]
+                count += 1
+            out_start[row + 1] = count
+    return out_start, out_attribute, out_bounds
+
+
+@kernel
+def bucket_spans(attribute: Any, bounds: Any, pool: Any, cuts: Any, spans: Any, weight: Any) -> None:
+    """Write the first and last bucket that each predicate touches, and add up what each attribute excludes."""
+    for predicate in range(attribute.shape[0]):
+        number = attribute[predicate] & ATTRIBUTE_MASK
+        low, high = bounds[predicate, 0], bounds[predicate, 1]
+        if attribute[predicate] & SET_FLAG:
+            low, high = pool[bounds[predicate, 0], 0], pool[bounds[predicate, 1] - 1, 1]
+        if low == NULL_CODE:
+            spans[predicate, 0], spans[predicate, 1] = 0, CUTS
+        else:
+            spans[predicate, 0] = bucket_of(cuts, number, low)
+            spans[predicate, 1] = bucket_of(cuts, number, high)
+            weight[number] += CUTS - (spans[predicate, 1] - spans[predicate, 0])
+
+
+@kernel
+def pick_axes(start: Any, attribute: Any, spans: Any, rank: Any, axes: Any) -> None:
+    """Write for each row its two attributes of highest rank and their positions: what the rows are sorted by."""
+    for row in range(start.shape[0] - 1):
+        one, other, one_at, other_at = 1 << 30, 1 << 30, 0, 0
+        for predicate in range(start[row], start[row + 1]):
+            place = rank[attribute[predicate] & ATTRIBUTE_MASK]
+            middle = np.int64(spans[predicate, 0]) + np.int64(spans[predicate, 1])
+            if place < one:
+                other, other_at = one, one_at
+                one, one_at = place, middle
+            elif place < other:
+                other, other_at = place, middle
+        axes[row, 0], axes[row, 1], axes[row, 2], axes[row, 3] = one, other, one_at, other_at
+
+
+@kernel
+def _exclude(
+    lines: Any, base: int, word: int, bit: Any, number: int, flagged: int, low: int, high: int, pool: Any, cuts: Any
+) -> None:
+    """Set a row's bit in every bucket of an attribute where its predicate cannot hold."""
+    allowed = np.uint64(0)
+    if flagged:
+        for item in range(low, high):
+            if pool[item, 0] == NULL_CODE:
+                allowed |= _ONE << np.uint64(NULL_BUCKET)
+            else:
+                for bucket in range(bucket_of(cuts, number, pool[item, 0]), bucket_of(cuts, number, pool[item, 1]) + 1):
+                    allowed |= _ONE << np.uint64(bucket)
+    elif low == NULL_CODE:
+        allowed = _ONE << np.uint64(NULL_BUCKET)
+        if high != NULL_CODE:
+            for bucket in range(bucket_of(cuts, number, high) + 1):
+                allowed |= _ONE << np.uint64(bucket)
+    else:
+        for bucket in range(bucket_of(cuts, number, low), bucket_of(cuts, number, high) + 1):
+            allowed |= _ONE << np.uint64(bucket)
+    for bucket in range(BUCKETS):
+        if not (allowed >> np.uint64(bucket)) & _ONE:
+            lines[(base + bucket) * WORDS + word] |= bit
+
+
+@kernel
+def fill_row(
+    row: int,
+    first: int,
+    last: int,
+    numbers: Any,
+    start: Any,
+    attribute: Any,
+    bounds: Any,
+    pool: Any,
+    cuts: Any,
+    lines: Any,
+) -> None:
+    """Set one row's bits in the lines of its block, whose attributes are `numbers[first:last]`."""
+    position = row % BLOCK_ROWS
+    word, bit = position >> 6, _ONE << np.uint64(position & 63)
+    for predicate in range(start[row], start[row + 1]):
+        number = np.int64(attribute[predicate] & ATTRIBUTE_MASK)
+        for place in range(first, last):
+            if numbers[place] == number:
+                flagged = attribute[predicate] & SET_FLAG
+                low, high = bounds[predicate, 0], bounds[predicate, 1]
+                _exclude(lines, place * BUCKETS, word, bit, number, flagged, low, high, pool, cuts)
+
+
+@kernel
+def fill_blocks(
+    rows: int, block_first: Any, numbers: Any, start: Any, attribute: Any, bounds: Any, pool: Any, cuts: Any, lines: Any
+) -> None:
+    """Fill the lines of all blocks."""
+    for row in range(rows):
+        block = row // BLOCK_ROWS
+        fill_row(row, block_first[block], block_first[block + 1], numbers, start, attribute, bounds, pool, cuts, lines)
+
+
+@kernel
+def fill_groups(
+    group_block: Any,
+    group_first: Any,
+    group_numbers: Any,
+    block_first: Any,
+    numbers: Any,
+    lines: Any,
+    rows: int,
+    out: Any,
+) -> None:
+    """Fill the summary lines: a block's bit is set in a bucket where all of its rows are excluded."""
+    for group in range(group_block.shape[0]):
+        for block in range(group_block[group, 0], group_block[group, 1]):
+            position = block - group_block[group, 0]
+            word, bit = position >> 6, _ONE << np.uint64(position & 63)
+            filled = min(BLOCK_ROWS, rows - block * BLOCK_ROWS)
+            for place in range(group_first[group], group_first[group + 1]):
+                for mine in range(block_first[block], block_first[block + 1]):
+                    if numbers[mine] != group_numbers[place]:
+                        continue
+                    for bucket in range(BUCKETS):
+                        full = True
+                        for piece in range((filled + 63) >> 6):
+                            wanted = _FULL
+                            if (piece + 1) << 6 > filled:
+                                wanted = (_ONE << np.uint64(filled & 63)) - _ONE
+                            if lines[(mine * BUCKETS + bucket) * WORDS + piece] & wanted != wanted:
+                                full = False
+                                break
+                        if full:
+                            out[(place * BUCKETS + bucket) * WORDS + word] |= bit
+
+
+@kernel
+def fill_table(hashes: Any, table_first: Any, signature: Any, table: Any) -> None:
+    """Enter each partition into its signature's open-addressed table."""
+    for partition in range(hashes.shape[0]):
+        first, last = table_first[signature[partition]], table_first[signature[partition] + 1]
+        mask = np.uint64(last - first - 1)
+        place = hashes[partition] & mask
+        while table[first + np.int64(place)] >= 0:
+            place = (place + _ONE) & mask
+        table[first + np.int64(place)] = partition
+
+
+# ---- matching ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _emit(found: Any, count: int, event: int, slot: int) -> Any:
+    if count == found.shape[0]:
+        larger = np.empty(2 * count, np.int64)
+        larger[:count] = found
+        found = larger
+    found[count] = (np.int64(event) << 32) | np.int64(slot)
+    return found
+
+
+@kernel
+def _match_block(
+    block: int,
+    first_row: int,
+    last_row: int,
+    block_first: Any,
+    numbers: Any,
+    lines: Any,
+    buckets: Any,
+    events: Any,
+    event_count: int,
+    live: Any,
+    live_at: int,
+    codes: Any,
+    slot: Any,
+    alive: Any,
+    start: Any,
+    attribute: Any,
+    bounds: Any,
+    pool: Any,
+    scratch: Any,
+    found: Any,
+    count: int,
+) -> Any:
+    """Match the listed events against the rows of one block that lie in the given range.
+
+    `live` holds one summary line per listed event (empty: every event visits); `live_at` is the block's bit in it.
+    """
+    base = block * BLOCK_ROWS
+    # Rows of other partitions in this block are excluded from the start.
+    for word in range(WORDS):
+        low = base + 64 * word
+        excluded = np.uint64(0)
+        if low < first_row or low + 64 > last_row:
+            for bit in range(64):
+                if low + bit < first_row or low + bit >= last_row:
+                    excluded |= _ONE << np.uint64(bit)
+        scratch[WORDS + word] = excluded
+    edge = line_load(scratch, WORDS)
+    first, last = np.int64(block_first[block]), np.int64(block_first[block + 1])
+    filtered = live.shape[0] > 0
+    live_word, live_bit = live_at >> 6, np.uint64(live_at & 63)
+    for position in range(event_count):
+        if filtered and (live[position * WORDS + live_word] >> live_bit) & _ONE:
+            continue
+        event = np.int64(events[position])
+        line = edge
+        place = first
+        full = False
+        while place + 4 <= last:
+            line = line_or(line, line_load(lines, (place * BUCKETS + buckets[event, numbers[place]]) * WORDS))
+            line = line_or(line, line_load(lines, ((place + 1) * BUCKETS + buckets[event, numbers[place + 1]]) * WORDS))
+            line = line_or(line, line_load(lines, ((place + 2) * BUCKETS + buckets[event, numbers[place + 2]]) * WORDS))
+            line = line_or(line, line_load(lines, ((place + 3) * BUCKETS + buckets[event, numbers[place + 3]]) * WORDS))
+            place += 4
+            if line_is_full(line):
+                full = True
+                break
+        if full:
+            continue
+        while place < last:
+            line = line_or(line, line_load(lines, (place * BUCKETS + buckets[event, numbers[place]]) * WORDS))
+            place += 1
+        if line_is_full(line):
+            continue
+        line_store(scratch, 0, line)
+        for word in range(WORDS):
+            survivors = ~scratch[word]
+            while survivors != np.uint64(0):
+                row = base + 64 * word + np.int64(_trailing_zeros(survivors))
+                survivors &= survivors - _ONE
+                if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
+                    found = _emit(found, count, event, slot[row])
+                    count += 1
+    return found, count
+
+
+@kernel
+def _summarize(
+    group: int,
+    group_first: Any,
+    group_numbers: Any,
+    group_lines: Any,
+    buckets: Any,
+    events: Any,
+    event_count: int,
+    live: Any,
+) -> None:
+    """Write for each listed event the line of the group's blocks that are excluded for it."""
+    for position in range(event_count):
+        event = np.int64(events[position])
+        line = line_from_words(np.uint64(0))
+        for place in range(group_first[group], group_first[group + 1]):
+            line = line_or(
+                line, line_load(group_lines, (place * BUCKETS + buckets[event, group_numbers[place]]) * WORDS)
+            )
+        line_store(live, position * WORDS, line)
+
+
+@kernel
+def match_events(
+    codes: Any,
+    alive: Any,
+    cuts: Any,
+    signature_first: Any,
+    signature_numbers: Any,
+    table_first: Any,
+    table: Any,
+    seed: int,
+    partition_key: Any,
+    partition_first: Any,
+    blocked_rows: int,
+    partition_group: Any,
+    block_first: Any,
+    block_numbers: Any,
+    lines: Any,
+    group_partition: Any,
+    group_block: Any,
+    group_first: Any,
+    group_numbers: Any,
+    group_lines: Any,
+    slot: Any,
+    start: Any,
+    attribute: Any,
+    bounds: Any,
+    pool: Any,
+) -> Any:
+    """Return the pairs `event << 32 | slot` of a chunk of events, in no order; one row's pair stands once."""
+    count_events = codes.shape[0]
+    buckets = np.empty((count_events, codes.shape[1]), np.uint8)
+    if block_first.shape[0] > 1:
+        for event in range(count_events):
+            for number in range(cuts.shape[0]):
+                buckets[event, number] = bucket_of(cuts, number, codes[event, number])
+    found = np.empty(1024, np.int64)
+    count = 0
+    head = np.full(partition_first.shape[0], -1, np.int32)
+    following = np.empty(count_events, np.int32)
+    touched = np.empty(count_events, np.int64)
+    events = np.empty(count_events, np.int32)
+    scratch = np.empty(2 * WORDS, np.uint64)
+    none = np.empty(0, np.uint64)
+    live = np.empty(count_events * WORDS, np.uint64) if group_block.shape[0] else none
+    for signature in range(signature_first.shape[0] - 1):
+        key_first, key_last = signature_first[signature], signature_first[signature + 1]
+        base, mask = table_first[signature], np.uint64(table_first[signature + 1] - table_first[signature] - 1)
+        touched_count = 0
+        for event in range(count_events):
+            place = hash_key(signature, codes, event, signature_numbers, key_first, key_last, seed) & mask
+            while True:
+                partition = table[base + np.int64(place)]
+                if partition < 0:
+                    break
+                same = True
+                for key in range(key_last - key_first):
+                    if partition_key[partition, key] != codes[event, signature_numbers[key_first + key]]:
+                        same = False
+                        break
+                if same:
+                    break
+                place = (place + _ONE) & mask
+            if partition < 0:
+                continue
+            if partition_first[partition] >= blocked_rows:  # too few rows for bitmaps: check each
+                for row in range(partition_first[partition], partition_first[partition + 1]):
+                    if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
+                        found = _emit(found, count, event, slot[row])
+                        count += 1
+            else:
+                if head[partition] < 0:
+                    touched[touched_count] = partition
+                    touched_count += 1
+                following[event] = head[partition]
+                head[partition] = event
+        for index in range(touched_count):
+            partition = touched[index]
+            event_count = 0
+            event = np.int64(head[partition])
+            while event >= 0:
+                events[event_count] = event
+                event_count += 1
+                event = np.int64(following[event])
+            head[partition] = -1
+            first_row, last_row = partition_first[partition], partition_first[partition + 1]
+            group = np.int64(partition_group[partition])
+            if group < 0:
+                for block in range(first_row // BLOCK_ROWS, (last_row + BLOCK_ROWS - 1) // BLOCK_ROWS):
+                    found, count = _match_block(
+                        block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
+                        none, 0, codes, slot, alive, start, attribute, bounds, pool, scratch, found, count,
+                    )  # fmt: skip
+                continue
+            final = (last_row + BLOCK_ROWS - 1) // BLOCK_ROWS
+            while group < group_block.shape[0] and group_partition[group] == partition:
+                _summarize(group, group_first, group_numbers, group_lines, buckets, events, event_count, live)
+                for block in range(group_block[group, 0], min(final, group_block[group, 1])):
+                    found, count = _match_block(
+                        block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
+                        live, block - group_block[group, 0], codes, slot, alive, start, attribute, bounds, pool, scratch,
+                        found, count,
+                    )  # fmt: skip
+                group += 1
+    return found[:count]

@@ -1,0 +1,210 @@
+"""Subscriptions in bulk: tables of records in, tables of records out, and boxes given as columns.
+
+A million subscriptions come as a table, not as a million calls. Text is parsed one by one; boxes never become text or trees:
+their columns are turned into codes by NumPy, so ten million of them fit and take seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rookery.errors import SubscriptionError
+from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, is_wide
+from rookery.matching.kernels import NULL_CODE
+from rookery.matching.records import Record, make_record, record_schema
+from rookery.matching.rows import Rows
+from rookery.model.events import event_column
+from rookery.model.parser import parse
+from rookery.model.schema import Attribute
+from rookery.model.types import EnumType, IntegerType
+
+__all__ = ["boxes_to_rows", "boxes_to_table", "read_records", "records_to_table"]
+
+Array = np.ndarray[Any, Any]
+
+_OPTIONAL = ("topic", "parameters", "subscriber", "version", "valid_from", "valid_to")
+
+
+def read_records(table: pa.Table) -> Iterator[Record | SubscriptionError]:
+    """Yield each row of a table as a checked record, or as what is wrong with it."""
+    names = set(table.schema.names)
+    for needed in ("subscription_id", "where"):
+        if needed not in names:
+            raise SubscriptionError(
+                f"the subscriptions have no column {needed!r}",
+                hint=f"the columns are subscription_id, where and, if you like, {', '.join(_OPTIONAL)}",
+            )
+    given = [name for name in _OPTIONAL if name in names]
+    for batch in table.to_batches(max_chunksize=65_536):
+        columns = [batch.column("subscription_id").to_pylist(), batch.column("where").to_pylist()]
+        columns += [_details(name, batch.column(name)) for name in given]
+        for subscription_id, where, *details in zip(*columns, strict=True):
+            try:
+                if where is None:
+                    raise SubscriptionError(
+                        "the filter is null", subscription_id=subscription_id, hint="an empty text matches every event"
+                    )
+                named = dict(zip(given, details, strict=True))
+                if isinstance(named.get("parameters"), str):
+                    named["parameters"] = _parameter_list(subscription_id, named["parameters"])
+                yield make_record(subscription_id, where, **named)
+            except SubscriptionError as error:
+                yield error
+
+
+def _details(name: str, column: pa.Array) -> list[Any]:
+    if name in ("valid_from", "valid_to") and pa.types.is_timestamp(column.type):
+        # Through whole nanoseconds, so that no time library rounds or overflows on the way.
+        from datetime import UTC, datetime, timedelta
+
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        try:
+            micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
+        except pa.ArrowInvalid as error:
+            raise SubscriptionError(f"{name} has dates finer than a microsecond: {error}") from None
+        return [None if one is None else epoch + timedelta(microseconds=one) for one in micros]
+    values: list[Any] = column.to_pylist()
+    if name in ("valid_from", "valid_to", "topic", "subscriber", "parameters"):
+        return [None if one == "" else one for one in values]  # CSV has no other way to leave a cell out
+    return values
+
+
+def _parameter_list(subscription_id: object, text: str) -> list[object]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list):
+        raise SubscriptionError(
+            f"parameters are a list, got {text[:40]!r}",
+            subscription_id=subscription_id,
+            hint='in a text file write JSON: ["10", "ACME"]',
+        )
+    return values
+
+
+def records_to_table(records: list[Record], id_type: pa.DataType | None) -> pa.Table:
+    """Return records as a table."""
+    if id_type is None or records:
+        id_type = pa.string() if records and isinstance(records[0].subscription_id, str) else pa.int64()
+    schema = record_schema(id_type)
+    return pa.table(
+        {name: pa.array([getattr(one, name) for one in records], schema.field(name).type) for name in schema.names},
+        schema=schema,
+    )
+
+
+def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
+    """Return the records of boxes."""
+    ids = subscription_id if isinstance(subscription_id, pa.Array | pa.ChunkedArray) else pa.array(subscription_id)
+    if ids.null_count:
+        raise SubscriptionError("a subscription_id is null")
+    if pa.types.is_integer(ids.type):
+        ids = ids.cast(pa.int64())
+    elif pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type) or pa.types.is_dictionary(ids.type):
+        ids = ids.cast(pa.string())
+    else:
+        raise SubscriptionError(f"ids are strings or integers, got {ids.type}")
+    schema = record_schema(ids.type)
+    columns: dict[str, Any] = {name: pa.nulls(len(ids), schema.field(name).type) for name in schema.names}
+    columns["subscription_id"] = ids
+    columns["version"] = pa.array(np.ones(len(ids), np.int64))
+    if topic is not None:
+        columns["topic"] = pa.array([topic]).take(pa.array(np.zeros(len(ids), np.int64)))
+    return pa.table(columns, schema=schema)
+
+
+def boxes_to_rows(
+    space: CodeSpace,
+    count: int,
+    first: int,
+    equals: Mapping[str, Any],
+    lower: Mapping[str, Any],
+    upper: Mapping[str, Any],
+    topic: str | None,
+    relabel: Callable[[Mapping[int, Any]], None],
+) -> Rows:
+    """Return the rows of boxes given as columns."""
+    given = [
+        (mapping, name, which)
+        for mapping, which in ((equals, (0, 1)), (lower, (0,)), (upper, (1,)))
+        for name in mapping
+    ]
+    columns = [_column(space, name, mapping[name], count) for mapping, name, _ in given]
+    texts: dict[int, set[str]] = {}
+    for (_, _, which), (number, column) in zip(given, columns, strict=True):
+        if number in space.labels:
+            texts.setdefault(number, set()).update(_texts(column))
+            space.labels[number].ordered |= len(which) == 1
+    if topic is not None:
+        texts[space.number(TOPIC.path)] = {topic}
+    relabel(texts)
+    sides: dict[int, list[Array]] = {}
+    for (_, name, which), (number, column) in zip(given, columns, strict=True):
+        codes = _codes(space, number, name, column)
+        bounds = sides.setdefault(number, [np.full(count, LOWEST_CODE), np.full(count, HIGHEST_CODE)])
+        known = codes != NULL_CODE
+        for side in which:
+            best = np.maximum if side == 0 else np.minimum
+            bounds[side][known] = best(bounds[side][known], codes[known])
+    if topic is not None:
+        number = space.number(TOPIC.path)
+        sides[number] = [np.full(count, space.labels[number][topic])] * 2
+    numbers = sorted(sides)
+    tested = (
+        np.stack([_tested(*sides[number]) for number in numbers], axis=1) if numbers else np.zeros((count, 0), np.bool_)
+    )
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(tested.sum(axis=1))])
+    bounds = (
+        np.stack([np.stack(sides[number], axis=1) for number in numbers], axis=1)
+        if numbers
+        else np.zeros((count, 0, 2), np.int64)
+    )
+    attribute = np.broadcast_to(np.array(numbers, np.uint16), tested.shape)
+    slot = np.arange(first, first + count, dtype=np.int32)
+    return Rows(slot, start, attribute[tested], bounds[tested], np.empty((0, 2), np.int64))
+
+
+def _tested(low: Array, high: Array) -> Array:
+    tested: Array = (low != LOWEST_CODE) | (high != HIGHEST_CODE)
+    return tested
+
+
+def _column(space: CodeSpace, name: str, values: Any, count: int) -> tuple[int, pa.Array]:
+    """Return an attribute's number and its values as the schema's type."""
+    expression: Any = parse(f"{name} IS NULL")
+    attribute = space.schema.attribute(expression.field.path)
+    kind = attribute.type
+    if is_wide(kind) or (isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed):
+        raise SubscriptionError(
+            f"{name}: boxes cannot hold {kind.name} exactly", hint="give these subscriptions as text"
+        )
+    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    if len(array) != count:
+        raise SubscriptionError(f"{name}: {len(array)} values for {count} subscriptions")
+    leaf = Attribute(("values",), kind)
+    return space.number(attribute.path), event_column(pa.table({"values": array}), leaf)
+
+
+def _texts(column: pa.Array) -> set[str]:
+    texts = column.dictionary if pa.types.is_dictionary(column.type) else column.unique()
+    return {text for text in texts.to_pylist() if text is not None}
+
+
+def _codes(space: CodeSpace, number: int, name: str, column: pa.Array) -> Array:
+    kind = space.attributes[number].type
+    if isinstance(kind, EnumType) and (unknown := _texts(column) - set(kind.labels)):
+        raise SubscriptionError(f"{name} has no label {sorted(unknown)[0]!r}")
+    codes = np.empty((len(column), number + 1), np.int64)
+    space.encode_column(column, number, codes)
+    mine = codes[:, number].copy()
+    if kind.lowest == NULL_CODE and (mine == LOWEST_CODE).any():
+        raise SubscriptionError(
+            f"{name}: boxes cannot tell the lowest two int64s apart", hint="leave that side open (null)"
+        )
+    return mine

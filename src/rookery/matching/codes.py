@@ -1,0 +1,263 @@
+"""Codes: every attribute as one int64 column, so that every predicate is a comparison of integers.
+
+Theory. `model.types` gives each value a key in the order of its type. A code is that key as an int64, with the lowest
+int64 kept for NULL; strings take labels (`labels.py`). Two types need one code more than there are: of the int64s
+the lowest two share a code, and of the uint64s the highest two. A bound that would tell such a pair apart is widened, and
+its subscription is verified by the evaluator. Decimals past 18 digits are coded by their nearest double, which
+keeps their order but not their difference, and are verified likewise. So codes never lose a match, and never give a wrong one.
+
+Two attributes are not in any filter: the event's topic and its time. Effective dating is a bound on the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.errors import SchemaError
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
+from rookery.matching.labels import Labels
+from rookery.model.events import comparable, event_column, step_into
+from rookery.model.schema import Attribute, Schema
+from rookery.model.types import (
+    DecimalType,
+    EnumType,
+    FloatType,
+    IntegerType,
+    Key,
+    LeafType,
+    StringType,
+    TimestampType,
+    float_key,
+)
+from rookery.model.values import TOP
+
+__all__ = ["HIGHEST_CODE", "LOWEST_CODE", "TIME", "TOPIC", "CodeSpace", "code_bounds"]
+
+LOWEST_CODE = NULL_CODE + 1
+HIGHEST_CODE = (1 << 63) - 1
+_NARROW_DIGITS = 18  # the decimals whose steps fit an int64
+
+#: The event's topic and its time in microseconds; no filter can name them.
+TOPIC = Attribute(("$topic",), StringType())
+TIME = Attribute(("$time",), TimestampType("us"))
+
+
+def is_wide(kind: LeafType) -> bool:
+    """Say whether a type's codes do not tell all its values apart."""
+    return isinstance(kind, DecimalType) and kind.precision > _NARROW_DIGITS
+
+
+def code_bounds(kind: LeafType, low: Key, high: Key) -> tuple[int, int, bool]:
+    """Return the codes that enclose an interval of keys that are no strings, and whether they do so exactly."""
+    if is_wide(kind):
+        assert isinstance(kind, DecimalType)
+        scale = 10**kind.scale
+        return float_key(float(Fraction(low, scale))), float_key(float(Fraction(high, scale))), False
+    if isinstance(kind, IntegerType) and kind.bits == 64:
+        if not kind.signed:
+            top = kind.highest
+            return (
+                min(low - top + HIGHEST_CODE + 1, HIGHEST_CODE),
+                min(high - top + HIGHEST_CODE + 1, HIGHEST_CODE),
+                not (low == top or high == top - 1),
+            )
+    elif not isinstance(kind, TimestampType):
+        return low, high, True
+    return max(low, LOWEST_CODE), max(high, LOWEST_CODE), not (low == LOWEST_CODE or high == NULL_CODE)
+
+
+class CodeSpace:
+    """The attributes that a set's subscriptions use, their numbers, and the labels of their strings."""
+
+    __slots__ = ("_numbers", "attributes", "labels", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.attributes: list[Attribute] = []
+        self._numbers: dict[tuple[str | int, ...], int] = {}
+        self.labels: dict[int, Labels] = {}
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def number(self, path: tuple[str | int, ...]) -> int:
+        """Return an attribute's number, giving it one at first use."""
+        found = self._numbers.get(path)
+        if found is None:
+            found = self.register(self.attribute(path))
+        return found
+
+    def attribute(self, path: tuple[str | int, ...]) -> Attribute:
+        """Return the attribute at a path, the two hidden ones included."""
+        if path == TOPIC.path:
+            return TOPIC
+        return TIME if path == TIME.path else self.schema.attribute(path)
+
+    def register(self, attribute: Attribute) -> int:
+        """Give an attribute the next number."""
+        number = len(self.attributes)
+        if number > ATTRIBUTE_MASK:
+            raise SchemaError(f"one set may test at most {ATTRIBUTE_MASK + 1:,} attributes")
+        self.attributes.append(attribute)
+        self._numbers[attribute.path] = number
+        if isinstance(attribute.type, StringType):
+            self.labels[number] = Labels()
+        return number
+
+    def copy(self) -> CodeSpace:
+        """Return a space of its own, so that the one who edits it does not disturb the others."""
+        twin = CodeSpace(self.schema)
+        twin.attributes = list(self.attributes)
+        twin._numbers = dict(self._numbers)
+        twin.labels = {
+            number: Labels.restore(list(one.texts), list(one.values), one.ordered)
+            for number, one in self.labels.items()
+        }
+        return twin
+
+    def known(self, path: tuple[str | int, ...]) -> int | None:
+        """Return an attribute's number if some subscription uses it."""
+        return self._numbers.get(path)
+
+    def label_bounds(self, number: int, low: Key, high: Key) -> tuple[int, int]:
+        """Return the codes of an interval of string keys, whose texts must have labels."""
+        labels = self.labels[number]
+        if low != high:
+            labels.ordered = True
+        bottom = LOWEST_CODE if low == StringType.lowest and low != high else labels[low[0]] + low[1]
+        return bottom, HIGHEST_CODE if high is TOP else labels[high[0]] + high[1]
+
+    def encode(
+        self,
+        batch: pa.Table | pa.RecordBatch,
+        hidden: Mapping[str, Any],
+        *,
+        missing: str = "error",
+    ) -> np.ndarray[Any, Any]:
+        """Return the codes of a batch, one row per event, one column per attribute.
+
+        `hidden` gives the arrays (or one value for all) of the topic and the time by their attributes' names.
+        """
+        codes = np.empty((batch.num_rows, max(1, len(self.attributes))), np.int64)
+        for number, attribute in enumerate(self.attributes):
+            if attribute.text in hidden:
+                values = hidden[attribute.text]
+                if not isinstance(values, pa.Array | pa.ChunkedArray):
+                    codes[:, number] = self.code(number, values)
+                    continue
+                array = event_column(pa.table({attribute.text: values}), attribute)
+            elif attribute is TOPIC or attribute is TIME:
+                codes[:, number] = NULL_CODE
+                continue
+            elif missing == "null" and attribute.path[0] not in batch.schema.names:
+                codes[:, number] = NULL_CODE
+                continue
+            else:
+                array = event_column(batch, attribute)
+            self.encode_column(array, number, codes)
+        return codes
+
+    def encode_column(self, array: pa.Array, number: int, codes: np.ndarray[Any, Any]) -> None:
+        """Write the codes of one column, as `event_column` gives it, into its place."""
+        kind = self.attributes[number].type
+        if isinstance(kind, StringType | EnumType):
+            codes[:, number] = self._encode_texts(array, number)
+            return
+        valid = (
+            np.ones(len(array), np.bool_) if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+        )
+        if isinstance(kind, DecimalType):
+            codes[:, number] = _encode_decimals(array, kind)
+            return
+        if isinstance(kind, FloatType):
+            values = array.cast(pa.float64()) if kind.bits == 32 else array
+            values = values.fill_null(0.0) if values.null_count else values
+            encode_doubles(values.to_numpy(zero_copy_only=False), valid, codes, number)
+            return
+        if isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed:
+            whole = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+            shifted = (whole ^ np.uint64(1 << 63)).view(np.int64)
+            codes[:, number] = np.where(valid, np.where(shifted == HIGHEST_CODE, shifted, shifted + 1), NULL_CODE)
+            return
+        integers = array.cast(pa.int64()) if array.type != pa.int64() else array
+        integers = integers.fill_null(0) if integers.null_count else integers
+        encode_integers(integers.to_numpy(zero_copy_only=False), valid, codes, number)
+
+    def _encode_texts(self, array: pa.Array, number: int) -> np.ndarray[Any, Any]:
+        if not len(array):
+            return np.empty(0, np.int64)
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        texts = array.dictionary.to_pylist()
+        kind = self.attributes[number].type
+        if isinstance(kind, EnumType):
+            places = {label: place for place, label in enumerate(kind.labels)}
+            table = [NULL_CODE if text is None else places.get(text, len(places)) for text in texts]
+            by_index = np.array([*table, NULL_CODE], np.int64)
+        else:
+            by_index = np.append(self.labels[number].codes(texts, NULL_CODE), NULL_CODE)
+        indices = array.indices
+        if indices.null_count:
+            indices = pc.fill_null(indices.cast(pa.int64()), len(texts))
+        codes: np.ndarray[Any, Any] = by_index[indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+    def code(self, number: int, value: Any) -> int:
+        """Return the code of one value as the language compares it (None = NULL)."""
+        if value is None:
+            return NULL_CODE
+        kind = self.attributes[number].type
+        match kind:
+            case FloatType():
+                return float_key(value)
+            case StringType():
+                return self.labels[number].code(value)
+            case IntegerType():
+                return code_bounds(kind, value, value)[0]
+            case TimestampType():
+                return max(value // kind.nanoseconds, LOWEST_CODE)
+            case EnumType():
+                return kind.labels.index(value) if value in kind.labels else len(kind.labels)
+            case DecimalType():
+                return code_bounds(kind, kind.enclose(value)[0], kind.enclose(value)[0])[0]
+        return int(value)
+
+    def encode_event(self, event: Mapping[str, Any], hidden: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+        """Return the codes of one dict event."""
+        codes = np.empty((1, max(1, len(self.attributes))), np.int64)
+        for number, attribute in enumerate(self.attributes):
+            if attribute is TOPIC or attribute is TIME:
+                value = hidden.get(attribute.text)
+            else:
+                path = attribute.path
+                raw = event.get(path[0]) if len(path) == 1 else step_into(event, path)  # type: ignore[arg-type]
+                value = comparable(attribute, raw)
+            codes[0, number] = self.code(number, value)
+        return codes
+
+    def insert_texts(self, texts: Mapping[int, Iterable[str]]) -> dict[int, tuple[list[int], list[int]]]:
+        """Give labels to texts by attribute number; return the moves of the attributes whose labels moved."""
+        moves = {number: self.labels[number].insert(found) for number, found in texts.items()}
+        return {number: move for number, move in moves.items() if move is not None}
+
+
+def _encode_decimals(array: pa.Array, kind: DecimalType) -> np.ndarray[Any, Any]:
+    if is_wide(kind):
+        scale = 10**kind.scale
+        return np.array(
+            [
+                NULL_CODE if value is None else float_key(float(Fraction(kind.enclose(value)[0], scale)))
+                for value in array.to_pylist()
+            ],
+            np.int64,
+        )
+    # decimal128 is 16 little-endian bytes; the low word is the whole number of steps when 18 digits are enough.
+    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(valid, words, NULL_CODE)

@@ -1,0 +1,401 @@
+"""CompiledSet: a set of subscriptions as one buffer, the form that files, brokers and Spark tasks carry.
+
+The buffer is an Arrow IPC file with one row per array (name, type, shape, bytes) and a header in the schema's
+metadata. Loading maps the file and makes NumPy views: nothing is copied, and processes that load the same file share its pages.
+
+Rule 1: a buffer is foreign until proved ours. Format version, content hash, and then every offset that a kernel would follow
+are checked (`checks.py`) before the first match; a truncated, damaged or hostile file is a CompiledSetError.
+Rule 2: a compiled set never changes. `rookery.matcher(compiled)` goes on editing from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from rookery.errors import CompiledSetError, RookeryError, SchemaError
+from rookery.matching.bitmap.build import BitmapIndex, build_index
+from rookery.matching.bitmap.engine import BitmapEngine
+from rookery.matching.checks import check_index
+from rookery.matching.codes import CodeSpace
+from rookery.matching.explain import Explanation, explain
+from rookery.matching.labels import Labels
+from rookery.matching.output import match_table
+from rookery.matching.records import Records, record_schema
+from rookery.matching.regions import outer_boxes
+from rookery.matching.view import View
+from rookery.model.schema import Schema
+
+__all__ = ["FORMAT_VERSION", "CompiledSet"]
+
+Array = np.ndarray[Any, Any]
+
+FORMAT_VERSION = 1
+_KEY = b"rookery"
+_SCHEMA = pa.schema(
+    [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
+)
+_ALIGNMENT = 64
+
+
+class CompiledSet:
+    """An immutable set of subscriptions, ready to match."""
+
+    __slots__ = ("_hash", "_view")
+
+    def __init__(self, view: View, content_hash: str | None = None) -> None:
+        self._view = view
+        self._hash = content_hash
+
+    @classmethod
+    def of(cls, view: View) -> CompiledSet:
+        """Compile what a matcher holds (it must be packed: no dead subscriptions)."""
+        engine = view.engine
+        if isinstance(engine, BitmapEngine) and not engine.tail_rows:
+            index = engine.index
+        else:
+            index = build_index(engine.rows(), len(view.space))
+        return cls(
+            View(
+                view.space.copy(),
+                BitmapEngine(index),
+                Records(view.records.table()),
+                np.ones(len(view.records), np.uint8),
+                set(view.inexact),
+                {},
+            )
+        )
+
+    def fresh_view(self) -> View:
+        """Return a view of its own for a matcher that will edit it."""
+        view = self._view
+        engine = view.engine
+        assert isinstance(engine, BitmapEngine)
+        return View(
+            view.space.copy(),
+            BitmapEngine(engine.index),
+            Records(view.records.table()),
+            view.alive.copy(),
+            set(view.inexact),
+            {},
+        )
+
+    # ---- what it holds -------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._view.records)
+
+    def __repr__(self) -> str:
+        return f"CompiledSet({len(self):,} subscriptions, {self.nbytes:,} bytes, {self.content_hash[:12]})"
+
+    @property
+    def schema(self) -> Schema:
+        return self._view.space.schema
+
+    @property
+    def subscriptions(self) -> pa.Table:
+        """The records, one row per slot."""
+        return self._view.records.table()
+
+    @property
+    def topics(self) -> list[str]:
+        return self._view.records.topics
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes that its filters test, as text."""
+        return [one.text for one in self._view.space.attributes if not one.text.startswith("$")]
+
+    @property
+    def dated(self) -> bool:
+        """Whether any subscription has effective dates, so that events need a time."""
+        return self._view.records.dated > 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._view.engine.nbytes + self._view.records.nbytes
+
+    @property
+    def content_hash(self) -> str:
+        """A hash of all that decides a match; equal sets that were built alike have equal hashes."""
+        if self._hash is None:
+            header, arrays = self._parts()
+            self._hash = _content_hash(header, arrays)
+        return self._hash
+
+    # ---- matching ------------------------------------------------------------------------------------------------
+
+    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
+        """Return the ids of the subscriptions that one event satisfies."""
+        slots = self._view.match_event(event, topic=topic, time=time)
+        return [self._view.records[slot].subscription_id for slot in slots]
+
+    def match_many(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        event_id: str = "event_id",
+        time: str | None = None,
+        topic: str | None = None,
+        as_of: object = None,
+        missing: str = "error",
+    ) -> pa.Table:
+        """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription."""
+        return match_table(self._view, events, event_id=event_id, time=time, topic=topic, as_of=as_of, missing=missing)
+
+    def match_indices(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        time: str | None = None,
+        topic: str | None = None,
+        as_of: object = None,
+        missing: str = "error",
+    ) -> tuple[Array, Array]:
+        """Return the matches of a batch as two arrays: the event's row in the batch, and the subscription's slot."""
+        return self._view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
+
+    def explain(
+        self,
+        subscription_id: str | int,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        version: int | None = None,
+    ) -> Explanation:
+        """Say why an event does or does not match a subscription: each predicate with the event's value."""
+        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version)
+
+    def boxes(self, attributes: list[str]) -> tuple[Array, Array]:
+        """Return lower and upper bounds per subscription and attribute as doubles, never narrower than the truth.
+
+        An attribute that a subscription does not bound, and any string, is ±infinity. For cutting the event space into zones.
+        """
+        return outer_boxes(self._view, attributes)
+
+    def take(self, slots: Array) -> CompiledSet:
+        """Return the set of some of its subscriptions, by slot."""
+        slots = np.asarray(slots, np.int64)
+        view = self._view
+        number = np.full(len(self), -1, np.int64)
+        number[slots] = np.arange(len(slots))
+        rows = view.engine.rows()
+        rows = rows.take(np.flatnonzero(number[rows.slot] >= 0))
+        rows = rows.with_slots(number[rows.slot])
+        records = Records(view.records.table().take(pa.array(slots)))
+        inexact = {int(number[slot]) for slot in view.inexact if number[slot] >= 0}
+        engine = BitmapEngine(build_index(rows, len(view.space)))
+        return CompiledSet(View(view.space, engine, records, np.ones(len(slots), np.uint8), inexact, {}))
+
+    # ---- as bytes ------------------------------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        view = self._view
+        engine = view.engine
+        assert isinstance(engine, BitmapEngine)
+        index = engine.index
+        space = view.space
+        header = {
+            "format": FORMAT_VERSION,
+            "schema": space.schema.to_dict(),
+            "attributes": [list(one.path) for one in space.attributes],
+            "ordered": [number for number, labels in space.labels.items() if labels.ordered],
+            "seed": index.seed,
+            "blocked_rows": index.blocked_rows,
+            "slots": len(view.records),
+        }
+        arrays = dict(index.arrays())
+        arrays["inexact"] = np.array(sorted(view.inexact), np.int64)
+        for number, labels in space.labels.items():
+            arrays[f"labels/{number}"] = np.array(labels.values, np.int64)
+            texts = pa.table({"text": pa.array(labels.texts, pa.string())})
+            arrays[f"texts/{number}"] = _table_bytes(texts)
+        arrays["records"] = _table_bytes(view.records.table())
+        return header, arrays
+
+    def to_bytes(self) -> pa.Buffer:
+        """Return the set as one buffer."""
+        header, arrays = self._parts()
+        if self._hash is None:
+            self._hash = _content_hash(header, arrays)
+        header["hash"] = self._hash
+        buffer = _write(header, arrays, 0)
+        # Lines of 512 bits are read fastest where they do not straddle: pad once so that the data begins on a line.
+        offset = _data_offset(buffer)
+        return _write(header, arrays, -offset % _ALIGNMENT) if offset % _ALIGNMENT else buffer
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the set to a file, whole or not at all."""
+        target = Path(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as stream:
+                stream.write(self.to_bytes())
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise CompiledSetError(f"{target}: cannot write the compiled set: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> CompiledSet:
+        """Map a file into memory. `verify=False` leaves the content hash unchecked (the offsets are always checked)."""
+        try:
+            with pa.memory_map(os.fspath(path)) as mapped:
+                buffer = mapped.read_buffer()
+        except OSError as error:
+            raise CompiledSetError(f"{path}: cannot read the compiled set: {error}") from error
+        try:
+            return cls.from_bytes(buffer, verify=verify)
+        except CompiledSetError as error:
+            raise CompiledSetError(f"{path}: {error}") from None
+
+    @classmethod
+    def from_bytes(cls, data: Any, *, verify: bool = True) -> CompiledSet:
+        """Make a set from a buffer of `to_bytes`, without copying it."""
+        buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
+        header, arrays = _read(buffer)
+        content_hash = header.pop("hash", None)
+        if verify and _content_hash(header, arrays) != content_hash:
+            raise CompiledSetError("the content does not match its hash: the file is damaged")
+        try:
+            view = _view(header, arrays)
+        except CompiledSetError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RookeryError, pa.ArrowException) as error:
+            raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
+        return cls(view, content_hash)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
+
+
+def _table_bytes(table: pa.Table) -> Array:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    plain = {key: value for key, value in header.items() if key != "hash"}
+    digest = xxhash.xxh3_128(json.dumps(plain, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).reshape(-1) if array.size else b"")
+    return digest.hexdigest()
+
+
+def _write(header: Mapping[str, Any], arrays: Mapping[str, Array], pad: int) -> pa.Buffer:
+    names = ["pad", *arrays]
+    values = [np.zeros(pad, np.uint8), *arrays.values()]
+    offsets, pieces, at = [0], [], 0
+    for value in values:
+        data = np.ascontiguousarray(value).view(np.uint8).reshape(-1) if value.size else np.empty(0, np.uint8)
+        pieces.append(data)
+        filler = -len(data) % _ALIGNMENT if len(offsets) > 1 else 0
+        if filler:
+            pieces.append(np.zeros(filler, np.uint8))
+        at += len(data) + filler
+        offsets.append(at)
+    data = np.concatenate(pieces)
+    column = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(values), [None, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(data)]
+    )
+    batch = pa.record_batch(
+        [
+            pa.array(names),
+            pa.array([value.dtype.str for value in values]),
+            pa.array([list(value.shape) for value in values], pa.list_(pa.int64())),
+            column,
+        ],
+        schema=_SCHEMA.with_metadata({_KEY: json.dumps(header)}),
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _data_offset(buffer: pa.Buffer) -> int:
+    data = pa.ipc.open_file(buffer).get_batch(0).column("data").buffers()[2]
+    return int(data.address - buffer.address)
+
+
+def _read(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
+    try:
+        reader = pa.ipc.open_file(buffer)
+        header = json.loads((reader.schema.metadata or {})[_KEY])
+        if not isinstance(header, dict):
+            raise TypeError("the header is no object")
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise CompiledSetError(f"not a compiled set, or a truncated one: {error}") from None
+    if header.get("format") != FORMAT_VERSION:
+        raise CompiledSetError(
+            f"the compiled set has format {header.get('format')}, and this Rookery reads {FORMAT_VERSION}; compile it again"
+        )
+    try:
+        if reader.num_record_batches != 1 or not reader.schema.equals(_SCHEMA):
+            raise TypeError("the columns are not those of a compiled set")
+        batch = reader.get_batch(0)
+        batch.validate(full=True)
+        names, kinds = batch.column("name").to_pylist(), batch.column("type").to_pylist()
+        shapes, data = batch.column("shape").to_pylist(), batch.column("data")
+        arrays: dict[str, Array] = {}
+        for place, (name, kind, shape) in enumerate(zip(names, kinds, shapes, strict=True)):
+            if name != "pad":
+                arrays[name] = _array(data[place].as_buffer(), kind, shape)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise CompiledSetError(f"the compiled set is damaged: {error}") from None
+    return header, arrays
+
+
+def _array(buffer: pa.Buffer, kind: str, shape: list[int]) -> Array:
+    dtype = np.dtype(kind)
+    if dtype.kind not in "iu" or any(not isinstance(size, int) or size < 0 for size in shape):
+        raise ValueError(f"an array of type {kind} and shape {shape}")
+    count = 1
+    for size in shape:
+        count *= size
+    if count * dtype.itemsize > buffer.size:
+        raise ValueError(f"an array of {count} items has only {buffer.size} bytes")
+    return np.frombuffer(buffer, dtype, count).reshape(shape)
+
+
+def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
+    schema = Schema.from_dict(header["schema"])
+    space = CodeSpace(schema)
+    for path in header["attributes"]:
+        space.register(space.attribute(tuple(path)))
+    for number in list(space.labels):
+        texts = pa.ipc.open_stream(pa.py_buffer(arrays[f"texts/{number}"])).read_all()["text"].to_pylist()
+        labels = arrays[f"labels/{number}"].tolist()
+        if len(texts) != len(labels) or texts != sorted(set(texts)) or labels != sorted(set(labels)):
+            raise CompiledSetError(f"the labels of {space.attributes[number].text} are out of order")
+        space.labels[number] = Labels.restore(texts, labels, number in header["ordered"])
+    names = [field.name for field in fields(BitmapIndex) if field.name not in ("seed", "blocked_rows")]
+    index = BitmapIndex(
+        *(arrays[name] for name in names), seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"])
+    )
+    table = pa.ipc.open_stream(pa.py_buffer(arrays["records"])).read_all().combine_chunks()
+    table.validate(full=True)
+    if not table.schema.equals(record_schema(table.schema.field("subscription_id").type)):
+        raise SchemaError("the records have other columns")
+    if table.num_rows != header["slots"]:
+        raise CompiledSetError(f"{table.num_rows} records for {header['slots']} subscriptions")
+    check_index(index, attributes=max(1, len(space)), slots=table.num_rows)
+    inexact = {int(slot) for slot in arrays["inexact"]}
+    if inexact and not 0 <= min(inexact) <= max(inexact) < table.num_rows:
+        raise CompiledSetError("a subscription to verify is not in the set")
+    return View(space, BitmapEngine(index), Records(table), np.ones(table.num_rows, np.uint8), inexact, {})

@@ -1,0 +1,82 @@
+"""Kernels that every engine shares: columns to codes, and the exact check of one row. Plain twins: `twins.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rookery.kernels import kernel
+
+__all__ = ["NULL_CODE", "SET_FLAG", "encode_doubles", "encode_integers", "row_holds", "scan_rows"]
+
+#: The code of NULL; every value has a higher one.
+NULL_CODE = -(1 << 63)
+#: Set in a predicate's attribute number: its bounds are a range of the pool of intervals.
+SET_FLAG = 0x8000
+ATTRIBUTE_MASK = 0x7FFF
+
+
+@kernel
+def encode_doubles(values: Any, valid: Any, codes: Any, column: int) -> None:
+    """Write the order-preserving codes of doubles; NaN and what is not valid is NULL."""
+    bits = values.view(np.int64)
+    for event in range(values.shape[0]):
+        value = values[event]
+        if not valid[event] or value != value:
+            codes[event, column] = NULL_CODE
+        else:
+            word = bits[event]
+            codes[event, column] = word if word >= 0 else NULL_CODE - word
+
+
+@kernel
+def encode_integers(values: Any, valid: Any, codes: Any, column: int) -> None:
+    """Write int64 values as their own codes; the lowest of all shares its neighbour's (`codes.py` says why that is exact)."""
+    for event in range(values.shape[0]):
+        if valid[event]:
+            codes[event, column] = max(values[event], NULL_CODE + 1)
+        else:
+            codes[event, column] = NULL_CODE
+
+
+@kernel
+def row_holds(codes: Any, event: int, row: int, start: Any, attribute: Any, bounds: Any, pool: Any) -> bool:
+    """Say whether an event satisfies every predicate of a row; stops at the first that fails."""
+    for place in range(start[row], start[row + 1]):
+        number = attribute[place]
+        if number & SET_FLAG:
+            code = codes[event, number & ATTRIBUTE_MASK]
+            held = False
+            for item in range(bounds[place, 0], bounds[place, 1]):
+                if code < pool[item, 0]:
+                    break  # the intervals are sorted
+                if code <= pool[item, 1]:
+                    held = True
+                    break
+            if not held:
+                return False
+        else:
+            code = codes[event, number]
+            if code < bounds[place, 0] or code > bounds[place, 1]:
+                return False
+    return True
+
+
+@kernel
+def scan_rows(
+    codes: Any, first: int, last: int, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any, pool: Any
+) -> Any:
+    """Return the pairs `event << 32 | slot` of every event against the rows from `first` to `last`, one by one."""
+    found = np.empty(1024, np.int64)
+    count = 0
+    for event in range(codes.shape[0]):
+        for row in range(first, last):
+            if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
+                if count == found.shape[0]:
+                    larger = np.empty(2 * count, np.int64)
+                    larger[:count] = found
+                    found = larger
+                found[count] = (np.int64(event) << 32) | np.int64(slot[row])
+                count += 1
+    return found[:count]

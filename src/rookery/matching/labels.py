@@ -1,0 +1,154 @@
+"""Labels: integers for the texts that subscriptions name, in the texts' own order.
+
+Theory. A text that some subscription compares with gets a label, and labels ascend as the texts do, with gaps
+between them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
+`<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
+without touching the others. Where a gap is full, all are spread anew, and the caller moves its bounds along (`moved`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Labels"]
+
+_LOWEST, _HIGHEST = -(1 << 62), 1 << 62
+#: A label, the gap just after it, the gap just before the next one.
+_LEAST_STEP = 4
+#: Texts that come in order are placed this far apart at the ends, so that the ends do not fill by halving.
+_END_STEP = 1 << 36
+
+
+class Labels:
+    """The labels of one string attribute."""
+
+    __slots__ = ("_by_text", "_labels", "_texts", "ordered")
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._labels: list[int] = []
+        self._by_text: dict[str, int] = {}
+        #: Whether any subscription uses the order; without it an unknown text needs no search.
+        self.ordered = False
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def texts(self) -> list[str]:
+        return self._texts
+
+    @property
+    def values(self) -> list[int]:
+        return self._labels
+
+    @classmethod
+    def restore(cls, texts: list[str], values: list[int], ordered: bool) -> Labels:
+        """Make labels again from what `texts` and `values` gave."""
+        labels = cls()
+        labels._texts, labels._labels, labels.ordered = texts, values, ordered
+        labels._by_text = dict(zip(texts, values, strict=True))
+        return labels
+
+    def __getitem__(self, text: str) -> int:
+        return self._by_text[text]
+
+    def code(self, text: str) -> int:
+        """Return the code of an event's text."""
+        label = self._by_text.get(text)
+        if label is not None:
+            return label
+        if not self.ordered:
+            return _LOWEST
+        position = bisect_right(self._texts, text)
+        return self._labels[position - 1] + 1 if position else _LOWEST
+
+    def codes(self, texts: list[str | None], null: int) -> np.ndarray[Any, Any]:
+        """Return the codes of several texts."""
+        known = self._by_text.get
+        return np.array([null if text is None else (known(text) or self.code(text)) for text in texts], np.int64)
+
+    def insert(self, texts: Iterable[str]) -> tuple[list[int], list[int]] | None:
+        """Give labels to new texts. Returns None, or the old and new labels of the old texts if all had to move."""
+        fresh = sorted({text for text in texts if text not in self._by_text})
+        if not fresh:
+            return None
+        if len(fresh) == 1 or len(fresh) * 8 < len(self._texts):
+            placed = all([self._place(text) for text in fresh])  # a list: every text must be placed, good gap or not
+        else:
+            placed = self._merge(fresh)
+        return None if placed else self._spread(set(fresh))
+
+    def _place(self, text: str) -> bool:
+        position = bisect_right(self._texts, text)
+        low = self._labels[position - 1] if position else _LOWEST
+        high = self._labels[position] if position < len(self._labels) else _HIGHEST
+        at_end = position == len(self._labels)
+        step = min((high - low) // 2, _END_STEP) if at_end or not position else (high - low) // 2
+        label = low + step if position or at_end else high - step
+        self._texts.insert(position, text)
+        self._labels.insert(position, label)
+        self._by_text[text] = label
+        return step >= _LEAST_STEP
+
+    def _merge(self, fresh: list[str]) -> bool:
+        """Merge many: all labels are spread anew if any gap is too small (this is the bulk path, mostly onto nothing)."""
+        before = len(self._texts)
+        self._texts = sorted(self._texts + fresh)
+        if not before:
+            self._number()
+            return True
+        old = self._by_text
+        labels: list[int | None] = [old.get(text) for text in self._texts]
+        place, enough = 0, True
+        while place < len(labels):
+            if labels[place] is not None:
+                place += 1
+                continue
+            end = place
+            while end < len(labels) and labels[end] is None:
+                end += 1
+            low = labels[place - 1] if place else _LOWEST
+            high = labels[end] if end < len(labels) else _HIGHEST
+            assert low is not None
+            assert high is not None
+            step = (high - low) // (end - place + 1)
+            enough = enough and step >= _LEAST_STEP
+            for index in range(place, end):
+                labels[index] = low + step * (index - place + 1)
+            place = end
+        self._labels = [label for label in labels if label is not None]
+        self._by_text = dict(zip(self._texts, self._labels, strict=True))
+        return enough
+
+    def _number(self) -> None:
+        step = min((_HIGHEST - _LOWEST) // (len(self._texts) + 1), _END_STEP)
+        start = -step * (len(self._texts) // 2)
+        self._labels = [start + step * index for index in range(len(self._texts))]
+        self._by_text = dict(zip(self._texts, self._labels, strict=True))
+
+    def _spread(self, fresh: set[str]) -> tuple[list[int], list[int]]:
+        old = {text: label for text, label in self._by_text.items() if text not in fresh}
+        self._number()
+        pairs = sorted((label, self._by_text[text]) for text, label in old.items())
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def moved(bounds: np.ndarray[Any, Any], old: list[int], new: list[int]) -> np.ndarray[Any, Any]:
+    """Return bounds made with the old labels (a label, or one beside it) as the new labels give them."""
+    olds, news = np.array(old, np.int64), np.array(new, np.int64)
+    if not len(olds):
+        return bounds
+    place = np.searchsorted(olds, bounds)
+    left = np.clip(place - 1, 0, len(olds) - 1)
+    right = np.clip(place, 0, len(olds) - 1)
+    result = bounds.copy()
+    for side in (left, right):
+        offset = bounds - olds[side]
+        near = np.abs(offset) <= 1
+        result[near] = news[side][near] + offset[near]
+    return result

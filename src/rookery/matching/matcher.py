@@ -1,0 +1,449 @@
+"""Matcher: a set of subscriptions that may change at any time, and what it matches.
+
+Rule 1: an edit is whole or not at all. Everything that can fail (parse, types, ids, dates) is done before anything changes.
+Rule 2: a bad subscription is reported with its id, its text and the place; with `on_error="quarantine"` it is put aside
+in `quarantined` and the good ones still compile. None is ever dropped or altered in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
+from rookery.matching.bulk import boxes_to_rows, boxes_to_table, read_records, records_to_table
+from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.matching.compiled import CompiledSet
+from rookery.matching.explain import Explanation, explain
+from rookery.matching.output import match_table
+from rookery.matching.records import Record, Records, make_record
+from rookery.matching.rows import Rows, RowsBuilder
+from rookery.matching.timeline import Dating, deciding_times
+from rookery.matching.view import Engine, View
+from rookery.model.check import checking
+from rookery.model.lower import Term, lower
+from rookery.model.parser import parse
+from rookery.model.schema import Schema
+from rookery.model.values import Intervals
+
+__all__ = ["Matcher"]
+
+#: Subscriptions lowered before their rows are made, in a bulk: their trees need not be in memory together.
+BULK = 20_000
+#: Dead subscriptions that are kept before the set is packed without them.
+MOST_DEAD = 4096
+
+#: A subscription to install: its record, its boxes, and the times at which it decides (None: always).
+_Entry = tuple[Record, list[Term], Intervals | None]
+
+
+class Matcher:
+    """A set of subscriptions over one schema; see `rookery.matcher`."""
+
+    __slots__ = ("_dead", "_make_engine", "_on_error", "_set_version", "_view", "quarantined", "schema")
+
+    def __init__(self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> None:
+        if on_error not in ("raise", "quarantine"):
+            raise ValueError(f"on_error is 'raise' or 'quarantine', got {on_error!r}")
+        self.schema = schema
+        #: The subscriptions that could not be compiled, with the reason and the place.
+        self.quarantined: list[SubscriptionError] = []
+        self._on_error = on_error
+        self._make_engine = make_engine
+        self._view = View(CodeSpace(schema), make_engine(), Records(), np.ones(0, np.uint8), set(), {})
+        self._dead = 0
+        self._set_version = 0
+
+    @classmethod
+    def resume(cls, compiled: CompiledSet, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> Matcher:
+        """Go on editing a compiled set."""
+        matcher = cls(compiled.schema, make_engine, on_error=on_error)
+        matcher._view = compiled.fresh_view()
+        if matcher._view.engine.name != make_engine().name:
+            engine = make_engine()
+            engine.replace(matcher._view.engine.rows(), len(matcher._view.space))
+            matcher._view.engine = engine
+        return matcher
+
+    # ---- the set -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Count the subscriptions, each version once."""
+        return len(self._view.records) - self._dead
+
+    def __contains__(self, subscription_id: object) -> bool:
+        return isinstance(subscription_id, str | int) and bool(self._view.records.find(subscription_id))
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self._view.engine.name
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that matching needs: the index, and the ids it reports."""
+        return self._view.engine.nbytes + self._view.records.nbytes + self._view.alive.nbytes
+
+    @property
+    def set_version(self) -> int:
+        """A counter that moves with every edit of the set."""
+        return self._set_version
+
+    def add(
+        self,
+        subscription_id: str | int,
+        where: str = "",
+        *,
+        topic: str | None = None,
+        parameters: Sequence[object] | None = None,
+        subscriber: str | None = None,
+        version: int = 1,
+        valid_from: object = None,
+        valid_to: object = None,
+    ) -> None:
+        """Add a subscription, or a further version of one."""
+        self._edit(
+            subscription_id,
+            where,
+            dict(
+                topic=topic,
+                parameters=parameters,
+                subscriber=subscriber,
+                version=version,
+                valid_from=valid_from,
+                valid_to=valid_to,
+            ),
+            replacing=False,
+        )
+
+    def replace(
+        self,
+        subscription_id: str | int,
+        where: str = "",
+        *,
+        topic: str | None = None,
+        parameters: Sequence[object] | None = None,
+        subscriber: str | None = None,
+        version: int | None = None,
+        valid_from: object = None,
+        valid_to: object = None,
+    ) -> None:
+        """Put this in the place of all versions of a subscription; its version is the highest so far plus one if not given."""
+        if version is None:
+            slots = self._view.records.slots_of(subscription_id)
+            version = max(self._view.records[slot].version for slot in slots) + 1
+        self._edit(
+            subscription_id,
+            where,
+            dict(
+                topic=topic,
+                parameters=parameters,
+                subscriber=subscriber,
+                version=version,
+                valid_from=valid_from,
+                valid_to=valid_to,
+            ),
+            replacing=True,
+        )
+
+    def set_parameters(
+        self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
+    ) -> None:
+        """Change the values of `%0`, `%1`, … of a subscription (of its highest version if not said); its text stays."""
+        records = self._view.records
+        slots = records.slots_of(subscription_id)
+        family = [records[slot] for slot in slots]
+        wanted = max(record.version for record in family) if version is None else version
+        if all(record.version != wanted for record in family):
+            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
+        values = make_record(subscription_id, "", parameters=parameters).parameters
+        family = [msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family]
+        self._install(self._family_entries(family), list(slots))
+
+    def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
+        """Remove a subscription, or one version of it."""
+        records = self._view.records
+        slots = list(records.slots_of(subscription_id))
+        family = [records[slot] for slot in slots]
+        left = [] if version is None else [record for record in family if record.version != version]
+        if len(left) == len(family):
+            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
+        self._install(self._family_entries(left), slots)
+
+    def _edit(self, subscription_id: object, where: object, details: dict[str, Any], *, replacing: bool) -> None:
+        """Add or replace one subscription."""
+        records = self._view.records
+        try:
+            record = make_record(subscription_id, where, **details)
+            records.check_new(record, replacing=replacing)
+            slots = list(records.find(record.subscription_id))
+            family = [] if replacing else [records[slot] for slot in slots]
+            entries = self._family_entries([*family, record])
+        except SubscriptionError as error:
+            if self._on_error == "raise":
+                raise
+            self.quarantined.append(error)
+            return
+        self._install(entries, slots)
+
+    def add_many(self, table: pa.Table) -> int:
+        """Add subscriptions from a table of the record's columns (`subscription_id` and `where` at least); return how many.
+
+        With `on_error="raise"` nothing is added if any is bad: the error is that of the first, and says how many there are.
+        """
+        faults: list[SubscriptionError] = []
+        candidates: list[Record] = []
+        for one in read_records(table):
+            (faults if isinstance(one, SubscriptionError) else candidates).append(one)  # type: ignore[arg-type]
+        self.compact()
+        candidates, families, dead = self._sort_out(candidates, faults)
+        plain: list[Record] = []
+        parts: list[Rows] = []
+        inexact: set[int] = set()
+        first = len(self._view.records)
+        for begin in range(0, len(candidates), BULK):
+            entries: list[_Entry] = []
+            for record in candidates[begin : begin + BULK]:
+                try:
+                    entries.append((record, self._terms(record), None))
+                except SubscriptionError as error:
+                    faults.append(error)
+            rows, doubtful = self._rows(entries, first + len(plain), parts)
+            parts.append(rows)
+            inexact |= doubtful
+            plain += [entry[0] for entry in entries]
+        entries = []
+        for family in families:
+            entries += self._family_entries(family, faults)
+        if faults and self._on_error == "raise":
+            error = faults[0]
+            if len(faults) > 1:
+                error.hint = f"{error.hint or 'see the text above'}; {len(faults)} subscriptions are bad, `rookery validate` lists all"
+            raise error
+        self.quarantined += faults
+        self._extend(records_to_table(plain, self._view.records.id_type), Rows.concatenate(parts), inexact)
+        if entries:
+            self._install(entries, dead)
+        return len(plain) + len(entries) - len(dead)
+
+    def _sort_out(
+        self, candidates: list[Record], faults: list[SubscriptionError]
+    ) -> tuple[list[Record], list[list[Record]], list[int]]:
+        """Set apart what needs its other versions at hand: dated ones, several of one id, ids that the set has."""
+        records = self._view.records
+        by_id: dict[str | int, list[Record]] = {}
+        for record in candidates:
+            try:
+                records.check_new(record)
+                if record.subscription_id in by_id and any(
+                    other.version == record.version for other in by_id[record.subscription_id]
+                ):
+                    raise _duplicate(record)
+                if by_id and type(record.subscription_id) is not type(next(iter(by_id))):
+                    raise SubscriptionError(
+                        "the ids are partly strings and partly integers", subscription_id=record.subscription_id
+                    )
+            except SubscriptionError as error:
+                faults.append(error)
+                continue
+            by_id.setdefault(record.subscription_id, []).append(record)
+        plain: list[Record] = []
+        families: list[list[Record]] = []
+        dead: list[int] = []
+        for subscription_id, mine in by_id.items():
+            slots = records.find(subscription_id)
+            if not slots and len(mine) == 1 and not mine[0].dated:
+                plain += mine
+            else:
+                families.append([*(records[slot] for slot in slots), *mine])
+                dead += slots
+        return plain, families, dead
+
+    def add_boxes(
+        self,
+        subscription_id: Any,
+        *,
+        equals: Mapping[str, Any] | None = None,
+        lower: Mapping[str, Any] | None = None,
+        upper: Mapping[str, Any] | None = None,
+        topic: str | None = None,
+    ) -> int:
+        """Add subscriptions given as columns instead of text: the fastest way in, for millions of them.
+
+        Each mapping names attributes and gives one value per subscription: what the attribute must equal, the least and the
+        greatest value it may have (both inclusive). A null leaves that side open. Returns how many were added.
+        """
+        self.compact()
+        table = boxes_to_table(subscription_id, topic)
+        self._view.records.check_bulk(table["subscription_id"])
+        first = len(self._view.records)
+        rows = boxes_to_rows(
+            self._view.space, len(table), first, equals or {}, lower or {}, upper or {}, topic, self._relabel
+        )
+        self._extend(table, rows, set())
+        return int(table.num_rows)
+
+    # ---- how an edit is carried out ------------------------------------------------------------------------------
+
+    def _terms(self, record: Record) -> list[Term]:
+        where = record.where or ""
+        try:
+            expression = parse(where)
+            return checking(where, expression, lambda tree: lower(tree, self.schema, record.parameters))
+        except SubscriptionError as error:
+            error.subscription_id = record.subscription_id
+            raise
+
+    def _family_entries(self, family: list[Record], faults: list[SubscriptionError] | None = None) -> list[_Entry]:
+        """Return all versions of one id as entries; with `faults`, a bad one is reported there and left out."""
+        entries = []
+        times = deciding_times([Dating(record.version, record.valid_from, record.valid_to) for record in family])
+        for record in family:
+            if record.where is None and len(family) > 1:
+                raise SubscriptionError(
+                    "a subscription given as a box has no versions",
+                    subscription_id=record.subscription_id,
+                    hint="use replace()",
+                )
+            try:
+                entries.append((record, self._terms(record), times[record.version]))
+            except SubscriptionError as error:
+                if faults is None:
+                    raise
+                faults.append(error)
+        return entries
+
+    def _rows(self, entries: list[_Entry], first: int, pending: list[Rows]) -> tuple[Rows, set[int]]:
+        """Return the rows of entries whose slots begin at `first`, and the inexact slots among them."""
+        builder = RowsBuilder(self._view.space)
+        for place, (record, terms, times) in enumerate(entries):
+            builder.add(first + place, [_constrained(term, record, times) for term in terms])
+        self._relabel(builder.texts(), pending)
+        return builder.build()
+
+    def _relabel(self, texts: Mapping[int, Any], pending: list[Rows] | None = None) -> None:
+        """Give labels to new texts; where labels had to move, move the rows that used them."""
+        view = self._view
+        moves = view.space.insert_texts(texts)
+        if moves:
+            view.engine.replace(view.engine.rows().relabeled(moves), len(view.space))
+            if pending:
+                pending[:] = [rows.relabeled(moves) for rows in pending]
+
+    def _install(self, entries: list[_Entry], dead: list[int]) -> None:
+        """Take `dead` out and put `entries` in: the one place where a single edit changes the set."""
+        view = self._view
+        first = len(view.records)
+        rows, inexact = self._rows(entries, first, [])
+        for slot in dead:
+            view.records.discard(slot)
+            view.alive[slot] = 0
+            view.inexact.discard(slot)
+            view.conditions.pop(slot, None)
+        self._dead += len(dead)
+        for record, _, _ in entries:
+            view.records.append(record)
+        self._grow(len(view.records))
+        view.inexact |= inexact
+        if len(rows):
+            view.engine.insert(rows, len(view.space))
+        self._set_version += 1
+        if self._dead > max(MOST_DEAD, len(self)):
+            self.compact()
+
+    def _extend(self, table: pa.Table, rows: Rows, inexact: set[int]) -> None:
+        view = self._view
+        if table.num_rows:
+            view.records.extend(table)
+            self._grow(len(view.records))
+            view.inexact |= inexact
+            view.engine.insert(rows, len(view.space))
+            self._set_version += 1
+
+    def _grow(self, slots: int) -> None:
+        alive = self._view.alive
+        if slots > len(alive):
+            grown = np.ones(max(slots, 2 * len(alive), 64), np.uint8)
+            grown[: len(alive)] = alive
+            self._view.alive = grown
+
+    def compact(self) -> None:
+        """Pack the set: forget removed subscriptions. Done by itself when there are many."""
+        if not self._dead:
+            return
+        view = self._view
+        kept = np.flatnonzero(view.alive[: len(view.records)])
+        number = np.full(len(view.records), -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        rows = view.engine.rows()
+        rows = rows.take(np.flatnonzero(view.alive[rows.slot]))
+        view.engine.replace(rows.with_slots(number[rows.slot]), len(view.space))
+        view.records = Records(view.records.table().take(pa.array(kept)))
+        view.alive = np.ones(max(len(kept), 64), np.uint8)
+        view.inexact = {int(number[slot]) for slot in view.inexact}
+        view.conditions = {}
+        self._dead = 0
+
+    # ---- matching ------------------------------------------------------------------------------------------------
+
+    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
+        """Return the ids of the subscriptions that one event satisfies, in the order they were added."""
+        slots = self._view.match_event(event, topic=topic, time=time)
+        return [self._view.records[slot].subscription_id for slot in slots]
+
+    def match_many(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        event_id: str = "event_id",
+        time: str | None = None,
+        topic: str | None = None,
+        as_of: object = None,
+        missing: str = "error",
+    ) -> pa.Table:
+        """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription.
+
+        `missing="null"` takes a column that the batch does not have for NULL; by default it is an error.
+        """
+        return match_table(self._view, events, event_id=event_id, time=time, topic=topic, as_of=as_of, missing=missing)
+
+    def explain(
+        self,
+        subscription_id: str | int,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        version: int | None = None,
+    ) -> Explanation:
+        """Say why an event does or does not match a subscription: each predicate with the event's value."""
+        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version)
+
+    def compile(self) -> CompiledSet:
+        """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""
+        self.compact()
+        return CompiledSet.of(self._view)
+
+
+def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:
+    """Return a term with the topic and the times of its subscription as two more constraints."""
+    if record.topic is None and times is None:
+        return term
+    constraints = dict(term.constraints)
+    if record.topic is not None:
+        constraints[TOPIC.path] = (False, (((record.topic, 0), (record.topic, 0)),))
+    if times is not None:
+        constraints[TIME.path] = (False, times)
+    return Term(constraints, term.exact)
+
+
+def _duplicate(record: Record) -> DuplicateSubscriptionError:
+    return DuplicateSubscriptionError(
+        f"version {record.version} is given twice",
+        subscription_id=record.subscription_id,
+        hint="give each version a number of its own",
+    )

@@ -1,0 +1,265 @@
+"""Records: what subscriptions are beside their rows: id, version, topic, text, parameters, dates.
+
+Rule 1: a subscription in the set has a *slot*, its place in these columns; rows and results speak of slots.
+Rule 2: `(subscription_id, version)` is unique, and all ids of a set are of one type, string or int64.
+Rule 3: what came in bulk stays an Arrow table (ten million of them must fit); what came one by one is kept in a list
+behind it until the table is next asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
+from rookery.model.instants import microseconds_of
+
+__all__ = ["Record", "Records", "record_schema"]
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+
+def record_schema(id_type: pa.DataType) -> pa.Schema:
+    """Return the columns of a subscription; `where` is null for one that was given as a box."""
+    return pa.schema(
+        [
+            ("subscription_id", id_type),
+            ("topic", pa.string()),
+            ("where", pa.string()),
+            ("parameters", pa.list_(pa.string())),
+            ("subscriber", pa.string()),
+            ("version", pa.int64()),
+            ("valid_from", _TIME),
+            ("valid_to", _TIME),
+        ]
+    )
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One version of a subscription; times are microseconds since the epoch."""
+
+    subscription_id: str | int
+    where: str | None = ""
+    topic: str | None = None
+    parameters: tuple[str, ...] | None = None
+    subscriber: str | None = None
+    version: int = 1
+    valid_from: int | None = None
+    valid_to: int | None = None
+
+    @property
+    def dated(self) -> bool:
+        return self.valid_from is not None or self.valid_to is not None
+
+
+def make_record(
+    subscription_id: object,
+    where: object,
+    *,
+    topic: object = None,
+    parameters: object = None,
+    subscriber: object = None,
+    version: object = 1,
+    valid_from: object = None,
+    valid_to: object = None,
+) -> Record:
+    """Check what a caller gives and return the record."""
+    if isinstance(subscription_id, np.integer):
+        subscription_id = int(subscription_id)
+    if isinstance(subscription_id, bool) or not isinstance(subscription_id, str | int):
+        raise SubscriptionError(f"a subscription_id is a string or an integer, got {subscription_id!r}")
+    if isinstance(subscription_id, int) and not -(1 << 63) <= subscription_id < 1 << 63:
+        raise SubscriptionError("the subscription_id does not fit int64", subscription_id=subscription_id)
+
+    def wrong(message: str, hint: str | None = None) -> SubscriptionError:
+        return SubscriptionError(message, subscription_id=subscription_id, hint=hint)
+
+    if where is not None and not isinstance(where, str):
+        raise wrong(f"the filter is a text, got {where!r}")
+    for name, text in (("topic", topic), ("subscriber", subscriber)):
+        if text is not None and not isinstance(text, str):
+            raise wrong(f"the {name} is a text, got {text!r}")
+    version = 1 if version is None else version
+    if isinstance(version, np.integer):
+        version = int(version)
+    if isinstance(version, bool) or not isinstance(version, int) or not -(1 << 63) <= version < 1 << 63:
+        raise wrong(f"the version is an integer, got {version!r}")
+    if parameters is not None:
+        if isinstance(parameters, str) or not isinstance(parameters, Iterable):
+            raise wrong(f"parameters are a list of values, got {parameters!r}", "for example parameters=['10', 'ACME']")
+        parameters = tuple(None if one is None else _parameter(one) for one in parameters)
+    try:
+        begin = None if valid_from is None else microseconds_of(valid_from)
+        end = None if valid_to is None else microseconds_of(valid_to)
+    except (TypeError, ValueError) as error:
+        raise wrong(f"an effective date is wrong: {error}") from None
+    if begin is not None and end is not None and end <= begin:
+        raise wrong("valid_to is not after valid_from", "valid_to is the first instant at which it no longer holds")
+    return Record(subscription_id, where, topic, parameters, subscriber, version, begin, end)  # type: ignore[arg-type]
+
+
+def _parameter(value: object) -> str:
+    from datetime import datetime
+
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+class Records:
+    """The subscriptions of a set by slot."""
+
+    __slots__ = ("_base", "_slots", "_tail", "_topics", "dated", "id_type")
+
+    def __init__(self, base: pa.Table | None = None) -> None:
+        self._base = base
+        self._tail: list[Record] = []
+        self._slots: dict[str | int, list[int]] | None = None if base is not None and base.num_rows else {}
+        self.id_type: pa.DataType | None = None if base is None else base.schema.field("subscription_id").type
+        self._topics: dict[str, int] = {}
+        self.dated = 0
+        if base is not None:
+            counts = pc.value_counts(base["topic"]).to_pylist()
+            self._topics = {one["values"]: one["counts"] for one in counts if one["values"] is not None}
+            dated = pc.or_(pc.is_valid(base["valid_from"]), pc.is_valid(base["valid_to"]))
+            self.dated = pc.sum(dated).as_py() or 0
+
+    def __len__(self) -> int:
+        """Count the slots, the dead ones included."""
+        return self._base_rows + len(self._tail)
+
+    @property
+    def _base_rows(self) -> int:
+        return 0 if self._base is None else int(self._base.num_rows)
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that live subscriptions name."""
+        return list(self._topics)
+
+    @property
+    def nbytes(self) -> int:
+        return (0 if self._base is None else self._base.nbytes) + 400 * len(self._tail)
+
+    def __getitem__(self, slot: int) -> Record:
+        if slot >= self._base_rows:
+            return self._tail[slot - self._base_rows]
+        assert self._base is not None
+        row = {name: self._base.column(name)[slot] for name in self._base.schema.names}
+        parameters = row["parameters"].as_py()
+        return Record(
+            row["subscription_id"].as_py(),
+            row["where"].as_py(),
+            row["topic"].as_py(),
+            None if parameters is None else tuple(parameters),
+            row["subscriber"].as_py(),
+            row["version"].as_py(),
+            row["valid_from"].value,
+            row["valid_to"].value,
+        )
+
+    def slots_of(self, subscription_id: str | int) -> list[int]:
+        """Return the live slots of an id; UnknownSubscriptionError if there is none."""
+        slots = self._index().get(subscription_id)
+        if not slots:
+            raise UnknownSubscriptionError(f"no subscription {subscription_id!r} is in the set")
+        return slots
+
+    def find(self, subscription_id: str | int) -> list[int]:
+        """Return the live slots of an id, none if there is none."""
+        return self._index().get(subscription_id, [])
+
+    def _index(self) -> dict[str | int, list[int]]:
+        if self._slots is None:
+            assert self._base is not None
+            self._slots = {}
+            for slot, one in enumerate(self._base["subscription_id"].to_pylist()):
+                self._slots.setdefault(one, []).append(slot)
+        return self._slots
+
+    def check_new(self, record: Record, *, replacing: bool = False) -> None:
+        """Refuse a record whose id is of the wrong type or is taken."""
+        wanted = pa.string() if isinstance(record.subscription_id, str) else pa.int64()
+        if self.id_type is not None and wanted != self.id_type and len(self):
+            raise SubscriptionError(
+                f"the ids of this set are {self.id_type}, and this one is {wanted}",
+                subscription_id=record.subscription_id,
+                hint="use one type for all ids",
+            )
+        if replacing:
+            return
+        for slot in self.find(record.subscription_id):
+            if self[slot].version == record.version:
+                raise DuplicateSubscriptionError(
+                    f"version {record.version} is in the set already",
+                    subscription_id=record.subscription_id,
+                    hint="use replace(), or a higher version",
+                )
+
+    def check_bulk(self, ids: pa.ChunkedArray) -> None:
+        """Refuse a column of ids that holds one twice, or one that the set has."""
+        if len(self) and self.id_type is not None and ids.type != self.id_type:
+            raise SubscriptionError(f"the ids of this set are {self.id_type}, and these are {ids.type}")
+        if pc.count_distinct(ids).as_py() != len(ids):
+            counts = pc.value_counts(ids)
+            twice = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))[0]["values"].as_py()
+            raise DuplicateSubscriptionError("the id is given twice", subscription_id=twice)
+        if len(self):
+            taken = pc.is_in(ids, value_set=self.table()["subscription_id"])
+            if pc.any(taken).as_py():
+                raise DuplicateSubscriptionError(
+                    "the id is in the set already", subscription_id=ids.filter(taken)[0].as_py()
+                )
+
+    def append(self, record: Record) -> int:
+        """Add a checked record; return its slot."""
+        slot = len(self)
+        if self.id_type is None or not slot:
+            self.id_type = pa.string() if isinstance(record.subscription_id, str) else pa.int64()
+        self._index().setdefault(record.subscription_id, []).append(slot)
+        self._tail.append(record)
+        self._count(record, 1)
+        return slot
+
+    def discard(self, slot: int) -> None:
+        """Take a slot out of the indexes; its place stays until the set is packed."""
+        record = self[slot]
+        slots = self._index()[record.subscription_id]
+        slots.remove(slot)
+        if not slots:
+            del self._index()[record.subscription_id]
+        self._count(record, -1)
+
+    def _count(self, record: Record, step: int) -> None:
+        self.dated += step * record.dated
+        if record.topic is not None:
+            count = self._topics.get(record.topic, 0) + step
+            if count:
+                self._topics[record.topic] = count
+            else:
+                del self._topics[record.topic]
+
+    def table(self) -> pa.Table:
+        """Return all slots as one table, in slot order."""
+        if self._tail or self._base is None:
+            schema = record_schema(self.id_type or pa.string())
+            names = schema.names
+            columns = {name: [getattr(record, name) for record in self._tail] for name in names}
+            tail = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in names}, schema=schema)
+            base = tail if self._base is None or not self._base.num_rows else pa.concat_tables([self._base, tail])
+            self._base, self._tail = base.combine_chunks(), []
+        return self._base
+
+    def extend(self, table: pa.Table) -> int:
+        """Add checked records in bulk (columns of `record_schema`); return the first slot."""
+        first = len(self)
+        base = self.table() if first else None
+        if base is None:
+            self.id_type = table.schema.field("subscription_id").type
+        joined = table if base is None else pa.concat_tables([base, table])
+        fresh = Records(joined.combine_chunks())
+        self._base, self._slots, self._topics, self.dated = fresh._base, None, fresh._topics, fresh.dated
+        return first

@@ -1,0 +1,204 @@
+"""Rows: subscriptions as engines see them. One row is one box; a subscription with OR has several.
+
+A row is a run of predicates, and a predicate is an attribute's number with a closed interval of codes. A set that is not
+one interval (`<>`, IN, NOT BETWEEN) has SET_FLAG on its number, and its interval is a range of the pool instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rookery.matching.codes import CodeSpace, code_bounds
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.labels import moved
+from rookery.model.lower import Term
+from rookery.model.types import StringType
+from rookery.model.values import TOP, everything
+
+__all__ = ["Rows", "RowsBuilder"]
+
+Array = np.ndarray[Any, Any]
+
+#: An IN list of up to this many values becomes one row per value, so that each can be found by its key.
+POINTS_TO_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in columns; row r has the predicates `start[r]` to `start[r + 1]`."""
+
+    slot: Array  # int32: the subscription of each row
+    start: Array  # int64, one more than rows
+    attribute: Array  # uint16
+    bounds: Array  # int64, predicates × 2
+    pool: Array  # int64, intervals × 2
+
+    @classmethod
+    def empty(cls) -> Rows:
+        return cls(
+            np.empty(0, np.int32),
+            np.zeros(1, np.int64),
+            np.empty(0, np.uint16),
+            np.empty((0, 2), np.int64),
+            np.empty((0, 2), np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    @property
+    def nbytes(self) -> int:
+        return self.slot.nbytes + self.start.nbytes + self.attribute.nbytes + self.bounds.nbytes + self.pool.nbytes
+
+    @staticmethod
+    def concatenate(parts: Sequence[Rows]) -> Rows:
+        """Return the rows of all parts, in order."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return Rows.empty()
+        starts, bounds, places, pooled = [np.zeros(1, np.int64)], [], 0, 0
+        for part in parts:
+            starts.append(part.start[1:] + places)
+            places += len(part.attribute)
+            moved_bounds = part.bounds
+            if pooled and len(part.pool):
+                moved_bounds = moved_bounds.copy()
+                moved_bounds[(part.attribute & SET_FLAG) != 0] += pooled
+            bounds.append(moved_bounds)
+            pooled += len(part.pool)
+        return Rows(
+            np.concatenate([part.slot for part in parts]),
+            np.concatenate(starts),
+            np.concatenate([part.attribute for part in parts]),
+            np.concatenate(bounds),
+            np.concatenate([part.pool for part in parts]),
+        )
+
+    def take(self, order: Array) -> Rows:
+        """Return the rows in `order`, each with its predicates (the pool is shared)."""
+        lengths = np.diff(self.start)[order]
+        start = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        places = np.repeat(self.start[:-1][order] - start[:-1], lengths) + np.arange(start[-1])
+        return Rows(self.slot[order], start, self.attribute[places], self.bounds[places], self.pool)
+
+    def with_slots(self, slot: Array) -> Rows:
+        """Return the same rows for other subscriptions."""
+        return Rows(slot.astype(np.int32), self.start, self.attribute, self.bounds, self.pool)
+
+    def relabeled(self, moves: dict[int, tuple[list[int], list[int]]]) -> Rows:
+        """Return the rows with the bounds of string attributes moved to new labels."""
+        bounds, pool = self.bounds.copy(), self.pool.copy()
+        for number, (old, new) in moves.items():
+            plain = self.attribute == number
+            bounds[plain] = moved(bounds[plain], old, new)
+            for first, last in self.bounds[self.attribute == (number | SET_FLAG)]:
+                pool[first:last] = moved(pool[first:last], old, new)
+        return Rows(self.slot, self.start, self.attribute, bounds, pool)
+
+
+class RowsBuilder:
+    """Collects terms, and turns them into rows once their texts have labels."""
+
+    __slots__ = ("_space", "_terms")
+
+    def __init__(self, space: CodeSpace) -> None:
+        self._space = space
+        self._terms: list[tuple[int, Term]] = []
+
+    def add(self, slot: int, terms: Iterable[Term]) -> None:
+        self._terms += [(slot, term) for term in terms]
+
+    def texts(self) -> dict[int, set[str]]:
+        """Return the texts that need labels, by attribute number."""
+        found: dict[int, set[str]] = {}
+        space = self._space
+        for _, term in self._terms:
+            for path, (_, intervals) in term.constraints.items():
+                number = space.number(path)
+                if number not in space.labels:
+                    continue
+                texts = found.setdefault(number, set())
+                for low, high in intervals:
+                    texts.add(low[0])
+                    if high is not TOP:
+                        texts.add(high[0])
+        return found
+
+    def build(self) -> tuple[Rows, set[int]]:
+        """Return the rows, and the slots whose rows are larger than the truth and must be verified."""
+        slots: list[int] = []
+        start: list[int] = [0]
+        numbers: list[int] = []
+        bounds: list[tuple[int, int]] = []
+        pool: list[tuple[int, int]] = []
+        inexact: set[int] = set()
+        for slot, term in self._terms:
+            predicates, exact = self._predicates(term)
+            if not exact:
+                inexact.add(slot)
+            for row in _point_rows(predicates):
+                slots.append(slot)
+                for number, intervals in row:
+                    if len(intervals) == 1:
+                        numbers.append(number)
+                        bounds.append(intervals[0])
+                    else:
+                        numbers.append(number | SET_FLAG)
+                        bounds.append((len(pool), len(pool) + len(intervals)))
+                        pool += intervals
+                start.append(len(numbers))
+        return (
+            Rows(
+                np.array(slots, np.int32),
+                np.array(start, np.int64),
+                np.array(numbers, np.uint16),
+                np.array(bounds, np.int64).reshape(-1, 2),
+                np.array(pool, np.int64).reshape(-1, 2),
+            ),
+            inexact,
+        )
+
+    def _predicates(self, term: Term) -> tuple[list[tuple[int, list[tuple[int, int]]]], bool]:
+        space = self._space
+        exact = term.exact
+        predicates = []
+        for path, (null, intervals) in term.constraints.items():
+            number = space.number(path)
+            kind = space.attributes[number].type
+            coded = [(NULL_CODE, NULL_CODE)] if null else []
+            if null and intervals == everything(kind):
+                continue
+            if isinstance(kind, StringType):
+                coded += [space.label_bounds(number, low, high) for low, high in intervals]
+            else:
+                for low, high in intervals:
+                    bottom, top, same = code_bounds(kind, low, high)
+                    exact = exact and same
+                    if coded and bottom <= coded[-1][1] + 1 and coded[-1][1] != NULL_CODE:
+                        coded[-1] = (coded[-1][0], max(top, coded[-1][1]))
+                    else:
+                        coded.append((bottom, top))
+            predicates.append((number, coded))
+        return predicates, exact
+
+
+def _point_rows(
+    predicates: list[tuple[int, list[tuple[int, int]]]],
+) -> Iterable[list[tuple[int, list[tuple[int, int]]]]]:
+    """Split the first short list of single values into one row per value."""
+    for place, (number, intervals) in enumerate(predicates):
+        if 1 < len(intervals) <= POINTS_TO_ROWS and all(low == high for low, high in intervals):
+            return [predicates[:place] + [(number, [point])] + predicates[place + 1 :] for point in intervals]
+    return [predicates]
+
+
+def attribute_numbers(rows: Rows) -> Array:
+    """Return the attribute number of every predicate, without its flag."""
+    numbers: Array = rows.attribute & ATTRIBUTE_MASK
+    return numbers

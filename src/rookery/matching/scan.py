@@ -1,0 +1,240 @@
+"""The oracle: every event against every subscription, one tree at a time.
+
+It shares the parser, the type check and the reading of events with the rest, and nothing else: no boxes, no codes, no
+index, its own rule for topics and dates, written as the specification says it. Everything faster must equal it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
+from rookery.matching.bulk import read_records
+from rookery.matching.records import Record, make_record
+from rookery.matching.view import fields_of
+from rookery.model.check import checking
+from rookery.model.evaluate import Condition, condition
+from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.instants import microseconds_of
+from rookery.model.parser import parse
+from rookery.model.schema import Schema
+from rookery.model.types import TimestampType
+
+__all__ = ["ScanMatcher"]
+
+Path = tuple[str | int, ...]
+
+
+class ScanMatcher:
+    """The same interface as `Matcher`, with dicts and loops."""
+
+    engine = "scan"
+
+    def __init__(self, schema: Schema, *, on_error: str = "raise") -> None:
+        self.schema = schema
+        self.quarantined: list[SubscriptionError] = []
+        self._on_error = on_error
+        self._versions: dict[str | int, dict[int, tuple[Record, Condition]]] = {}
+        self._paths: dict[Path, None] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._versions.values()))
+
+    def __contains__(self, subscription_id: object) -> bool:
+        return subscription_id in self._versions
+
+    @property
+    def nbytes(self) -> int:
+        return sum(
+            len(record.where or "") + 200 for versions in self._versions.values() for record, _ in versions.values()
+        )
+
+    def add(self, subscription_id: str | int, where: str = "", **details: Any) -> None:
+        try:
+            record = make_record(subscription_id, where, **details)
+            self._enter(record)
+        except SubscriptionError as error:
+            if self._on_error == "raise":
+                raise
+            self.quarantined.append(error)
+
+    def _enter(self, record: Record, *, replacing: bool = False) -> None:
+        entry = (record, self._compile(record))
+        versions = self._versions.get(record.subscription_id, {})
+        if record.version in versions and not replacing:
+            raise DuplicateSubscriptionError("in the set already", subscription_id=record.subscription_id)
+        self._versions[record.subscription_id] = (
+            {record.version: entry} if replacing else {**versions, record.version: entry}
+        )
+
+    def _compile(self, record: Record) -> Condition:
+        where = record.where or ""
+        try:
+            expression = parse(where)
+            decide = checking(where, expression, lambda tree: condition(tree, self.schema, record.parameters))
+        except SubscriptionError as error:
+            error.subscription_id = record.subscription_id
+            raise
+        self._paths.update(dict.fromkeys(fields_of(expression)))
+        return decide
+
+    def add_many(self, table: pa.Table) -> int:
+        count = 0
+        for record in read_records(table):
+            if isinstance(record, SubscriptionError):
+                if self._on_error == "raise":
+                    raise record
+                self.quarantined.append(record)
+                continue
+            try:
+                self._enter(record)
+                count += 1
+            except SubscriptionError as error:
+                if self._on_error == "raise":
+                    raise
+                self.quarantined.append(error)
+        return count
+
+    def replace(
+        self, subscription_id: str | int, where: str = "", *, version: int | None = None, **details: Any
+    ) -> None:
+        if version is None:
+            version = max(self._known(subscription_id)) + 1
+        self._enter(make_record(subscription_id, where, version=version, **details), replacing=True)
+
+    def set_parameters(
+        self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
+    ) -> None:
+        versions = self._known(subscription_id)
+        wanted = max(versions) if version is None else version
+        old = versions[wanted][0]
+        values = make_record(subscription_id, "", parameters=parameters).parameters
+        record = Record(
+            old.subscription_id, old.where, old.topic, values, old.subscriber, old.version, old.valid_from, old.valid_to
+        )
+        versions[wanted] = (record, self._compile(record))
+
+    def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
+        versions = self._known(subscription_id)
+        if version is not None and version not in versions:
+            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
+        if version is None or len(versions) == 1:
+            del self._versions[subscription_id]
+        else:
+            del versions[version]
+
+    def _known(self, subscription_id: str | int) -> dict[int, tuple[Record, Condition]]:
+        if subscription_id not in self._versions:
+            raise UnknownSubscriptionError(f"no subscription {subscription_id!r} is in the set")
+        return self._versions[subscription_id]
+
+    # ---- matching ------------------------------------------------------------------------------------------------
+
+    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
+        row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in self._paths}
+        at = None if time is None else microseconds_of(time)
+        self._require_time(at is not None)
+        return [one for one, _ in self._decide(row, self._topic(topic), at)]
+
+    def match_many(
+        self,
+        events: pa.Table | pa.RecordBatch,
+        *,
+        event_id: str = "event_id",
+        time: str | None = None,
+        topic: str | None = None,
+        as_of: object = None,
+        missing: str = "error",
+    ) -> pa.Table:
+        columns: dict[Path, list[Any]] = {}
+        for path in self._paths:
+            if missing == "null" and path[0] not in events.schema.names:
+                columns[path] = [None] * events.num_rows
+            else:
+                attribute = self.schema.attribute(path)
+                columns[path] = comparables(attribute, event_column(events, attribute))
+        self._require_time(time is not None or as_of is not None)
+        if as_of is not None:
+            times: list[int | None] = [microseconds_of(as_of)] * events.num_rows
+        elif time is not None:
+            times = _times(events, time)
+        else:
+            times = [None] * events.num_rows
+        if topic is None and "topic" in events.schema.names and self._topics():
+            topics = events.column("topic").to_pylist()
+        else:
+            topics = [self._topic(topic)] * events.num_rows
+        rows: list[tuple[int, str | int, int]] = []
+        for index in range(events.num_rows):
+            row = {path: values[index] for path, values in columns.items()}
+            rows += [(index, one, version) for one, version in self._decide(row, topics[index], times[index])]
+        ids: list[Any] = [one for _, one, _ in rows]
+        id_type = pa.int64() if self._versions and isinstance(next(iter(self._versions)), int) else pa.string()
+        return pa.table(
+            {
+                "event_id": events.column(event_id).take(pa.array([index for index, _, _ in rows], pa.int64())),
+                "subscription_id": pa.array(ids, id_type),
+                "version": pa.array([version for _, _, version in rows], pa.int64()),
+            }
+        )
+
+    def _decide(self, row: Mapping[Path, Any], topic: str | None, at: int | None) -> list[tuple[str | int, int]]:
+        found: list[tuple[str | int, int]] = []
+        for subscription_id, versions in self._versions.items():
+            version = _in_effect([record for record, _ in versions.values()], at)
+            if version is None:
+                continue
+            record, decide = versions[version]
+            if (record.topic is None or record.topic == topic) and decide(row) is True:
+                found.append((subscription_id, version))
+        return found
+
+    def _topics(self) -> set[str]:
+        return {
+            record.topic
+            for versions in self._versions.values()
+            for record, _ in versions.values()
+            if record.topic is not None
+        }
+
+    def _topic(self, topic: str | None) -> str | None:
+        topics = self._topics()
+        if topic is None and len(topics) > 1:
+            raise EventError(f"the set has {len(topics)} topics, and the events name none")
+        return topic if topic is not None or not topics else next(iter(topics))
+
+    def _require_time(self, given: bool) -> None:
+        if not given and any(record.dated for versions in self._versions.values() for record, _ in versions.values()):
+            raise EventError("subscriptions have effective dates, and the events have no time")
+
+
+def _in_effect(versions: list[Record], at: int | None) -> int | None:
+    """Return the version that decides at a time: the highest with valid_from ≤ t < valid_to."""
+    ordered = sorted(versions, key=lambda record: record.version)
+    for place in range(len(ordered) - 1, -1, -1):
+        record = ordered[place]
+        begin, end = record.valid_from, record.valid_to
+        if end is None and place + 1 < len(ordered):
+            end = ordered[place + 1].valid_from
+            if end is None:
+                continue  # the next version holds since it was seen
+        if at is None:
+            if begin is None and end is None:
+                return record.version
+            return None  # only a version without any date can judge an event without a time
+        if (begin is None or begin <= at) and (end is None or at < end):
+            return record.version
+    return None
+
+
+def _times(events: pa.Table | pa.RecordBatch, name: str) -> list[int | None]:
+    from rookery.model.schema import Attribute
+
+    column = events.column(name)
+    if not pa.types.is_timestamp(column.type):
+        raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
+    attribute = Attribute((name,), TimestampType(column.type.unit))
+    return [None if one is None else one // 1_000 for one in comparables(attribute, event_column(events, attribute))]

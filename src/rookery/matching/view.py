@@ -1,0 +1,214 @@
+"""A set as it stands: what a match reads, whoever holds it (a live matcher, a compiled set, a task on Spark).
+
+Rule: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then name
+the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from rookery.errors import EventError
+from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.matching.records import Records
+from rookery.matching.rows import Rows
+from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.evaluate import Condition, condition
+from rookery.model.instants import microseconds_of
+from rookery.model.parser import parse
+from rookery.model.schema import Attribute
+from rookery.model.types import TimestampType
+
+__all__ = ["Engine", "View"]
+
+Array = np.ndarray[Any, Any]
+Path = tuple[str | int, ...]
+
+
+class Engine(Protocol):
+    """Finds the rows that hold for events. Everything in codes; it knows no text, no topic and no date."""
+
+    name: str
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def insert(self, rows: Rows, attributes: int) -> None:
+        """Add rows, whose attributes are numbered below `attributes`."""
+
+    def replace(self, rows: Rows, attributes: int) -> None:
+        """Hold exactly these rows."""
+
+    def rows(self) -> Rows:
+        """Return every row, the dead ones too."""
+
+    def probe(self, codes: Array, alive: Array) -> Array:
+        """Return the pairs `event << 32 | slot` of live slots; a pair may repeat where a subscription has several rows."""
+
+
+@dataclass(slots=True)
+class View:
+    """The parts that a match reads. `inexact` are the slots whose rows are larger than the truth."""
+
+    space: CodeSpace
+    engine: Engine
+    records: Records
+    alive: Array
+    inexact: set[int]
+    conditions: dict[int, tuple[Condition, list[Attribute]]]
+
+    def match_event(self, event: Mapping[str, Any], *, topic: str | None, time: object) -> list[int]:
+        """Return the slots that match one dict event."""
+        hidden = self._hidden_event(topic, time)
+        pairs = self.engine.probe(self.space.encode_event(event, hidden), self.alive)
+        slots: list[int] = np.unique(pairs & 0xFFFFFFFF).tolist()
+        if self.inexact:
+            slots = [slot for slot in slots if slot not in self.inexact or self._verify(slot, event)]
+        return slots
+
+    def _verify(self, slot: int, event: Mapping[str, Any]) -> bool:
+        decide, attributes = self.condition(slot)
+        return decide({one.path: comparable(one, step_into(event, one.path)) for one in attributes}) is True
+
+    def match_batch(
+        self,
+        batch: pa.Table | pa.RecordBatch,
+        *,
+        time: str | None,
+        topic: str | None,
+        as_of: object,
+        missing: str = "error",
+    ) -> tuple[Array, Array]:
+        """Return the matching pairs of a batch, by event and slot, in that order."""
+        hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
+        codes = self.space.encode(batch, hidden, missing=missing)
+        pairs = self.engine.probe(codes, self.alive)
+        pairs.sort()
+        if len(pairs) > 1:
+            again = pairs[1:] == pairs[:-1]
+            if again.any():
+                pairs = pairs[np.concatenate([[True], ~again])]
+        events, slots = pairs >> 32, pairs & 0xFFFFFFFF
+        if self.inexact:
+            kept = self._verified(batch, events, slots, missing)
+            events, slots = events[kept], slots[kept]
+        return events, slots
+
+    def _verified(self, batch: pa.Table | pa.RecordBatch, events: Array, slots: Array, missing: str) -> Array:
+        kept = np.ones(len(events), np.bool_)
+        doubtful = np.flatnonzero(np.isin(slots, np.fromiter(self.inexact, np.int64)))
+        if not len(doubtful):
+            return kept
+        involved, place = np.unique(events[doubtful], return_inverse=True)
+        part = batch.take(pa.array(involved))
+        columns: dict[Path, list[Any]] = {}
+        for slot in np.unique(slots[doubtful]).tolist():
+            for attribute in self.condition(slot)[1]:
+                if attribute.path not in columns:
+                    absent = missing == "null" and attribute.path[0] not in batch.schema.names
+                    columns[attribute.path] = (
+                        [None] * len(involved) if absent else comparables(attribute, event_column(part, attribute))
+                    )
+        for index, row in zip(doubtful.tolist(), place.tolist(), strict=True):
+            decide, attributes = self.condition(int(slots[index]))
+            kept[index] = decide({one.path: columns[one.path][row] for one in attributes}) is True
+        return kept
+
+    def condition(self, slot: int) -> tuple[Condition, list[Attribute]]:
+        """Return a subscription's condition as the oracle evaluates it, and the attributes it reads."""
+        found = self.conditions.get(slot)
+        if found is None:
+            record = self.records[slot]
+            expression = parse(record.where or "")
+            schema = self.space.schema
+            paths = dict.fromkeys(fields_of(expression))
+            decide = condition(expression, schema, record.parameters)
+            found = self.conditions[slot] = decide, [schema.attribute(path) for path in paths]
+        return found
+
+    def _hidden_event(self, topic: str | None, time: object) -> dict[str, Any]:
+        hidden: dict[str, Any] = {TOPIC.text: self._one_topic(topic)}
+        if time is None:
+            self._refuse_dated("give time=")
+        else:
+            hidden[TIME.text] = _microseconds(time) * 1_000
+        return hidden
+
+    def _hidden_batch(
+        self, batch: pa.Table | pa.RecordBatch, *, time: str | None, topic: str | None, as_of: object
+    ) -> dict[str, Any]:
+        hidden: dict[str, Any] = {}
+        if topic is None and "topic" in batch.schema.names and len(self.records.topics):
+            hidden[TOPIC.text] = batch.column("topic")
+        else:
+            hidden[TOPIC.text] = self._one_topic(topic)
+        if as_of is not None:
+            hidden[TIME.text] = _microseconds(as_of) * 1_000
+        elif time is None:
+            self._refuse_dated("name the column of the event's time: time=")
+        elif self.space.known(TIME.path) is not None:
+            hidden[TIME.text] = _time_column(batch, time)
+        return hidden
+
+    def _refuse_dated(self, advice: str) -> None:
+        if self.records.dated:
+            raise EventError(
+                f"{self.records.dated} subscriptions have effective dates, and the events have no time; {advice}"
+            )
+
+    def _one_topic(self, topic: str | None) -> str | None:
+        if topic is not None:
+            return topic
+        topics = self.records.topics
+        if len(topics) > 1:
+            shown = ", ".join(sorted(topics)[:5])
+            raise EventError(
+                f"the set has {len(topics)} topics ({shown}{', …' if len(topics) > 5 else ''}), and the events name none; "
+                "add a column `topic`, or state one topic for all: topic="
+            )
+        return topics[0] if topics else None
+
+
+def _microseconds(value: object) -> int:
+    try:
+        return microseconds_of(value)
+    except (TypeError, ValueError) as error:
+        raise EventError(f"the time is wrong: {error}") from None
+
+
+def _time_column(batch: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
+    """Return the event times as whole microseconds, rounded down: an effective date has none finer."""
+    if name not in batch.schema.names:
+        raise EventError(
+            f"the events have no column {name!r} for their time; they have {', '.join(batch.schema.names[:12])}"
+        )
+    column = batch.column(name)
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        unit = column.type.unit if pa.types.is_timestamp(column.type) else "s"
+        attribute = Attribute((name,), TimestampType(unit))
+        array = event_column(pa.table({name: column}), attribute).cast(pa.int64())
+        values = array.fill_null(0).to_numpy(zero_copy_only=False)
+        factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(unit)
+        micros = values // 1_000 if factor is None else values * factor
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        return pa.array(micros, mask=~valid).cast(pa.timestamp("us"))
+    raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
+
+
+def fields_of(expression: Any) -> list[Path]:
+    """Return the paths of the fields that an expression names, in order."""
+    from rookery.model.expressions import And, Comparison, Constant, Field, Not, Or
+
+    if isinstance(expression, And | Or):
+        return [path for operand in expression.operands for path in fields_of(operand)]
+    if isinstance(expression, Not):
+        return fields_of(expression.operand)
+    if isinstance(expression, Comparison):
+        other = [expression.right.path] if isinstance(expression.right, Field) else []
+        return [expression.left.path, *other]
+    return [] if isinstance(expression, Constant) else [expression.field.path]

@@ -1,0 +1,153 @@
+"""Relations between subscriptions: does one cover another, and what box covers several?
+
+Decided on the terms of `lower.py`, per attribute, on sets of values. `covers` is exact for conjunctions of comparisons with
+values; for the rest it may say no where a proof would need more than boxes, and never says yes wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from rookery.errors import SubscriptionError
+from rookery.model.check import checking
+from rookery.model.expressions import (
+    And,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    Field,
+    In,
+    IsNull,
+    Literal,
+    Or,
+    Timestamp,
+    to_text,
+)
+from rookery.model.lower import Term, lower
+from rookery.model.parser import parse
+from rookery.model.schema import Schema
+from rookery.model.types import (
+    BooleanType,
+    DecimalType,
+    EnumType,
+    FloatType,
+    LeafType,
+    StringType,
+    TimestampType,
+    key_float,
+)
+from rookery.model.values import TOP, everything, is_subset, union
+
+__all__ = ["covers", "merge"]
+
+
+def _terms(text: str, schema: Schema, parameters: Sequence[object] | None) -> tuple[Expression, list[Term]]:
+    expression = parse(text)
+    return expression, checking(text, expression, lambda tree: lower(tree, schema, parameters))
+
+
+def covers(
+    wide: str,
+    narrow: str,
+    schema: Schema,
+    *,
+    wide_parameters: Sequence[object] | None = None,
+    narrow_parameters: Sequence[object] | None = None,
+) -> bool:
+    """Say whether every event that satisfies `narrow` surely satisfies `wide`."""
+    wide_tree, wide_terms = _terms(wide, schema, wide_parameters)
+    narrow_tree, narrow_terms = _terms(narrow, schema, narrow_parameters)
+    if wide_tree == narrow_tree and tuple(wide_parameters or ()) == tuple(narrow_parameters or ()):
+        return True
+    exact = [term for term in wide_terms if term.exact]
+    return all(any(_holds(outer, inner) for outer in exact) for inner in narrow_terms)
+
+
+def _holds(outer: Term, inner: Term) -> bool:
+    """Say whether the box `inner` lies in the box `outer`. The inner box may be larger than the truth; that is safe."""
+    for path, (null, intervals) in outer.constraints.items():
+        mine = inner.constraints.get(path)
+        if mine is None:
+            return False  # a constraint never allows all values and NULL together, so an open side is not inside
+        if (mine[0] and not null) or not is_subset(mine[1], intervals):
+            return False
+    return True
+
+
+def merge(
+    filters: Sequence[str], schema: Schema, *, parameters: Sequence[Sequence[object] | None] | None = None
+) -> str:
+    """Return the smallest box that covers all the filters, as a filter."""
+    if not filters:
+        raise SubscriptionError("merge needs at least one filter")
+    given = parameters or [None] * len(filters)
+    terms = [term for text, values in zip(filters, given, strict=True) for term in _terms(text, schema, values)[1]]
+    if not terms:
+        return to_text(Constant(False))
+    shared = [path for path in terms[0].constraints if all(path in term.constraints for term in terms)]
+    conditions: list[Expression] = []
+    for path in shared:
+        kind = schema.attribute(path).type
+        null = any(term.constraints[path][0] for term in terms)
+        values = union(tuple(one for term in terms for one in term.constraints[path][1]), ())
+        if isinstance(kind, EnumType):
+            conditions += _enum_condition(Field(path), kind, values, null)
+        else:
+            conditions += _condition(Field(path), kind, (values[0][0], values[-1][1]) if values else None, null)
+    if not conditions:
+        return to_text(Constant(True))
+    return to_text(conditions[0] if len(conditions) == 1 else And(tuple(conditions)))
+
+
+def _enum_condition(field: Field, kind: EnumType, values: Any, null: bool) -> list[Expression]:
+    labels = [label for key, label in enumerate(kind.labels) if any(low <= key <= high for low, high in values)]
+    beyond = any(high == kind.highest for _, high in values)
+    if beyond and len(labels) == len(kind.labels):
+        return [] if null else [IsNull(field, True)]
+    if beyond:  # it includes labels that the enum does not list: say what it leaves out
+        rest = tuple(Literal(label) for label in kind.labels if label not in labels)
+        return _or_null(field, In(field, rest, True), null)
+    return _or_null(field, In(field, tuple(map(Literal, labels))), null) if labels else [IsNull(field)]
+
+
+def _or_null(field: Field, condition: Expression, null: bool) -> list[Expression]:
+    return [Or((condition, IsNull(field)))] if null else [condition]
+
+
+def _condition(field: Field, kind: LeafType, span: tuple[Any, Any] | None, null: bool) -> list[Expression]:
+    if span is None:
+        return [IsNull(field)]
+    (lowest, highest) = everything(kind)[0]
+    low, high = span
+    has_low, has_high = low != lowest, high != highest
+    if not has_low and not has_high:
+        return [] if null else [IsNull(field, True)]
+    if isinstance(kind, StringType):
+        parts: list[Expression] = []
+        if has_low:
+            parts.append(Comparison(">=" if low[1] == 0 else ">", field, Literal(low[0])))
+        if high is not TOP:
+            parts.append(Comparison("<=" if high[1] == 0 else "<", field, Literal(high[0])))
+    elif has_low and has_high:
+        parts = [Between(field, _literal(kind, low), _literal(kind, high))]
+    elif has_low:
+        parts = [Comparison(">=", field, _literal(kind, low))]
+    else:
+        parts = [Comparison("<=", field, _literal(kind, high))]
+    whole: Expression = parts[0] if len(parts) == 1 else And(tuple(parts))
+    return _or_null(field, whole, null) if null else parts
+
+
+def _literal(kind: LeafType, key: Any) -> Literal:
+    if isinstance(kind, FloatType):
+        return Literal(Decimal(repr(key_float(key))))
+    if isinstance(kind, DecimalType):
+        return Literal(Decimal(key).scaleb(-kind.scale))
+    if isinstance(kind, TimestampType):
+        return Literal(Timestamp(key * kind.nanoseconds))
+    if isinstance(kind, BooleanType):
+        return Literal(bool(key))
+    return Literal(key)
