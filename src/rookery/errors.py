@@ -7,6 +7,7 @@ Two rules. The caller's mistake raises at once, and the error is also the builti
 from __future__ import annotations
 
 __all__ = [
+    "CalendarError",
     "CheckoutError",
     "CheckpointError",
     "CompiledSetError",
@@ -145,6 +146,10 @@ class UnsupportedPolicyError(RookeryError, ValueError):
 
 class HistoryFullError(RookeryError, BufferError):
     """A keep-all writer holds as many unacknowledged samples as it may: wait for its readers, or keep the last n."""
+
+
+class CalendarError(RookeryError, ValueError):
+    """An entry of the simulator's calendar that lies in the past."""
 
 
 class JoinError(RookeryError, OSError):

@@ -1,0 +1,54 @@
+"""The one calendar: virtual time in integer microseconds, and what is to happen when.
+
+Events at one time happen in the order in which they were entered, so a run is a function of its inputs alone. Time
+moves only here: from one entry to the next, never by a clock.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+from rookery.errors import CalendarError
+
+__all__ = ["Calendar"]
+
+
+class Calendar:
+    """Actions by time."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._ticket = 0
+        self._entries: list[tuple[int, int, Callable[[], None]]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def at(self, when: int, action: Callable[[], None]) -> None:
+        """Enter an action; it runs when the time has come."""
+        if when < self.now:
+            raise CalendarError(f"an entry for {when} at {self.now}: time does not go back")
+        self._ticket += 1
+        heapq.heappush(self._entries, (when, self._ticket, action))
+
+    def after(self, delay: int, action: Callable[[], None]) -> None:
+        """Enter an action for `delay` from now."""
+        self.at(self.now + delay, action)
+
+    def step(self, until: int) -> bool:
+        """Run the next action if it is due by `until`; else let time pass until then and say so with False."""
+        if not self._entries or self._entries[0][0] > until:
+            self.now = max(self.now, until)
+            return False
+        when, _, action = heapq.heappop(self._entries)
+        self.now = when
+        action()
+        return True
+
+    def run(self, until: int, *, condition: Callable[[], bool] | None = None) -> bool:
+        """Run everything due by `until`, or until the condition holds; say whether it does."""
+        while condition is None or not condition():
+            if not self.step(until):
+                return condition is not None and condition()
+        return True
