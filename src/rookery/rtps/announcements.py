@@ -133,8 +133,7 @@ def read_payload(payload: bytes) -> tuple[list[Parameter], bool]:
     little = payload[1] == 3
     parameters = read_list(Cursor(payload, little=little, start=4))
     for parameter in parameters:
-        unknown = parameter.id & MUST_UNDERSTAND and not parameter.id & VENDOR_SPECIFIC
-        if unknown and parameter.id != ParameterId.DOMAIN_TAG:
+        if parameter.id & MUST_UNDERSTAND and parameter.id != ParameterId.DOMAIN_TAG:
             raise WireFormatError(f"parameter 0x{parameter.id:04x} must be understood and is not")
     return parameters, little
 

@@ -96,7 +96,7 @@ def read_inline_list(cursor: Cursor) -> list[Parameter]:
     """Read inline QoS, where an unknown must-understand parameter makes the sample unreadable."""
     parameters = read_list(cursor)
     for parameter in parameters:
-        if parameter.id & MUST_UNDERSTAND and not parameter.id & VENDOR_SPECIFIC:
+        if parameter.id & MUST_UNDERSTAND:
             raise WireFormatError(f"inline parameter 0x{parameter.id:04x} must be understood and is not")
     return parameters
 
