@@ -1,6 +1,7 @@
 """Rookery: content-based publish/subscribe. One compiled set of subscriptions, the same answer everywhere.
 
-A subscription is a WHERE clause and an event is a row; everything else is finding the clauses that a row satisfies, fast.
+A subscription is a WHERE clause and an event is a row; everything else is finding the clauses that a row satisfies,
+fast.
 `import rookery` is light: what a name needs is imported when the name is first used.
 """
 
@@ -9,14 +10,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rookery.version import __version__
+
 if TYPE_CHECKING:
     from rookery.errors import RookeryError
     from rookery.matching import CompiledSet, matcher
     from rookery.model import Schema, covers, merge, parse
 
 __all__ = ["CompiledSet", "RookeryError", "Schema", "__version__", "covers", "matcher", "merge", "parse"]
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "CompiledSet": "rookery.matching",

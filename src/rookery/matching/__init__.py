@@ -9,16 +9,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from rookery.matching.baselines import Counting, PackedEngine, PredicateIndex, PredicateMatrix
 from rookery.matching.bitmap.engine import BitmapEngine
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation
 from rookery.matching.matcher import Matcher
 from rookery.matching.scan import ScanMatcher
+from rookery.matching.view import Engine
 from rookery.model.schema import Schema
 
 __all__ = ["ENGINES", "CompiledSet", "Explanation", "Matcher", "ScanMatcher", "matcher"]
 
-_ENGINES = {"bitmap": BitmapEngine}
+_ENGINES: dict[str, Callable[[], Engine]] = {
+    "bitmap": BitmapEngine,
+    "matrix": lambda: PackedEngine("matrix", PredicateMatrix),
+    "index": lambda: PackedEngine("index", PredicateIndex),
+    "counting": lambda: PackedEngine("counting", Counting),
+}
+#: The engines by name, the default first and the oracle last.
 ENGINES = (*_ENGINES, "scan")
 
 

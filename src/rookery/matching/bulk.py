@@ -1,7 +1,7 @@
 """Subscriptions in bulk: tables of records in, tables of records out, and boxes given as columns.
 
-A million subscriptions come as a table, not as a million calls. Text is parsed one by one; boxes never become text or trees:
-their columns are turned into codes by NumPy, so ten million of them fit and take seconds.
+A million subscriptions come as a table, not as a million calls. Text is parsed one by one; boxes never become text or
+trees: their columns are turned into codes by NumPy, so ten million of them fit and take seconds.
 """
 
 from __future__ import annotations
@@ -160,14 +160,12 @@ def boxes_to_rows(
         np.stack([_tested(*sides[number]) for number in numbers], axis=1) if numbers else np.zeros((count, 0), np.bool_)
     )
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(tested.sum(axis=1))])
-    bounds = (
-        np.stack([np.stack(sides[number], axis=1) for number in numbers], axis=1)
-        if numbers
-        else np.zeros((count, 0, 2), np.int64)
-    )
+    limits: Array = np.zeros((count, 0, 2), np.int64)
+    if numbers:
+        limits = np.stack([np.stack(sides[number], axis=1) for number in numbers], axis=1)
     attribute = np.broadcast_to(np.array(numbers, np.uint16), tested.shape)
     slot = np.arange(first, first + count, dtype=np.int32)
-    return Rows(slot, start, attribute[tested], bounds[tested], np.empty((0, 2), np.int64))
+    return Rows(slot, start, attribute[tested], limits[tested], np.empty((0, 2), np.int64))
 
 
 def _tested(low: Array, high: Array) -> Array:

@@ -1,10 +1,11 @@
 """Codes: every attribute as one int64 column, so that every predicate is a comparison of integers.
 
 Theory. `model.types` gives each value a key in the order of its type. A code is that key as an int64, with the lowest
-int64 kept for NULL; strings take labels (`labels.py`). Two types need one code more than there are: of the int64s
-the lowest two share a code, and of the uint64s the highest two. A bound that would tell such a pair apart is widened, and
-its subscription is verified by the evaluator. Decimals past 18 digits are coded by their nearest double, which
-keeps their order but not their difference, and are verified likewise. So codes never lose a match, and never give a wrong one.
+int64 kept for NULL; strings take labels (`labels.py`). Two types need one code more than there are: of the int64s the
+lowest two share a code, and of the uint64s the highest two. A bound that would tell such a pair apart is widened, and
+its subscription is verified by the evaluator. Decimals past 18 digits are coded by their nearest double, which keeps
+their order but not their difference, and are verified likewise. So codes never lose a match, and never give a wrong
+one.
 
 Two attributes are not in any filter: the event's topic and its time. Effective dating is a bound on the time.
 """
@@ -145,6 +146,7 @@ class CodeSpace:
         `hidden` gives the arrays (or one value for all) of the topic and the time by their attributes' names.
         """
         codes = np.empty((batch.num_rows, max(1, len(self.attributes))), np.int64)
+        names = batch.schema.names
         for number, attribute in enumerate(self.attributes):
             if attribute.text in hidden:
                 values = hidden[attribute.text]
@@ -152,10 +154,7 @@ class CodeSpace:
                     codes[:, number] = self.code(number, values)
                     continue
                 array = event_column(pa.table({attribute.text: values}), attribute)
-            elif attribute is TOPIC or attribute is TIME:
-                codes[:, number] = NULL_CODE
-                continue
-            elif missing == "null" and attribute.path[0] not in batch.schema.names:
+            elif attribute is TOPIC or attribute is TIME or (missing == "null" and attribute.path[0] not in names):
                 codes[:, number] = NULL_CODE
                 continue
             else:
@@ -215,13 +214,13 @@ class CodeSpace:
         kind = self.attributes[number].type
         match kind:
             case FloatType():
-                return float_key(value)
+                return float_key(float(value))
             case StringType():
                 return self.labels[number].code(value)
             case IntegerType():
                 return code_bounds(kind, value, value)[0]
             case TimestampType():
-                return max(value // kind.nanoseconds, LOWEST_CODE)
+                return int(max(value // kind.nanoseconds, LOWEST_CODE))
             case EnumType():
                 return kind.labels.index(value) if value in kind.labels else len(kind.labels)
             case DecimalType():

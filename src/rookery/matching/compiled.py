@@ -1,10 +1,11 @@
 """CompiledSet: a set of subscriptions as one buffer, the form that files, brokers and Spark tasks carry.
 
 The buffer is an Arrow IPC file with one row per array (name, type, shape, bytes) and a header in the schema's
-metadata. Loading maps the file and makes NumPy views: nothing is copied, and processes that load the same file share its pages.
+metadata. Loading maps the file and makes NumPy views: nothing is copied, and processes that load the same file share
+its pages.
 
-Rule 1: a buffer is foreign until proved ours. Format version, content hash, and then every offset that a kernel would follow
-are checked (`checks.py`) before the first match; a truncated, damaged or hostile file is a CompiledSetError.
+Rule 1: a buffer is foreign until proved ours. Format version, content hash, and then every offset that a kernel would
+follow are checked (`checks.py`) before the first match; a truncated, damaged or hostile file is a CompiledSetError.
 Rule 2: a compiled set never changes. `rookery.matcher(compiled)` goes on editing from it.
 """
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +178,8 @@ class CompiledSet:
     def boxes(self, attributes: list[str]) -> tuple[Array, Array]:
         """Return lower and upper bounds per subscription and attribute as doubles, never narrower than the truth.
 
-        An attribute that a subscription does not bound, and any string, is ±infinity. For cutting the event space into zones.
+        An attribute that a subscription does not bound, and any string, is ±infinity. For cutting the event space
+        into zones.
         """
         return outer_boxes(self._view, attributes)
 
@@ -293,7 +294,8 @@ def _content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).view(np.uint8).reshape(-1) if array.size else b"")
+        if array.size:
+            digest.update(np.ascontiguousarray(array).data.cast("B"))
     return digest.hexdigest()
 
 
@@ -343,7 +345,7 @@ def _read(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
         raise CompiledSetError(f"not a compiled set, or a truncated one: {error}") from None
     if header.get("format") != FORMAT_VERSION:
         raise CompiledSetError(
-            f"the compiled set has format {header.get('format')}, and this Rookery reads {FORMAT_VERSION}; compile it again"
+            f"the compiled set has format {header.get('format')}, this Rookery reads {FORMAT_VERSION}: compile it again"
         )
     try:
         if reader.num_record_batches != 1 or not reader.schema.equals(_SCHEMA):
@@ -384,10 +386,7 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
         if len(texts) != len(labels) or texts != sorted(set(texts)) or labels != sorted(set(labels)):
             raise CompiledSetError(f"the labels of {space.attributes[number].text} are out of order")
         space.labels[number] = Labels.restore(texts, labels, number in header["ordered"])
-    names = [field.name for field in fields(BitmapIndex) if field.name not in ("seed", "blocked_rows")]
-    index = BitmapIndex(
-        *(arrays[name] for name in names), seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"])
-    )
+    index = BitmapIndex.of(arrays, seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"]))
     table = pa.ipc.open_stream(pa.py_buffer(arrays["records"])).read_all().combine_chunks()
     table.validate(full=True)
     if not table.schema.equals(record_schema(table.schema.field("subscription_id").type)):

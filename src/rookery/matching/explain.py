@@ -1,7 +1,7 @@
 """Why did it (not) match? Each predicate of a subscription with the event's value and the verdict.
 
-The explanation is made by the oracle (`model.evaluate`) on the text as written, so it cannot share a mistake with an engine. A
-subscription that was given as a box is explained by its bounds.
+The explanation is made by the oracle (`model.evaluate`) on the text as written, so it cannot share a mistake with an
+engine. A subscription that was given as a box is explained by its bounds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.timeline import Dating, deciding_times
-from rookery.model.events import comparable, step_into
 from rookery.model.evaluate import condition
+from rookery.model.events import comparable, step_into
 from rookery.model.expressions import And, Constant, Expression, Not, Or, field_text, timestamp_text, to_text
 from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
@@ -28,7 +28,7 @@ __all__ = ["Explanation", "Finding", "explain"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One predicate: its text, what it says (None = UNKNOWN), the event's values, and whether it decided the outcome."""
+    """One predicate: its text, what it says (None = UNKNOWN), the event's values, and whether it decided."""
 
     text: str
     verdict: bool | None
@@ -48,9 +48,8 @@ class Explanation:
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.subscription_id!r} version {self.version} {'matches' if self.matched else 'does not match'}: {self.reason}"
-        ]
+        verb = "matches" if self.matched else "does not match"
+        lines = [f"{self.subscription_id!r} version {self.version} {verb}: {self.reason}"]
         width = max((len(one.text) + 2 * one.depth for one in self.findings), default=0)
         for one in self.findings:
             word = {True: "true", False: "false", None: "unknown"}[one.verdict]

@@ -18,7 +18,7 @@ ATTRIBUTE_MASK = 0x7FFF
 
 
 @kernel
-def encode_doubles(values: Any, valid: Any, codes: Any, column: int) -> None:
+def encode_doubles(values: Any, valid: Any, codes: Any, column: Any) -> None:
     """Write the order-preserving codes of doubles; NaN and what is not valid is NULL."""
     bits = values.view(np.int64)
     for event in range(values.shape[0]):
@@ -31,8 +31,8 @@ def encode_doubles(values: Any, valid: Any, codes: Any, column: int) -> None:
 
 
 @kernel
-def encode_integers(values: Any, valid: Any, codes: Any, column: int) -> None:
-    """Write int64 values as their own codes; the lowest of all shares its neighbour's (`codes.py` says why that is exact)."""
+def encode_integers(values: Any, valid: Any, codes: Any, column: Any) -> None:
+    """Write int64 values as their own codes; the lowest shares its neighbour's (`codes.py` says why that is exact)."""
     for event in range(values.shape[0]):
         if valid[event]:
             codes[event, column] = max(values[event], NULL_CODE + 1)
@@ -41,7 +41,7 @@ def encode_integers(values: Any, valid: Any, codes: Any, column: int) -> None:
 
 
 @kernel
-def row_holds(codes: Any, event: int, row: int, start: Any, attribute: Any, bounds: Any, pool: Any) -> bool:
+def row_holds(codes: Any, event: Any, row: Any, start: Any, attribute: Any, bounds: Any, pool: Any) -> bool:
     """Say whether an event satisfies every predicate of a row; stops at the first that fails."""
     for place in range(start[row], start[row + 1]):
         number = attribute[place]
@@ -65,7 +65,7 @@ def row_holds(codes: Any, event: int, row: int, start: Any, attribute: Any, boun
 
 @kernel
 def scan_rows(
-    codes: Any, first: int, last: int, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any, pool: Any
+    codes: Any, first: Any, last: Any, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any, pool: Any
 ) -> Any:
     """Return the pairs `event << 32 | slot` of every event against the rows from `first` to `last`, one by one."""
     found = np.empty(1024, np.int64)

@@ -1,7 +1,7 @@
 """Labels: integers for the texts that subscriptions name, in the texts' own order.
 
-Theory. A text that some subscription compares with gets a label, and labels ascend as the texts do, with gaps
-between them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
+Theory. A text that some subscription compares with gets a label, and labels ascend as the texts do, with gaps between
+them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
 `<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
 without touching the others. Where a gap is full, all are spread anew, and the caller moves its bounds along (`moved`).
 """
@@ -78,7 +78,7 @@ class Labels:
         if not fresh:
             return None
         if len(fresh) == 1 or len(fresh) * 8 < len(self._texts):
-            placed = all([self._place(text) for text in fresh])  # a list: every text must be placed, good gap or not
+            placed = min([self._place(text) for text in fresh])  # every text is placed, in a good gap or not
         else:
             placed = self._merge(fresh)
         return None if placed else self._spread(set(fresh))
@@ -96,7 +96,7 @@ class Labels:
         return step >= _LEAST_STEP
 
     def _merge(self, fresh: list[str]) -> bool:
-        """Merge many: all labels are spread anew if any gap is too small (this is the bulk path, mostly onto nothing)."""
+        """Merge many texts, mostly into nothing; say whether every gap was large enough."""
         before = len(self._texts)
         self._texts = sorted(self._texts + fresh)
         if not before:

@@ -1,6 +1,7 @@
 """Matcher: a set of subscriptions that may change at any time, and what it matches.
 
-Rule 1: an edit is whole or not at all. Everything that can fail (parse, types, ids, dates) is done before anything changes.
+Rule 1: an edit is whole or not at all. Everything that can fail (parse, types, ids, dates) is done before anything
+changes.
 Rule 2: a bad subscription is reported with its id, its text and the place; with `on_error="quarantine"` it is put aside
 in `quarantined` and the good ones still compile. None is ever dropped or altered in silence.
 """
@@ -109,14 +110,14 @@ class Matcher:
         self._edit(
             subscription_id,
             where,
-            dict(
-                topic=topic,
-                parameters=parameters,
-                subscriber=subscriber,
-                version=version,
-                valid_from=valid_from,
-                valid_to=valid_to,
-            ),
+            {
+                "topic": topic,
+                "parameters": parameters,
+                "subscriber": subscriber,
+                "version": version,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
+            },
             replacing=False,
         )
 
@@ -132,21 +133,21 @@ class Matcher:
         valid_from: object = None,
         valid_to: object = None,
     ) -> None:
-        """Put this in the place of all versions of a subscription; its version is the highest so far plus one if not given."""
+        """Put this in the place of all versions of a subscription, as version highest plus one if none is given."""
         if version is None:
             slots = self._view.records.slots_of(subscription_id)
             version = max(self._view.records[slot].version for slot in slots) + 1
         self._edit(
             subscription_id,
             where,
-            dict(
-                topic=topic,
-                parameters=parameters,
-                subscriber=subscriber,
-                version=version,
-                valid_from=valid_from,
-                valid_to=valid_to,
-            ),
+            {
+                "topic": topic,
+                "parameters": parameters,
+                "subscriber": subscriber,
+                "version": version,
+                "valid_from": valid_from,
+                "valid_to": valid_to,
+            },
             replacing=True,
         )
 
@@ -191,9 +192,10 @@ class Matcher:
         self._install(entries, slots)
 
     def add_many(self, table: pa.Table) -> int:
-        """Add subscriptions from a table of the record's columns (`subscription_id` and `where` at least); return how many.
+        """Add subscriptions from a table (columns `subscription_id` and `where` at least); return how many.
 
-        With `on_error="raise"` nothing is added if any is bad: the error is that of the first, and says how many there are.
+        With `on_error="raise"` nothing is added if any is bad: the error is that of the first, and says how many
+        there are.
         """
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
@@ -220,10 +222,10 @@ class Matcher:
         for family in families:
             entries += self._family_entries(family, faults)
         if faults and self._on_error == "raise":
-            error = faults[0]
+            first_fault = faults[0]
             if len(faults) > 1:
-                error.hint = f"{error.hint or 'see the text above'}; {len(faults)} subscriptions are bad, `rookery validate` lists all"
-            raise error
+                first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
+            raise first_fault
         self.quarantined += faults
         self._extend(records_to_table(plain, self._view.records.id_type), Rows.concatenate(parts), inexact)
         if entries:
@@ -274,8 +276,9 @@ class Matcher:
     ) -> int:
         """Add subscriptions given as columns instead of text: the fastest way in, for millions of them.
 
-        Each mapping names attributes and gives one value per subscription: what the attribute must equal, the least and the
-        greatest value it may have (both inclusive). A null leaves that side open. Returns how many were added.
+        Each mapping names attributes and gives one value per subscription: what the attribute must equal, the least
+        and the greatest value it may have (both inclusive). A null leaves that side open. Returns how many were
+        added.
         """
         self.compact()
         table = boxes_to_table(subscription_id, topic)

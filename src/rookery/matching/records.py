@@ -9,7 +9,6 @@ behind it until the table is next asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 import numpy as np

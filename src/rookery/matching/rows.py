@@ -1,7 +1,7 @@
 """Rows: subscriptions as engines see them. One row is one box; a subscription with OR has several.
 
-A row is a run of predicates, and a predicate is an attribute's number with a closed interval of codes. A set that is not
-one interval (`<>`, IN, NOT BETWEEN) has SET_FLAG on its number, and its interval is a range of the pool instead.
+A row is a run of predicates, and a predicate is an attribute's number with a closed interval of codes. A set that is
+not one interval (`<>`, IN, NOT BETWEEN) has SET_FLAG on its number, and its interval is a range of the pool instead.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _point_rows(
     """Split the first short list of single values into one row per value."""
     for place, (number, intervals) in enumerate(predicates):
         if 1 < len(intervals) <= POINTS_TO_ROWS and all(low == high for low, high in intervals):
-            return [predicates[:place] + [(number, [point])] + predicates[place + 1 :] for point in intervals]
+            return [[*predicates[:place], (number, [point]), *predicates[place + 1 :]] for point in intervals]
     return [predicates]
 
 

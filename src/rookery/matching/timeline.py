@@ -1,9 +1,9 @@
 """Effective dating: which version of a subscription judges an event at its time.
 
 The rule of the specification: at event time t the highest version with valid_from ≤ t < valid_to decides; a version
-without valid_to ends where the next one begins. Here it becomes, per version, the set of times at which that version decides, and
-the engines see that set as one more predicate. A version without valid_from holds from the moment it is seen, that
-is for every event that is matched after it was added.
+without valid_to ends where the next one begins. Here it becomes, per version, the set of times at which that version
+decides, and the engines see that set as one more predicate. A version without valid_from holds from the moment it is
+seen, that is for every event that is matched after it was added.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A set as it stands: what a match reads, whoever holds it (a live matcher, a compiled set, a task on Spark).
 
-Rule: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then name
-the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
+Rule: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then
+name the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rookery.errors import EventError
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
-from rookery.model.events import comparable, comparables, event_column, step_into
 from rookery.model.evaluate import Condition, condition
+from rookery.model.events import comparable, comparables, event_column, step_into
 from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
@@ -48,7 +48,7 @@ class Engine(Protocol):
         """Return every row, the dead ones too."""
 
     def probe(self, codes: Array, alive: Array) -> Array:
-        """Return the pairs `event << 32 | slot` of live slots; a pair may repeat where a subscription has several rows."""
+        """Return the pairs `event << 32 | slot` of live slots; a subscription with several rows may repeat."""
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ class View:
         if len(topics) > 1:
             shown = ", ".join(sorted(topics)[:5])
             raise EventError(
-                f"the set has {len(topics)} topics ({shown}{', …' if len(topics) > 5 else ''}), and the events name none; "
+                f"the set has {len(topics)} topics ({shown}{', …' if len(topics) > 5 else ''}) the events name none; "
                 "add a column `topic`, or state one topic for all: topic="
             )
         return topics[0] if topics else None

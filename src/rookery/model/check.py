@@ -36,7 +36,7 @@ _HINTS = {
 }
 
 
-class TypeFault(Exception):
+class TypeFault(Exception):  # noqa: N818 - internal, it becomes a SubscriptionError
     """A fault at a node of the tree."""
 
     def __init__(self, node: object, message: str, hint: str | None = None) -> None:
@@ -48,7 +48,7 @@ def checking(text: str, expression: Expression, work: Callable[[Expression], Res
     """Return `work(expression)`; turn its TypeFault into a SubscriptionError with the place in `text`."""
     try:
         return work(expression)
-    except TypeFault as fault:
+    except TypeFault:
         positions: dict[int, int] = {}
         try:
             work(parse(text, positions=positions))
@@ -77,7 +77,7 @@ class Checker:
             raise TypeFault(field, message, hint or None) from None
 
     def value(self, attribute: Attribute, node: Literal | Parameter) -> Any:
-        """Return the value to compare an attribute with: int or Decimal, float for floats, str, bool, or nanoseconds."""
+        """Return the value to compare an attribute with: int, Decimal, str, bool, or nanoseconds."""
         kind = attribute.type
         value = self._parameter(attribute, node) if isinstance(node, Parameter) else node.value
         family = kind.family

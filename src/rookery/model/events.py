@@ -1,9 +1,9 @@
 """Events: one dict, or a batch of Arrow columns, read through the schema.
 
-Rule 1: a value is read as the type that the schema gives it, exactly; one that does not fit is an EventError that names the
-attribute, never a wrapped or rounded number. NULL, a missing key and NaN are all None.
-Rule 2: a column that a subscription needs and the batch does not have is an error: a misspelt column would otherwise match
-nothing in silence. A key missing from one dict is NULL, since a sparse event is normal.
+Rule 1: a value is read as the type that the schema gives it, exactly; one that does not fit is an EventError that
+names the attribute, never a wrapped or rounded number. NULL, a missing key and NaN are all None.
+Rule 2: a column that a subscription needs and the batch does not have is an error: a misspelt column would otherwise
+match nothing in silence. A key missing from one dict is NULL, since a sparse event is normal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The condition of a subscription as a tree, and the tree as text again.
 
-Rule 1: a tree holds what was written and nothing else: no types, no positions, no schema. Equal trees mean equal conditions.
+Rule 1: a tree holds what was written and nothing else: no types, no positions, no schema. Equal trees mean equal
+conditions.
 Rule 2: `to_text(tree)` parses back to an equal tree.
 Rule 3: the field stands on the left: `5 < x` is kept as `x > 5`.
 
@@ -49,7 +50,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Literal(msgspec.Struct, frozen=True):
-    """A value as written. A number with a point or an exponent is a Decimal, so that no digit is lost before its type is known."""
+    """A value as written. A number with a point or an exponent is a Decimal: no digit is lost before its type."""
 
     value: int | Decimal | str | bool | Timestamp
 

@@ -1,8 +1,8 @@
 """From a condition to boxes: a disjunction of terms, each a set of values per attribute.
 
-Theory. Negations are pushed down to the predicates, where they are complements within the values that are not NULL; what is
-left is AND and OR over predicates that are TRUE or not, which is exact for three-valued logic, since AND and OR
-are monotone. Each predicate is a set of values of one attribute, AND intersects, OR lists.
+Theory. Negations are pushed down to the predicates, where they are complements within the values that are not NULL;
+what is left is AND and OR over predicates that are TRUE or not, which is exact for three-valued logic, since AND and
+OR are monotone. Each predicate is a set of values of one attribute, AND intersects, OR lists.
 
 Rule 1: a term is never smaller than the truth. Where it may be larger (field against field, a pattern with an inner
 wildcard, more than MAXIMUM_TERMS terms) it says so: `exact` is False, and a match is then verified by `evaluate.py`.
@@ -43,7 +43,7 @@ class Term:
 
 
 def lower(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> list[Term]:
-    """Return the terms of a condition: it is TRUE only where one of them holds (and where all are exact, exactly there)."""
+    """Return the terms of a condition: it is TRUE only where one holds (where all are exact, exactly there)."""
     return _terms(expression, Checker(schema, parameters), False)
 
 

@@ -44,8 +44,8 @@ MAXIMUM_LENGTH = 262_144
 _MAXIMUM_EXPONENT = 400
 
 _TOKEN = re.compile(
-    r"""'(?:[^']|'')*' | [^\W\d]\w* | 0[xX][0-9a-fA-F]+ | (?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?
-      | <= | >= | <> | != | %\d+ | \S""",
+    r"""'(?:[^']|'')*' | [^\W\d]\w* | 0[xX][0-9a-fA-F]+ | (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
+      | <= | >= | <> | != | %[0-9]+ | \S""",
     re.VERBOSE,
 )
 _tokens = _TOKEN.findall
@@ -60,7 +60,7 @@ _LONGEST_KEYWORD = max(map(len, _WORDS))
 _END = ""
 
 
-class _Fault(Exception):
+class _Fault(Exception):  # noqa: N818 - internal, it becomes a SubscriptionError
     """A fault at a token, before its position in the text is known."""
 
     def __init__(self, token: int, message: str, hint: str | None = None) -> None:

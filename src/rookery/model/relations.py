@@ -1,7 +1,8 @@
 """Relations between subscriptions: does one cover another, and what box covers several?
 
-Decided on the terms of `lower.py`, per attribute, on sets of values. `covers` is exact for conjunctions of comparisons with
-values; for the rest it may say no where a proof would need more than boxes, and never says yes wrongly.
+Decided on the terms of `lower.py`, per attribute, on sets of values. `covers` is exact for conjunctions of
+comparisons with values; for the rest it may say no where a proof would need more than boxes, and never says yes
+wrongly.
 """
 
 from __future__ import annotations

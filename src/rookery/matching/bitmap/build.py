@@ -1,19 +1,21 @@
 """Building the bitmap index: keys, partitions, order, cut points, blocks, summaries.
 
 Theory (the specification's fast engine, an answer to seed 004's matrix for compiled code).
-1. *Composite keys.* A row with equality predicates is filed under their values. Rows that test the same attributes for
-   equality form a *signature*, and an event looks up one key per signature. The key decides those predicates, so they are
-   taken out of the row.
+1. *Composite keys.* A row with equality predicates is filed under their values. Rows that test the same attributes
+   for equality form a *signature*, and an event looks up one key per signature. The key decides those predicates, so
+   they are taken out of the row.
 2. *Partitions.* The rows of one key. Up to DIRECT_ROWS of them are checked one by one; more get bitmaps.
-3. *Blocks.* 512 rows. For each attribute that the block's rows test, and each of 33 buckets of that attribute's codes, one
-   line of 512 bits says which rows are excluded there. OR of one line per attribute leaves the survivors, which are
-   then checked exactly, so buckets and the choice of attributes cost time at most, never a match.
-4. *Order.* Within a large partition the rows are sorted by their two most selective attributes (sort-tile-recursive, as an
-   R-tree is packed), so that whole blocks are excluded together; a summary line has one bit per block and tells which.
+3. *Blocks.* 512 rows. For each attribute that the block's rows test, and each of 33 buckets of that attribute's
+   codes, one line of 512 bits says which rows are excluded there. OR of one line per attribute leaves the survivors,
+   which are then checked exactly, so buckets and the choice of attributes cost time at most, never a match.
+4. *Order.* Within a large partition the rows are sorted by their two most selective attributes (sort-tile-recursive,
+   as an R-tree is packed), so that whole blocks are excluded together; a summary line has one bit per block and tells
+   which.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -50,6 +52,9 @@ SUMMARY_BLOCKS = 8
 #: Bounds looked at per attribute to place its cut points.
 CUT_SAMPLE = 200_000
 
+#: The fields of an index that are numbers, not arrays.
+_NUMBERS = ("seed", "blocked_rows")
+
 
 @dataclass(frozen=True, slots=True)
 class BitmapIndex:
@@ -81,11 +86,13 @@ class BitmapIndex:
 
     def arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in ("seed", "blocked_rows")
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _NUMBERS}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array], *, seed: int, blocked_rows: int) -> BitmapIndex:
+        """Make an index of the arrays that `arrays()` gave; KeyError names one that is missing."""
+        named: dict[str, Any] = {field.name: arrays[field.name] for field in fields(cls) if field.name not in _NUMBERS}
+        return cls(**named, seed=seed, blocked_rows=blocked_rows)
 
     @property
     def nbytes(self) -> int:
@@ -120,27 +127,25 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
         cuts,
         lines,
     )
-    groups = _summaries(partitions, block_first, block_numbers, lines)
     return BitmapIndex(
-        cuts,
-        first,
-        numbers,
-        partitions.table_first,
-        partitions.table,
-        partitions.key,
-        partitions.first,
-        *groups[:1],
-        block_first,
-        block_numbers,
-        lines,
-        *groups[1:],
-        stripped.slot,
-        stripped.start,
-        stripped.attribute,
-        stripped.bounds,
-        stripped.pool,
-        seed,
-        partitions.blocked_rows,
+        cuts=cuts,
+        signature_first=first,
+        signature_numbers=numbers,
+        table_first=partitions.table_first,
+        table=partitions.table,
+        partition_key=partitions.key,
+        partition_first=partitions.first,
+        block_first=block_first,
+        block_numbers=block_numbers,
+        lines=lines,
+        slot=stripped.slot,
+        start=stripped.start,
+        attribute=stripped.attribute,
+        bounds=stripped.bounds,
+        pool=stripped.pool,
+        seed=seed,
+        blocked_rows=partitions.blocked_rows,
+        **_summaries(partitions, block_first, block_numbers, lines),
     )
 
 
@@ -248,7 +253,7 @@ def _order_within(rows: Rows, partitions: _Partitions, cuts: Array, attributes: 
 
 
 def _tile(axes: Array) -> Array:
-    """Sort by first attribute, then by second where a first has many blocks, then in slabs of one and runs of the other."""
+    """Sort by first attribute (and second, where a first has many blocks), then in slabs of one, runs of the other."""
     one, other, one_at, other_at = axes.T
     blocks = np.bincount(np.minimum(one, 1 << 16)) / BLOCK_ROWS
     other = np.where(blocks[np.minimum(one, 1 << 16)] >= 16, other, 0)
@@ -285,8 +290,8 @@ def _block_attributes(rows: Rows, blocked_rows: int, rank: Array) -> tuple[Array
     return first.astype(np.int64), number[kept].astype(np.int64)
 
 
-def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, lines: Array) -> tuple[Array, ...]:
-    """Return partition_group, group_partition, group_block, group_first, group_numbers and group_lines."""
+def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, lines: Array) -> dict[str, Array]:
+    """Return the arrays of the summaries by their names in the index."""
     count = len(partitions.first) - 1
     partition_group = np.full(count, -1, np.int32)
     owners: list[int] = []
@@ -313,4 +318,11 @@ def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, line
         fill_groups(
             group_block, group_first, group_numbers, block_first, numbers, lines, partitions.blocked_rows, group_lines
         )
-    return partition_group, np.array(owners, np.int64), group_block, group_first, group_numbers, group_lines
+    return {
+        "partition_group": partition_group,
+        "group_partition": np.array(owners, np.int64),
+        "group_block": group_block,
+        "group_first": group_first,
+        "group_numbers": group_numbers,
+        "group_lines": group_lines,
+    }

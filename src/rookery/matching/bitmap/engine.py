@@ -1,7 +1,8 @@
 """The bitmap engine: a packed index for most rows, and an unsorted tail for the newest.
 
-Rule 1: adding a row sets its bits in the tail's last block; nothing is rebuilt. When the tail has grown to a quarter of the
-index (and at least to LEAST_TAIL), both are packed into a new index, so a row is packed a few times in its life at most.
+Rule 1: adding a row sets its bits in the tail's last block; nothing is rebuilt. When the tail has grown to a quarter
+of the index (and at least to LEAST_TAIL), both are packed into a new index, so a row is packed a few times in its
+life at most.
 Rule 2: a removed row is not sought: its subscription is marked dead, and a dead one is never reported.
 """
 
@@ -65,7 +66,7 @@ class BitmapEngine:
         return Rows.concatenate([index_rows(self._index), self._tail.rows()])
 
     def probe(self, codes: Array, alive: Array) -> Array:
-        """Return the pairs `event << 32 | slot`; one pair may stand more than once where a subscription has several rows."""
+        """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
         found = []
         for first in range(0, len(codes), CHUNK_EVENTS):
             chunk = codes[first : first + CHUNK_EVENTS]
@@ -80,8 +81,9 @@ def _match(index: BitmapIndex, codes: Array, alive: Array) -> Array:
     i = index
     pairs: Array = match_events(
         codes, alive, i.cuts, i.signature_first, i.signature_numbers, i.table_first, i.table, i.seed, i.partition_key,
-        i.partition_first, i.blocked_rows, i.partition_group, i.block_first, i.block_numbers, i.lines, i.group_partition,
-        i.group_block, i.group_first, i.group_numbers, i.group_lines, i.slot, i.start, i.attribute, i.bounds, i.pool,
+        i.partition_first, i.blocked_rows, i.partition_group, i.block_first, i.block_numbers, i.lines,
+        i.group_partition, i.group_block,
+        i.group_first, i.group_numbers, i.group_lines, i.slot, i.start, i.attribute, i.bounds, i.pool,
     )  # fmt: skip
     return pairs
 

@@ -52,7 +52,7 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 @kernel
-def bucket_of(cuts: Any, number: int, code: int) -> int:
+def bucket_of(cuts: Any, number: Any, code: Any) -> int:
     """Return the bucket of a code: how many of the attribute's cut points are at or below it."""
     if code == NULL_CODE:
         return NULL_BUCKET
@@ -63,7 +63,7 @@ def bucket_of(cuts: Any, number: int, code: int) -> int:
 
 
 @kernel
-def hash_key(signature: int, codes: Any, row: int, numbers: Any, first: int, last: int, seed: int) -> Any:
+def hash_key(signature: Any, codes: Any, row: Any, numbers: Any, first: Any, last: Any, seed: Any) -> Any:
     """Return the hash of a composite key: the codes of a signature's attributes."""
     state = np.uint64(seed) ^ (np.uint64(signature) * _MULTIPLIER)
     for place in range(first, last):
@@ -77,7 +77,7 @@ def hash_key(signature: int, codes: Any, row: int, numbers: Any, first: int, las
 
 @kernel
 def assign_keys(
-    start: Any, attribute: Any, bounds: Any, signature: Any, first: Any, numbers: Any, seed: int, keys: Any
+    start: Any, attribute: Any, bounds: Any, signature: Any, first: Any, numbers: Any, seed: Any, keys: Any
 ) -> Any:
     """Write each row's key codes into `keys` and return the hashes."""
     count = start.shape[0] - 1
@@ -180,7 +180,7 @@ def bucket_spans(attribute: Any, bounds: Any, pool: Any, cuts: Any, spans: Any, 
 def pick_axes(start: Any, attribute: Any, spans: Any, rank: Any, axes: Any) -> None:
     """Write for each row its two attributes of highest rank and their positions: what the rows are sorted by."""
     for row in range(start.shape[0] - 1):
-        one, other, one_at, other_at = 1 << 30, 1 << 30, 0, 0
+        one, other, one_at, other_at = np.int64(1 << 30), np.int64(1 << 30), np.int64(0), np.int64(0)
         for predicate in range(start[row], start[row + 1]):
             place = rank[attribute[predicate] & ATTRIBUTE_MASK]
             middle = np.int64(spans[predicate, 0]) + np.int64(spans[predicate, 1])
@@ -194,7 +194,7 @@ def pick_axes(start: Any, attribute: Any, spans: Any, rank: Any, axes: Any) -> N
 
 @kernel
 def _exclude(
-    lines: Any, base: int, word: int, bit: Any, number: int, flagged: int, low: int, high: int, pool: Any, cuts: Any
+    lines: Any, base: Any, word: Any, bit: Any, number: Any, flagged: Any, low: Any, high: Any, pool: Any, cuts: Any
 ) -> None:
     """Set a row's bit in every bucket of an attribute where its predicate cannot hold."""
     allowed = np.uint64(0)
@@ -220,9 +220,9 @@ def _exclude(
 
 @kernel
 def fill_row(
-    row: int,
-    first: int,
-    last: int,
+    row: Any,
+    first: Any,
+    last: Any,
     numbers: Any,
     start: Any,
     attribute: Any,
@@ -245,7 +245,7 @@ def fill_row(
 
 @kernel
 def fill_blocks(
-    rows: int, block_first: Any, numbers: Any, start: Any, attribute: Any, bounds: Any, pool: Any, cuts: Any, lines: Any
+    rows: Any, block_first: Any, numbers: Any, start: Any, attribute: Any, bounds: Any, pool: Any, cuts: Any, lines: Any
 ) -> None:
     """Fill the lines of all blocks."""
     for row in range(rows):
@@ -261,7 +261,7 @@ def fill_groups(
     block_first: Any,
     numbers: Any,
     lines: Any,
-    rows: int,
+    rows: Any,
     out: Any,
 ) -> None:
     """Fill the summary lines: a block's bit is set in a bucket where all of its rows are excluded."""
@@ -303,7 +303,7 @@ def fill_table(hashes: Any, table_first: Any, signature: Any, table: Any) -> Non
 
 
 @kernel
-def _emit(found: Any, count: int, event: int, slot: int) -> Any:
+def _emit(found: Any, count: Any, event: Any, slot: Any) -> Any:
     if count == found.shape[0]:
         larger = np.empty(2 * count, np.int64)
         larger[:count] = found
@@ -314,17 +314,17 @@ def _emit(found: Any, count: int, event: int, slot: int) -> Any:
 
 @kernel
 def _match_block(
-    block: int,
-    first_row: int,
-    last_row: int,
+    block: Any,
+    first_row: Any,
+    last_row: Any,
     block_first: Any,
     numbers: Any,
     lines: Any,
     buckets: Any,
     events: Any,
-    event_count: int,
+    event_count: Any,
     live: Any,
-    live_at: int,
+    live_at: Any,
     codes: Any,
     slot: Any,
     alive: Any,
@@ -334,7 +334,7 @@ def _match_block(
     pool: Any,
     scratch: Any,
     found: Any,
-    count: int,
+    count: Any,
 ) -> Any:
     """Match the listed events against the rows of one block that lie in the given range.
 
@@ -391,13 +391,13 @@ def _match_block(
 
 @kernel
 def _summarize(
-    group: int,
+    group: Any,
     group_first: Any,
     group_numbers: Any,
     group_lines: Any,
     buckets: Any,
     events: Any,
-    event_count: int,
+    event_count: Any,
     live: Any,
 ) -> None:
     """Write for each listed event the line of the group's blocks that are excluded for it."""
@@ -420,10 +420,10 @@ def match_events(
     signature_numbers: Any,
     table_first: Any,
     table: Any,
-    seed: int,
+    seed: Any,
     partition_key: Any,
     partition_first: Any,
-    blocked_rows: int,
+    blocked_rows: Any,
     partition_group: Any,
     block_first: Any,
     block_numbers: Any,
@@ -489,11 +489,11 @@ def match_events(
         for index in range(touched_count):
             partition = touched[index]
             event_count = 0
-            event = np.int64(head[partition])
-            while event >= 0:
-                events[event_count] = event
+            member = head[partition]
+            while member >= 0:
+                events[event_count] = member
                 event_count += 1
-                event = np.int64(following[event])
+                member = following[member]
             head[partition] = -1
             first_row, last_row = partition_first[partition], partition_first[partition + 1]
             group = np.int64(partition_group[partition])
@@ -510,8 +510,8 @@ def match_events(
                 for block in range(group_block[group, 0], min(final, group_block[group, 1])):
                     found, count = _match_block(
                         block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
-                        live, block - group_block[group, 0], codes, slot, alive, start, attribute, bounds, pool, scratch,
-                        found, count,
+                        live, block - group_block[group, 0], codes, slot, alive, start, attribute, bounds, pool,
+                        scratch, found, count,
                     )  # fmt: skip
                 group += 1
     return found[:count]

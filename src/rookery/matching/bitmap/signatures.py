@@ -1,8 +1,8 @@
 """Signatures: which equality predicates a row is filed under.
 
-Rows that test the same attributes for equality share a signature, and every event asks each signature's table once; so there are
-few signatures. The most frequent ones are kept; a row whose own is not kept is filed under the kept one that uses most of
-its equalities, and under the empty key if none does.
+Rows that test the same attributes for equality share a signature, and every event asks each signature's table once;
+so there are few signatures. The most frequent ones are kept; a row whose own is not kept is filed under the kept one
+that uses most of its equalities, and under the empty key if none does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_MASKS = 10_000
 
 
 def choose_signatures(rows: Rows, attributes: int) -> tuple[Array, Array, Array]:
-    """Return each row's signature, and where each signature's attributes begin in the list of them. Signature 0 is empty."""
+    """Return each row's signature, where each signature's attributes begin, and those; signature 0 is empty."""
     points = (rows.bounds[:, 0] == rows.bounds[:, 1]) & ((rows.attribute & SET_FLAG) == 0)
     numbers = rows.attribute[points].astype(np.int64)
     counts = np.bincount(numbers, minlength=attributes)

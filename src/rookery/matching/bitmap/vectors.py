@@ -10,7 +10,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 __all__ = ["line_from_words", "line_is_full", "line_load", "line_or", "line_store", "line_type"]
@@ -96,6 +95,3 @@ def line_from_words(typing_context: Any, word: Any) -> Any:
         return vector
 
     return line_type(types.uint64), generate
-
-
-_ = cgutils

@@ -1,0 +1,72 @@
+"""The dynamic part that the seed's algorithms share: a packed structure, and the newest rows beside it.
+
+The seed builds its matrix once. To add without rebuilding, the newest rows are checked one by one until they are a
+quarter of the packed ones; then all are packed again. Removed subscriptions are marked dead, as in the bitmap engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from rookery.matching.kernels import scan_rows
+from rookery.matching.rows import Rows
+
+__all__ = ["PackedEngine", "Structure"]
+
+Array = np.ndarray[Any, Any]
+
+LEAST_TAIL = 128
+
+
+class Structure(Protocol):
+    """An index that is built once."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def probe(self, codes: Array, alive: Array) -> Array:
+        """Return the pairs `event << 32 | slot` of live slots."""
+
+
+class PackedEngine:
+    """Rows in a structure that is built once, plus a tail that is scanned."""
+
+    __slots__ = ("_build", "_packed", "_structure", "_tail", "name")
+
+    def __init__(self, name: str, build: Callable[[Rows, int], Structure]) -> None:
+        self.name = name
+        self._build = build
+        self._packed, self._tail = Rows.empty(), Rows.empty()
+        self._structure: Structure | None = None
+
+    @property
+    def nbytes(self) -> int:
+        structure = 0 if self._structure is None else self._structure.nbytes
+        return structure + self._packed.nbytes + self._tail.nbytes
+
+    def insert(self, rows: Rows, attributes: int) -> None:
+        """Add rows."""
+        if len(self._tail) + len(rows) > max(LEAST_TAIL, len(self._packed) // 4):
+            self.replace(Rows.concatenate([self._packed, self._tail, rows]), attributes)
+        else:
+            self._tail = Rows.concatenate([self._tail, rows])
+
+    def replace(self, rows: Rows, attributes: int) -> None:
+        """Hold exactly these rows."""
+        self._packed, self._tail = rows, Rows.empty()
+        self._structure = self._build(rows, attributes) if len(rows) else None
+
+    def rows(self) -> Rows:
+        """Return every row, the dead ones too."""
+        return Rows.concatenate([self._packed, self._tail])
+
+    def probe(self, codes: Array, alive: Array) -> Array:
+        """Return the pairs `event << 32 | slot`."""
+        tail = self._tail
+        pairs: Array = scan_rows(
+            codes, 0, len(tail), tail.slot, alive, tail.start, tail.attribute, tail.bounds, tail.pool
+        )
+        return pairs if self._structure is None else np.concatenate([self._structure.probe(codes, alive), pairs])
