@@ -148,7 +148,7 @@ def test_works_from_another_folder_and_through_links(with_uv: Checkout, tmp_path
     assert (again.stdout, again.stderr) == ("rookery 0.1.0\n", "")
 
 
-@pytest.mark.parametrize("installer", ["pip", "uv"])
+@pytest.mark.parametrize("installer", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
 def test_a_changed_lock_changes_the_environment(checkout: Checkout, installer: str) -> None:
     checkout.provide("python3", BASE_PYTHON)
     checkout.provide("uv", UV)

@@ -141,9 +141,9 @@ def test_a_setting_that_means_nothing_is_wrong_usage(run: Run, text: str, compla
 def test_help_lists_the_commands_and_ends_with_examples(run: Run) -> None:
     code, data, _ = run("--help")
     assert code == 0
+    listed = " ".join(data.replace("│", " ").split())  # long lines are wrapped inside a frame
     for name, line in cli.COMMANDS.items():
-        assert name in data
-        assert line in data
+        assert f"{name} {line}" in listed
     code, data, _ = run("greet", "--help")
     assert code == 0
     assert [line.strip() for line in data.rstrip().splitlines()[-3:]] == [

@@ -73,21 +73,11 @@ def test_every_step_finds_its_own_fault(small: Path, capfd: pytest.CaptureFixtur
     ]
 
 
-def test_one_step_that_fails_fails_the_whole(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (small / "src" / "pebble" / "lower.py").write_text("WEIGHT: int = 4\n")
-    assert command_module.command(json=True) == 1
-    steps = json.loads(capfd.readouterr().out)["steps"]
-    assert {step["name"]: step["exit_code"] for step in steps if step["exit_code"]} == {"pytest": 1}
-
-
 def test_naming_tests_runs_pytest_alone(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert command_module.command(["tests/test_pebble.py"], keyword="even") == 0
     data, errors = capfd.readouterr()
     assert "1 passed, 1 deselected" in data.splitlines()[-1]
     assert "mypy" not in errors
-
-
-def test_no_test_found_is_a_failure(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert command_module.command(keyword="nothing_of_this_name") == 1
 
 
