@@ -22,6 +22,10 @@ __all__ = ["COMMANDS", "main"]
 
 #: Each command, in the order of `rookery --help`: its name, which is also its module here, and its one line of help.
 COMMANDS = {
+    "demo": "Match a batch and a stream on embedded Spark, and prove the result.",
+    "match": "Tell which subscriptions want which events, on Spark.",
+    "backtest": "Count what rules would have fired on.",
+    "diff": "Tell what a change of the rules adds, removes and changes.",
     "test": "Run everything CI runs, in a checkout.",
 }
 

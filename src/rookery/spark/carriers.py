@@ -102,7 +102,7 @@ def carry(
     key = compiled.content_hash
     if share == "file" or is_connect(spark):
         return ship(spark, compiled)
-    return BroadcastSet(key, spark.sparkContext.broadcast(compiled.to_bytes()))
+    return BroadcastSet(key, spark.sparkContext.broadcast(compiled.to_bytes().to_pybytes()))
 
 
 def ship(spark: SparkSession, compiled: CompiledSet) -> ShippedSet:

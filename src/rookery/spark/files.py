@@ -115,7 +115,7 @@ def run_files(
     plan = choose(rules.compiled, plan="files", paths=True)
     groups = _row_groups(files)
     id_type = pa.string() if event_id is None else schema.field(event_id).type
-    columns = reading.columns(rules.compiled.attributes, schema.names)
+    columns = reading.columns(rules.columns, schema.names)
     task = MatchGroups(
         carry(spark, rules.compiled), reading, output, match_schema(id_type, rules.id_type), tuple(columns), event_id
     )
@@ -149,7 +149,7 @@ def _row_groups(files: Sequence[Path]) -> list[dict[str, Any]]:
         meta, start = pq.read_metadata(path), 0
         for number in range(meta.num_row_groups):
             rows = meta.row_group(number).num_rows
-            groups.append({"path": str(path), "row_group": number, "first": start, "rows": rows})
+            groups.append({"path": str(path.resolve()), "row_group": number, "first": start, "rows": rows})
             start += rows
     groups.sort(key=lambda group: -group["rows"])
     return [group | {"turn": turn} for turn, group in enumerate(groups)]

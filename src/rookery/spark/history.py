@@ -112,7 +112,7 @@ def diff(
             ("new_version", pa.int64()),
         ]
     )
-    needed = reading.columns([*before.compiled.attributes, *after.compiled.attributes], events.columns)
+    needed = reading.columns([*before.columns, *after.columns], events.columns)
     spark = events.sparkSession
     task = MatchBoth(carry(spark, before.compiled), carry(spark, after.compiled), reading, output)
     return events.select(*(f"`{name}`" for name in needed)).mapInArrow(task, from_arrow_schema(output))

@@ -22,7 +22,7 @@ from rookery.spark.worker import MatchRows, match_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["arrow_schema", "match", "prepare", "validate"]
+__all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "prepare", "validate"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -61,11 +61,25 @@ def match(
     compiled = prepare(events, rules, reading)
     chosen = choose(compiled.compiled, plan=plan)
     log.info("plan %s: %s", chosen.name, chosen.reason)
-    if chosen.name == "zoned":
+    return match_compiled(events, compiled, reading, chosen, share=share, zones=zones, explain=explain)
+
+
+def match_compiled(
+    events: DataFrame,
+    rules: CompiledRules,
+    reading: Reading,
+    plan: Plan,
+    *,
+    share: Literal["auto", "broadcast", "file"] = "auto",
+    zones: int | None = None,
+    explain: bool = False,
+) -> DataFrame:
+    """Match a batch with rules that are compiled and a plan that is chosen."""
+    if plan.name == "zoned":
         from rookery.spark.zones import match_zoned
 
-        return match_zoned(events, compiled, reading, zones=zones, explain=explain)
-    return match_broadcast(events, compiled, reading, share=share, explain=explain)
+        return match_zoned(events, rules, reading, zones=zones, explain=explain)
+    return match_broadcast(events, rules, reading, share=share, explain=explain)
 
 
 def match_broadcast(
@@ -82,7 +96,7 @@ def match_broadcast(
 
     arrow = arrow_schema(events)
     output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain)
-    needed = reading.columns(rules.compiled.attributes, events.columns)
+    needed = reading.columns(rules.columns, events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
     found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
         MatchRows(carrier, reading, output), from_arrow_schema(output, prefer_timestamp_ntz=True)

@@ -7,6 +7,7 @@ A bad rule never stops a job: it is quarantined with its reason and the good one
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +52,11 @@ class CompiledRules:
     def id_type(self) -> pa.DataType:
         """The type of a subscription's id: string or int64."""
         return self.compiled.subscriptions.schema.field("subscription_id").type
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the events that the rules read."""
+        return [re.split(r"[.\[]", text, maxsplit=1)[0] for text in self.compiled.attributes]
 
 
 def schema_of(arrow: pa.Schema) -> Schema:

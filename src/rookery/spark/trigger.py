@@ -227,7 +227,7 @@ class Advance:
             for event, time, text in zip(frame["event_id"], times, frame["matched"], strict=True):
                 matched = [tuple(entry) for entry in json.loads(text)]
                 longest = max([longest, *(entry[3] for entry in matched)])
-                moments.append(Moment(event, int(time), matched))  # type: ignore[arg-type]
+                moments.append(Moment(event, int(time), matched))
         fired = step(known, moments)
         known["longest"] = max(longest, known.get("longest", 0))
         state.update((json.dumps(known),))

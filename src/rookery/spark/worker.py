@@ -39,14 +39,21 @@ def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
     )
 
 
-def explained(compiled: CompiledSet, batch: Any, reading: Reading, pairs: pa.Table) -> pa.Array:
-    """Say for each match why: the explanation as JSON. One at a time, for reading, not for bulk."""
-    row_of = {value: row for row, value in enumerate(batch.column(reading.event_id).to_pylist())}
+def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
+    """Match one batch and say for each match why, as JSON. One explanation at a time: for reading, not for bulk."""
+    found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    events = {row: batch.slice(row, 1).to_pylist()[0] for row in set(found.tolist())}
+    records = compiled.subscriptions.select(["subscription_id", "version"]).take(pa.array(slots))
     texts = []
-    for event, subscription in zip(pairs["event_id"].to_pylist(), pairs["subscription_id"].to_pylist(), strict=True):
-        row = batch.slice(row_of[event], 1).to_pylist()[0]
-        texts.append(json.dumps(compiled.explain(subscription, row).to_dict(), default=str, ensure_ascii=False))
-    return pa.array(texts, pa.string())
+    for row, record in zip(found.tolist(), records.to_pylist(), strict=True):
+        event = events[row]
+        topic = reading.topic if reading.topic is not None else event.get("topic")
+        moment = reading.as_of if reading.as_of is not None else (event[reading.time] if reading.time else None)
+        why = compiled.explain(record["subscription_id"], event, topic=topic, time=moment, version=record["version"])
+        texts.append(json.dumps(why.to_dict(), default=str, ensure_ascii=False))
+    ids = batch.column(reading.event_id).take(pa.array(found))
+    columns = [ids, records["subscription_id"], records["version"], pa.array(texts, pa.string())]
+    return pa.table(columns, names=["event_id", "subscription_id", "version", "explain"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,5 @@ def rows(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output:
     """Match one batch and give the matches in batches of the declared types, which Spark does not cast."""
     if not batch.num_rows:
         return
-    found = matches(compiled, batch, reading)
-    if "explain" in output.names:
-        found = found.append_column("explain", explained(compiled, batch, reading, found))
+    found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
     yield from found.cast(output).to_batches(max_chunksize=OUTPUT_ROWS)

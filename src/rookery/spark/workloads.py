@@ -29,7 +29,7 @@ BLOCK = 8192
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_MICROSECONDS = int(START.timestamp()) * 1_000_000
 
-MODES = ("idle", "run", "safe", "test")
+MODE_NAMES = pa.array(["idle", "run", "safe", "test"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class _Groups(dict[int, NDArray[np.int64]]):
 # --- telemetry ------------------------------------------------------------------------------------------------------
 
 DEVICES = 2_500
+DEVICE_NAMES = pa.array([f"d{number:05d}" for number in range(DEVICES)])
 RULES_PER_DEVICE = 4
 STEP = 20_000  # microseconds between two events
 CHANGE = START + timedelta(microseconds=STEP * 50_000)
@@ -128,13 +129,11 @@ TELEMETRY = pa.schema(
 
 def _telemetry_block(generator: np.random.Generator, start: int, count: int) -> dict[str, pa.Array]:
     ids = np.arange(start, start + count, dtype=np.int64)
-    names = np.array([f"d{number:05d}" for number in range(DEVICES)], dtype=object)
-    modes = np.array(MODES, dtype=object)
     return {
         "event_id": pa.array(ids),
         "ts": pa.array(START_MICROSECONDS + ids * STEP, pa.timestamp("us", tz="UTC")),
-        "device": pa.array(names[generator.integers(0, DEVICES, count)], pa.string()),
-        "mode": pa.array(modes[generator.integers(0, len(MODES), count)], pa.string()),
+        "device": DEVICE_NAMES.take(pa.array(generator.integers(0, DEVICES, count))),
+        "mode": MODE_NAMES.take(pa.array(generator.integers(0, len(MODE_NAMES), count))),
         "temperature": pa.array(generator.normal(20.0, 15.0, count)),
         "voltage": pa.array(generator.normal(28.0, 2.0, count)),
         "pressure": pa.array(generator.gamma(2.0, 50.0, count)),

@@ -139,7 +139,7 @@ def match_zoned(
     arrow = arrow_schema(events)
     output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain)
     output = output.insert(3, pa.field("zone", pa.int32()))
-    needed = reading.columns([*rules.compiled.attributes, *zone_map.tree.attributes], events.columns)
+    needed = reading.columns([*rules.columns, *zone_map.tree.attributes], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
     return placed.mapInArrow(MatchZone(carriers, reading, output), from_arrow_schema(output))
 
@@ -201,11 +201,11 @@ def zone_expression(tree: KdTree, events: DataFrame) -> Column:
 
 
 def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
-    from pyspark.sql.functions import col, element_at, lit, pmod, typedLit, xxhash64
+    from pyspark.sql.functions import col, element_at, lit, pmod, xxhash64
 
     placed = events.withColumn("zone", zone_expression(zone_map.tree, events))
-    share = element_at(typedLit(list(zone_map.shares)), col("zone") + 1)
-    offset = element_at(typedLit(zone_map.offsets), col("zone") + 1)
+    share = element_at(lit(list(zone_map.shares)), col("zone") + 1)
+    offset = element_at(lit(zone_map.offsets), col("zone") + 1)
     turn = pmod(xxhash64(col(f"`{event_id}`")), share.cast("bigint"))
     number = (offset + turn).cast("int") if zone_map.partitions > zone_map.tree.zone_count else col("zone")
     placed = placed.withColumn("_partition", number if zone_map.partitions > 1 else lit(0))

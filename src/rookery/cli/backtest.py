@@ -1,0 +1,75 @@
+"""`rookery backtest`: what would these rules have fired on?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rookery.cli.options import Json, write, write_json
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery backtest --subscriptions rules.csv --events last-month/ --time ts",
+    "rookery backtest -s rules.csv -e last-month/ --key device --top 20 --json",
+]
+
+
+def command(
+    subscriptions: Annotated[Path, typer.Option("--subscriptions", "-s", help="Rules: CSV, JSON lines or Parquet.")],
+    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
+    event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
+    topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
+    as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
+    key: Annotated[str | None, typer.Option(help="Count by this event column too.")] = None,
+    top: Annotated[int, typer.Option(help="How many subscriptions and keys to show.")] = 10,
+    samples: Annotated[int, typer.Option(help="How many matched events to show of each subscription.")] = 3,
+    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
+    json: Json = False,
+) -> int:
+    """Count what the rules would have fired on, by subscription and key, and name those that never fired."""
+    from rookery.spark.events import read_events
+    from rookery.spark.failures import plain_failure
+    from rookery.spark.history import backtest
+    from rookery.spark.sessions import session
+
+    spark = session(master=master)
+    try:
+        frame, name = read_events(spark, events, schema=schema, event_id=event_id)
+        found = backtest(
+            frame, subscriptions, event_id=name, time=time, topic=topic, as_of=as_of, key=key, samples=samples
+        )
+        counts = rows(found.counts.limit(top))
+        shown = [row["subscription_id"] for row in counts[:3]]
+        result: dict[str, Any] = {
+            "matches": found.counts.groupBy().sum("matches").collect()[0][0] or 0,
+            "counts": counts,
+            "keys": [] if found.keys is None else rows(found.keys.limit(top)),
+            "samples": rows(found.samples.where(found.samples["subscription_id"].isin(shown))) if shown else [],
+            "silent_count": found.silent.count(),
+            "silent": [row["subscription_id"] for row in rows(found.silent.limit(top))],
+        }
+    except Exception as error:
+        raise plain_failure(error) from error
+    write_json(result) if json else _print(result)
+    return 0
+
+
+def rows(frame: Any) -> list[dict[str, Any]]:
+    """Collect a small DataFrame as dictionaries."""
+    return [row.asDict() for row in frame.collect()]
+
+
+def _print(result: dict[str, Any]) -> None:
+    write(f"matches  {result['matches']:,}")
+    for title in ("counts", "keys", "samples"):
+        if result[title]:
+            write(f"\n{title}")
+            for row in result[title]:
+                write("  " + "  ".join(f"{name}={value}" for name, value in row.items()))
+    write(f"\nnever fired  {result['silent_count']:,}  {', '.join(map(str, result['silent']))}")

@@ -1,0 +1,66 @@
+"""`rookery diff OLD NEW`: which matches a change of the rules adds, removes and changes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rookery.cli.options import Json, write, write_json
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery diff rules-today.csv rules-tomorrow.csv --events last-week/ --time ts",
+    "rookery diff old.csv new.csv --events last-week/ --out differences/",
+]
+
+
+def command(
+    old: Annotated[Path, typer.Argument(help="The rules as they are.")],
+    new: Annotated[Path, typer.Argument(help="The rules as they would be.")],
+    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for all differences.")] = None,
+    event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
+    topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
+    as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
+    top: Annotated[int, typer.Option(help="How many subscriptions to show.")] = 10,
+    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
+    json: Json = False,
+) -> int:
+    """Judge the same events by two sets of rules, and tell what is added, removed and changed."""
+    from rookery.spark.events import read_events
+    from rookery.spark.failures import plain_failure
+    from rookery.spark.history import diff
+    from rookery.spark.sessions import session
+    from rookery.spark.sql import register_sources
+
+    spark = session(master=master)
+    try:
+        frame, name = read_events(spark, events, schema=schema, event_id=event_id)
+        found = diff(frame, old, new, event_id=name, time=time, topic=topic, as_of=as_of)
+        if out is not None:
+            register_sources(spark)
+            found.write.format("rookery.parquet").mode("append").save(str(out.absolute()))
+            found = spark.read.parquet(str(out.absolute()))
+        by_rule = found.groupBy("subscription_id", "change").count().collect()
+    except Exception as error:
+        raise plain_failure(error) from error
+    totals = dict.fromkeys(("added", "removed", "changed"), 0)
+    rules: dict[Any, dict[str, int]] = {}
+    for row in by_rule:
+        totals[row["change"]] += row["count"]
+        rules.setdefault(row["subscription_id"], {})[row["change"]] = row["count"]
+    most = sorted(rules.items(), key=lambda item: (-sum(item[1].values()), str(item[0])))[:top]
+    result = {**totals, "subscriptions": [{"subscription_id": name, **changes} for name, changes in most]}
+    if json:
+        write_json(result)
+        return 0
+    write("  ".join(f"{change} {count:,}" for change, count in totals.items()))
+    for name, changes in most:
+        write(f"  {name}  " + "  ".join(f"{change} {count:,}" for change, count in sorted(changes.items())))
+    return 0

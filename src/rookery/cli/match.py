@@ -1,0 +1,201 @@
+"""`rookery match`: the main job. Subscriptions and events from files in, a folder of matches out."""
+
+from __future__ import annotations
+
+import time as clock
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rookery.cli.options import Json, note, write, write_json
+from rookery.errors import PipelineError
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery match --subscriptions rules.csv --events events/ --out matches/ --time ts",
+    "rookery match -s rules.jsonl -e events.parquet -o matches/ --as-of 2026-03-01",
+    "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
+]
+
+
+def command(
+    subscriptions: Annotated[Path, typer.Option("--subscriptions", "-s", help="Rules: CSV, JSON lines or Parquet.")],
+    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the matches.")],
+    event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
+    time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
+    topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
+    as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
+    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.")] = False,
+    plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.")] = "auto",
+    explain_plan: Annotated[bool, typer.Option("--explain-plan", help="Say which plan would run, and stop.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Follow the folder of events.")] = False,
+    checkpoint: Annotated[Path | None, typer.Option(help="Where a stream keeps its place.")] = None,
+    drain: Annotated[bool, typer.Option("--drain", help="Stream what is there now, then stop.")] = False,
+    format: Annotated[str, typer.Option(help="Of a stream's output: parquet, jsonl or delta.")] = "parquet",
+    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what the output folder holds.")] = False,
+    json: Json = False,
+) -> int:
+    """Tell which subscriptions want which events, on Spark: a batch, or with --stream a folder that is followed."""
+    from rookery.cli.progress import task_progress
+    from rookery.spark.failures import plain_failure
+    from rookery.spark.sessions import session
+
+    asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of}
+    spark = session(master=master)
+    started = clock.perf_counter()
+    try:
+        if stream or drain:
+            if checkpoint is None:
+                raise PipelineError("a stream needs --checkpoint, a folder where it keeps its place")
+            summary = _stream(
+                spark,
+                subscriptions,
+                events,
+                out,
+                asked,
+                schema=schema,
+                checkpoint=checkpoint,
+                drain=drain,
+                format=format,
+            )
+        else:
+            with task_progress(spark):
+                summary = _batch(
+                    spark, subscriptions, events, out, asked, schema=schema, plan=plan, explain=explain,
+                    only_plan=explain_plan, overwrite=overwrite,
+                )  # fmt: skip
+    except Exception as error:
+        raise plain_failure(error) from error
+    summary["seconds"] = round(clock.perf_counter() - started, 2)
+    if summary.get("events"):
+        summary["events_per_second"] = round(summary["events"] / summary["seconds"])
+    write_json(summary) if json else _print(summary)
+    return 0
+
+
+def _batch(
+    spark: Any, subscriptions: Path, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
+    plan: str, explain: bool, only_plan: bool, overwrite: bool,
+) -> dict[str, Any]:  # fmt: skip
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import count, lit
+
+    from rookery.spark.events import default_event_id, read_events
+    from rookery.spark.files import parquet_schema, run_files
+    from rookery.spark.pipeline import match_compiled, prepare
+    from rookery.spark.plans import choose
+    from rookery.spark.records import file_format, list_files
+    from rookery.spark.rules import Reading, compile_rules, describe, require_columns, schema_of
+    from rookery.spark.staging import StagedOutput
+    from rookery.spark.subscriptions import Subscriptions
+
+    output = StagedOutput(str(out.absolute()))
+    if not only_plan:
+        output.check_free(overwrite=overwrite)
+    files = list_files(events)
+    rules = Subscriptions.files(subscriptions)
+    if file_format(files) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
+        columns = parquet_schema(files)
+        named = default_event_id(columns.names, asked["event_id"])
+        reading = Reading(**{**asked, "event_id": named or "event_id"})
+        require_columns(columns.names, event_id=named, time=reading.time)
+        compiled = compile_rules(rules.records(), schema_of(columns), reading=reading)
+        chosen = choose(compiled.compiled, plan=plan, paths=True)
+        if only_plan:
+            return {"plan": chosen.name, "reason": chosen.reason}
+        if chosen.name == "files":
+            done = run_files(spark, files, columns, compiled, reading, output, named, overwrite=overwrite)
+            return {
+                "events": done.events, "matches": done.matches, "top": done.top,
+                "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),
+            }  # fmt: skip
+    frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"])
+    reading = Reading(**{**asked, "event_id": name})
+    compiled = prepare(frame, rules, reading)
+    chosen = choose(compiled.compiled, plan=plan)
+    if only_plan:
+        return {"plan": chosen.name, "reason": chosen.reason}
+    seen = Observation("events")
+    hits = match_compiled(
+        frame.observe(seen, count(lit(1)).alias("events")), compiled, reading, chosen, explain=explain
+    )
+    mode = "overwrite" if overwrite else "append"
+    hits.drop("zone").write.format("rookery.parquet").mode(mode).save(output.path)
+    matches, top = _count(out)
+    return {
+        "events": seen.get["events"], "matches": matches, "top": top,
+        "quarantined": [describe(error) for error in compiled.quarantined],
+        "plan": chosen.name, "reason": chosen.reason, "out": str(out),
+    }  # fmt: skip
+
+
+def _count(out: Path) -> tuple[int, list[tuple[Any, int]]]:
+    """Count the matches in the published files, and the subscriptions with the most."""
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
+    column = ds.dataset(out, format="parquet").to_table(columns=["subscription_id"])["subscription_id"]
+    counts = sorted(pc.value_counts(column).to_pylist(), key=lambda one: (-one["counts"], str(one["values"])))
+    return len(column), [(one["values"], one["counts"]) for one in counts[:10]]
+
+
+def _stream(
+    spark: Any, subscriptions: Path, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
+    checkpoint: Path, drain: bool, format: str,
+) -> dict[str, Any]:  # fmt: skip
+    from rookery.spark.events import stream_events
+    from rookery.spark.pipeline import match
+    from rookery.spark.sinks import write_stream
+    from rookery.spark.subscriptions import Subscriptions
+    from rookery.spark.versions import VersionLog
+
+    place = str(checkpoint.absolute())
+    frame, name = stream_events(spark, events, schema=schema, event_id=asked["event_id"])
+    hits = match(frame, Subscriptions.files(subscriptions), **{**asked, "event_id": name}, checkpoint=place)
+    trigger = {"availableNow": True} if drain else {"processingTime": "1 second"}
+    query = write_stream(hits, str(out.absolute()), checkpoint=place, format=format, trigger=trigger)
+    note(f"following {events}; matches go to {out}; Ctrl-C stops, and the next run goes on from there")
+    seen = 0
+    try:
+        while not query.awaitTermination(1.0):
+            last = query.lastProgress
+            if last is not None and last.batchId != seen and last.numInputRows:
+                seen = last.batchId
+                note(f"batch {seen}: {last.numInputRows} events")
+    except KeyboardInterrupt:
+        query.stop()
+    log = VersionLog(place)
+    head = log.head()
+    return {
+        "batches": len(log.history()),
+        "set_version": None if head is None else head.number,
+        "quarantined": [] if head is None else list(head.quarantined),
+        "out": str(out),
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    for name in (
+        "plan",
+        "reason",
+        "events",
+        "matches",
+        "events_per_second",
+        "batches",
+        "set_version",
+        "seconds",
+        "out",
+    ):
+        if summary.get(name) is not None:
+            value = summary[name]
+            write(f"{name.replace('_', ' '):<18} {value:,}" if isinstance(value, int) else f"{name:<18} {value}")
+    for name, hits in summary.get("top", ()):
+        write(f"  {hits:>12,}  {name}")
+    for bad in summary.get("quarantined", ()):
+        note(f"quarantined {bad['subscription_id']!r}: {bad['reason']}")
