@@ -22,6 +22,8 @@ __all__ = ["COMMANDS", "main"]
 
 #: Each command, in the order of `rookery --help`: its name, which is also its module here, and its one line of help.
 COMMANDS = {
+    "validate": "Say what is wrong with subscriptions: each fault with its place and a hint.",
+    "explain": "Say why an event does or does not match.",
     "demo": "Match a batch and a stream on embedded Spark, and prove the result.",
     "match": "Tell which subscriptions want which events, on Spark.",
     "backtest": "Count what rules would have fired on.",

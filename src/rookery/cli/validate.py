@@ -1,0 +1,73 @@
+"""`rookery validate`: what is wrong with these subscriptions? Every fault with its id, its place and a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.rules import read_schema, read_subscriptions
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery validate rules.csv --schema events.parquet",
+    "rookery validate rules.jsonl --schema 'symbol:string,price:float64'",
+    "rookery validate rules.parquet --schema schema.json --json",
+]
+
+
+def command(
+    subscriptions: Annotated[Path, typer.Argument(help="Subscriptions: CSV, JSON lines or Parquet.")],
+    schema: Annotated[
+        str, typer.Option("--schema", help="A JSON schema, a file of events, or text such as 'price:float64'.")
+    ],
+    json: Json = False,
+) -> int:
+    """Check subscriptions against a schema; exit with 1 if any is bad."""
+    from rookery.matching import Matcher, matcher
+    from rookery.model import parse
+    from rookery.model.lower import lower
+
+    events = read_schema(schema)
+    table = read_subscriptions(subscriptions)
+    note(f"{table.num_rows:,} subscriptions from {subscriptions}")
+    checked = matcher(events, on_error="quarantine")
+    assert isinstance(checked, Matcher)
+    good = checked.add_many(table)
+    records = checked.compile().subscriptions.select(["subscription_id", "where", "parameters"]).to_pylist()
+    never = [
+        one["subscription_id"] for one in records if not lower(parse(one["where"]), events, one["parameters"])
+    ]  # a legal filter that no event can satisfy is worth a word
+    if json:
+        write_json(_document(checked.quarantined, never, good, table.num_rows))
+    else:
+        for fault in checked.quarantined:
+            write(str(fault))
+            write()
+        for subscription_id in never:
+            write(f"{subscription_id!r}: no event can satisfy this filter")
+        bad = len(checked.quarantined)
+        write(f"{good:,} good, {bad:,} bad" + (f", {len(never):,} never true" if never else ""))
+    return ExitCode.FAILED if checked.quarantined else ExitCode.DONE
+
+
+def _document(faults: list[Any], never: list[Any], good: int, total: int) -> dict[str, Any]:
+    return {
+        "subscriptions": total,
+        "good": good,
+        "bad": [
+            {
+                "subscription_id": fault.subscription_id,
+                "message": fault.message,
+                "text": fault.text,
+                "position": fault.position,
+                "hint": fault.hint,
+            }
+            for fault in faults
+        ],
+        "never_true": never,
+    }
