@@ -196,6 +196,13 @@ class Participant:
         """This participant's own readers and writers."""
         return tuple(endpoint.announcement for endpoint in (*self._writers, *self._readers))
 
+    @property
+    def held_octets(self) -> int:
+        """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
+        builtin = self._sedp.readers.values()
+        readers = (*builtin, *(local.reader for local in self._readers))
+        return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
+
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
         """Make a writer and tell everyone; raise for a policy that is not supported."""
         announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)

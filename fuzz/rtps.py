@@ -1,0 +1,245 @@
+"""A structured fuzzer for the RTPS codec and the participant: nearly right datagrams, not random ones.
+
+    python fuzz/rtps.py --packets 1000000 --seed 1      mutate real datagrams, report the rate and the tables
+    python fuzz/rtps.py --atheris [corpus folder]       the same target under libFuzzer, if atheris is installed
+
+The participant under attack takes the place of one of the two Cyclone DDS participants that the golden datagrams were
+captured from: it has that participant's prefix and its readers and writers, so that the datagrams are addressed to it,
+its endpoints match, and mutations reach the reliable machinery. After every packet: nothing was raised, every table is
+within its (small) limits, and what is sent to addresses that never answered is within the amplification limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import struct
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from rookery.node import Participant, ParticipantConfiguration
+from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
+from rookery.rtps.events import MessageRejected
+from rookery.rtps.messages import HEADER_LENGTH, decode_message, encode_message
+from rookery.rtps.sequences import NumberSet
+from rookery.rtps.submessages import Data, DataFragment, Submessage, ToParticipant
+
+CASES = Path(__file__).resolve().parent.parent / "tests" / "cases" / "rtps"
+LIMITS = Limits(
+    participants=8,
+    endpoints=64,
+    endpoints_per_participant=32,
+    locators=2,
+    sample_octets=1 << 16,
+    fragment_octets=1 << 18,
+    fragmented_samples=8,
+    reorder_window=64,
+    reorder_octets=1 << 18,
+    history_samples=64,
+    queued_events=256,
+)
+RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
+INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
+TOPICS = (("hello", "test::Message", False), ("quotes", "test::Quote", True), ("mixed", "test::Mixed", False))
+
+
+def corpus() -> list[bytes]:
+    """Return the golden datagrams: Cyclone's, our own, and every one that once broke something."""
+    found: list[bytes] = []
+    for name in ("cyclone", "rookery", "regressions"):
+        path = CASES / f"{name}.json"
+        if path.exists():
+            found += [bytes.fromhex(case["octets"]) for case in json.loads(path.read_text())["cases"]]
+    return found
+
+
+def vary(datagram: bytes, us: bytes, dice: random.Random) -> bytes:
+    """Return a well-formed datagram that says something else, with other numbers, mostly addressed to us."""
+    message = decode_message(datagram)
+    said: list[Submessage] = []
+    for submessage in message.submessages:
+        if isinstance(submessage, ToParticipant) and dice.random() < 0.9:
+            submessage = ToParticipant(us)
+        elif dice.random() < 0.6:
+            changes: dict[str, Any] = {}
+            for field in fields(submessage):  # type: ignore[arg-type]
+                value = getattr(submessage, field.name)
+                if field.name in ("sequence", "first", "last", "start", "count", "sample_size") and dice.random() < 0.7:
+                    value = dice.choice((value + dice.randrange(1, 40), value + dice.randrange(1 << 30), 1))
+                    changes[field.name] = value & 0xFFFF if isinstance(submessage, DataFragment) else value
+                elif isinstance(value, NumberSet) and dice.random() < 0.7:
+                    length = dice.randrange(257)
+                    changes[field.name] = NumberSet(value.base + dice.randrange(20), length, dice.getrandbits(length))
+                elif field.name in ("final", "key_only") and dice.random() < 0.2:
+                    changes[field.name] = not value
+            submessage = replace(submessage, **changes)  # type: ignore[type-var]
+        said += [submessage] * dice.choice((1, 1, 1, 2))
+    if dice.random() < 0.2:
+        dice.shuffle(said)
+    little = dice.random() < 0.8
+    return encode_message(message.prefix, said, little=little)
+
+
+def mutate(datagram: bytes, others: list[bytes], dice: random.Random) -> bytes:
+    """Return a datagram that is nearly right."""
+    octets = bytearray(datagram)
+    for _ in range(dice.choice((1, 1, 1, 2, 3))):
+        kind = dice.randrange(9)
+        # The header decides whether anything is read at all: leave it alone most of the time.
+        low = 0 if dice.random() < 0.05 else min(HEADER_LENGTH, len(octets))
+        at = dice.randrange(low, len(octets)) if low < len(octets) else 0
+        if kind == 0 and octets:
+            octets[at] ^= 1 << dice.randrange(8)
+        elif kind == 1 and octets:
+            octets[at] = dice.randrange(256)
+        elif kind == 2 and len(octets) - at >= 4:
+            struct.pack_into(dice.choice(("<I", ">I")), octets, at, dice.choice(INTERESTING))
+        elif kind == 3 and len(octets) - at >= 2:
+            struct.pack_into(dice.choice(("<H", ">H")), octets, at, dice.choice(INTERESTING) & 0xFFFF)
+        elif kind == 4:
+            del octets[at:]
+        elif kind == 5:
+            del octets[at : at + dice.choice((1, 2, 4, 8, 16))]
+        elif kind == 6:
+            octets[at:at] = dice.randbytes(dice.choice((1, 2, 4, 8, 64)))
+        elif kind == 7:
+            octets += dice.choice(others)[HEADER_LENGTH:]
+        elif kind == 8 and len(octets) - at >= 8:
+            struct.pack_into("<iI", octets, at, dice.choice((0, 1, -1, 0x7FFFFFFF)), dice.choice(INTERESTING))
+    return bytes(octets[:65_507])
+
+
+class Target:
+    """A participant in the middle of a conversation, and what must hold of it after every packet."""
+
+    def __init__(self, datagrams: list[bytes], prefix: bytes) -> None:
+        configuration = ParticipantConfiguration(
+            prefix=prefix, unicast=Address("127.0.0.1", 9_999), domain_id=7, limits=LIMITS
+        )
+        self.participant = Participant(configuration)
+        self.now = 0
+        self.sent = 0
+        self.events = 0
+        for topic, type_name, keyed in TOPICS:
+            self.writer = self.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0)
+            self.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0)
+            self.participant.write(self.writer, b"\0\1\0\0" + bytes(4_000), now=0)
+        self.participant.start(0)
+        for datagram in datagrams:
+            if not _ends_something(datagram):
+                self.receive(datagram, Address("127.0.0.1", 40_000))
+
+    def receive(self, datagram: bytes, sender: Address) -> None:
+        """Take one packet in and check everything."""
+        self.now += 2_000
+        self.participant.receive_datagram(datagram, sender, self.now)
+        due = self.participant.timer()
+        if due is not None and due <= self.now:
+            self.participant.handle_timer(self.now)
+        while (event := self.participant.next_event()) is not None:
+            self.events += not isinstance(event, MessageRejected)
+        sent = sum(len(octets) for octets, _ in self.participant.datagrams_to_send())
+        self.sent += sent
+        self.check(sent)
+
+    def check(self, sent: int) -> None:
+        """Raise if a table is over its limit or a packet caused too much."""
+        participant = self.participant
+        peers = participant.peers
+        assert len(peers) <= LIMITS.participants
+        assert len(participant.remote_endpoints) <= LIMITS.endpoints
+        # One packet of at most 64 KiB and what falls due at one time may not cause megabytes.
+        assert sent < 4 << 20, sent
+        for peer in peers:
+            assert peer.octets_out <= LIMITS.amplification * peer.octets_in
+        assert participant.held_octets <= LIMITS.fragment_octets + 256 * LIMITS.reorder_octets
+
+
+def _ends_something(datagram: bytes) -> bool:
+    return any(isinstance(s, Data) and s.key_only for s in decode_message(datagram).submessages)
+
+
+def prefixes(datagrams: list[bytes]) -> list[bytes]:
+    """Return the participants that the datagrams are addressed to."""
+    found: dict[bytes, None] = {}
+    for datagram in datagrams:
+        for submessage in decode_message(datagram).submessages:
+            if isinstance(submessage, ToParticipant) and any(submessage.prefix):
+                found[submessage.prefix] = None
+    return list(found)
+
+
+def run(packets: int, seed: int) -> dict[str, int]:
+    """Send that many mutated packets; return what came of them."""
+    dice = random.Random(seed)
+    datagrams = corpus()
+    lively = [datagram for datagram in datagrams if not _ends_something(datagram)]
+    targets = prefixes(datagrams)
+    totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0}
+    target: Target | None = None
+    for number in range(packets):
+        if target is None or number % 500 == 0:
+            # A fresh conversation now and then: mutations end up saying goodbye for everyone.
+            target = Target(datagrams, dice.choice(targets))
+            totals["targets"] += 1
+        packet = dice.choice(datagrams if dice.random() < 0.005 else lively)
+        way = dice.randrange(4)
+        if way != 0:
+            packet = vary(packet, target.participant.prefix, dice)
+        if way != 1:
+            packet = mutate(packet, datagrams, dice)
+        host = f"127.0.0.{dice.randrange(1, 4)}"
+        rejected, events, sent = target.participant.counters["rejected"], target.events, target.sent
+        try:
+            target.receive(packet, Address(host, 40_000))
+        except Exception:
+            sys.stderr.write(f"seed {seed}, packet {number}: {packet.hex()}\n")
+            raise
+        totals["rejected"] += target.participant.counters["rejected"] - rejected
+        totals["events"] += target.events - events
+        totals["octets_out"] += target.sent - sent
+    return totals
+
+
+def run_atheris(arguments: list[str]) -> None:
+    """Hand the target to libFuzzer."""
+    import atheris
+
+    datagrams = corpus()
+    target = Target(datagrams, prefixes(datagrams)[0])
+    atheris.instrument_all()
+
+    def one_input(octets: bytes) -> None:
+        target.receive(octets, Address("127.0.0.1", 40_000))
+
+    atheris.Setup([sys.argv[0], *arguments], one_input)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--packets", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--atheris", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.atheris is not None:
+        run_atheris(arguments.atheris)
+        return 0
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    totals = run(arguments.packets, arguments.seed)
+    seconds = time.perf_counter() - began
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(json.dumps({**totals, "seconds": round(seconds, 1), "memory_growth_kib": grown}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
