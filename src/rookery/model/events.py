@@ -14,6 +14,7 @@ from struct import pack, unpack
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import EventError
+from rookery.model.expressions import field_text
 from rookery.model.instants import instant_of
 from rookery.model.schema import Attribute
 from rookery.model.types import (
@@ -34,26 +35,38 @@ __all__ = ["comparable", "comparables", "event_column", "step_into"]
 
 
 def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
-    """Return the raw value at `path` of a dict event, None where any step is missing."""
+    """Return the raw value at `path` of a dict event, None where any step is missing.
+
+    A value of another shape than the path steps into is an EventError: NULL would hide it.
+    """
     value: Any = event
-    for step in path:
+    for depth, step in enumerate(path):
         if value is None:
             return None
         if isinstance(step, int):
-            value = value[step] if isinstance(value, list | tuple) and step < len(value) else None
+            if not isinstance(value, list | tuple):
+                raise EventError(f"{field_text(path[:depth])} is a list, and the event has {value!r}")
+            value = value[step] if step < len(value) else None
         else:
-            value = value.get(step) if isinstance(value, Mapping) else None
+            if not isinstance(value, Mapping):
+                what = (
+                    f"{field_text(path[:depth])} is a struct, and the event"
+                    if depth
+                    else "an event is a mapping, and this"
+                )
+                raise EventError(f"{what} has {value!r}")
+            value = value.get(step)
     return value
 
 
 def comparable(attribute: Attribute, value: Any) -> Any:
     """Return a raw value as the language compares it: int, float, Decimal, str, bool, nanoseconds, or None."""
-    if is_null(value):
-        return None
-    kind = attribute.type
     item = getattr(value, "item", None)
     if item is not None and not isinstance(value, int | float | str):
         value = item()  # a NumPy scalar
+    if is_null(value):
+        return None
+    kind = attribute.type
     match kind:
         case FloatType() if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return _float(attribute, kind, value)

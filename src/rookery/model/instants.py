@@ -8,13 +8,22 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 
-__all__ = ["MICROSECONDS", "instant_of", "microseconds_of", "parse_instant"]
+__all__ = ["FIRST_INSTANT", "LAST_INSTANT", "MICROSECONDS", "instant_of", "microseconds_of", "parse_instant"]
 
 MICROSECONDS = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|[+-]\d{2}:?\d{2})?", re.ASCII
 )
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1) * MICROSECONDS
+
+
+#: The first and the last instant that a text can name; a zone could carry a text past them.
+FIRST_INSTANT = _nanoseconds(datetime.min.replace(tzinfo=UTC))
+LAST_INSTANT = _nanoseconds(datetime.max.replace(tzinfo=UTC)) + 999
 
 
 def parse_instant(text: str) -> int:
@@ -32,11 +41,10 @@ def parse_instant(text: str) -> int:
         moment = datetime.fromisoformat(stamp)
     except ValueError as error:
         raise ValueError(f"{text!r} is not a date and time: {error}") from None
-    return _nanoseconds(moment) + int((fraction or "").ljust(9, "0"))
-
-
-def _nanoseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1) * MICROSECONDS
+    nanoseconds = _nanoseconds(moment) + int((fraction or "").ljust(9, "0"))
+    if not FIRST_INSTANT <= nanoseconds <= LAST_INSTANT:
+        raise ValueError(f"{text!r} lies outside the years 1 to 9999 in UTC")
+    return nanoseconds
 
 
 def instant_of(value: object) -> int:

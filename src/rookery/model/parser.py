@@ -57,6 +57,9 @@ _WORDS = ("AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL", "
 _KEYWORDS = {spelling: word for word in _WORDS for spelling in (word, word.lower(), word.capitalize())}
 _FOLDED = frozenset(_WORDS)
 _LONGEST_KEYWORD = max(map(len, _WORDS))
+#: Numbers are written with these; other scripts' digits are no part of the language.
+_DIGITS = frozenset("0123456789")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _END = ""
 
 
@@ -79,6 +82,12 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
             text=text,
             position=MAXIMUM_LENGTH,
             hint="split it into several subscriptions",
+        )
+    if not text.isascii() and (lone := _SURROGATE.search(text)):
+        raise SubscriptionError(
+            f"U+{ord(lone[0]):04X} is half a surrogate pair, which no UTF-8 text can hold",
+            text=text,
+            position=lone.start(),
         )
     tokens: list[str] = _tokens(text)
     if not tokens:
@@ -106,7 +115,8 @@ def _keyword(token: str) -> str | None:
     word = _KEYWORDS.get(token)
     if word is None and len(token) <= _LONGEST_KEYWORD:
         upper = token.upper()
-        return upper if upper in _FOLDED else None
+        # ASCII only: the long s and the dotless i fold to S and I, and are no keyword's letters.
+        return upper if upper in _FOLDED and token.isascii() else None
     return word
 
 
@@ -281,7 +291,13 @@ class _Parser:
     def starts_timestamp(self, index: int) -> bool:
         """TIMESTAMP is a keyword only before a string, so that a field may have that name."""
         token = self.tokens[index]
-        return len(token) == 9 and token.upper() == "TIMESTAMP" and self.tokens[index + 1][:1] == "'"
+        return (
+            len(token) == 9
+            and token.upper() == "TIMESTAMP"
+            and token.isascii()
+            and len(self.tokens[index + 1]) > 1
+            and self.tokens[index + 1][0] == "'"
+        )
 
     def field(self, index: int) -> tuple[Field, int]:
         tokens = self.tokens
@@ -297,7 +313,7 @@ class _Parser:
             while True:
                 if token == "[":
                     position = tokens[after + 1]
-                    if not position.isdecimal() or len(position) > 9:
+                    if not (position.isdecimal() and position.isascii()) or len(position) > 9:
                         _unexpected(tokens, after + 1, "an index: a whole number from 0 up")
                     if tokens[after + 2] != "]":
                         _unexpected(tokens, after + 2, "']'")
@@ -324,11 +340,11 @@ class _Parser:
         end = index + 1
         if start == "'" and len(token) > 1:
             node = Literal(token[1:-1].replace("''", "'"))
-        elif start.isdecimal() or (start == "." and len(token) > 1):
+        elif start in _DIGITS or (start == "." and len(token) > 1):
             node = Literal(self.number(index, token))
         elif start in ("-", "+") and start:
             number = self.tokens[end]
-            if not (number[:1].isdecimal() or (number[:1] == "." and len(number) > 1)):
+            if not (number[:1] in _DIGITS or (number[:1] == "." and len(number) > 1)):
                 _unexpected(self.tokens, end, f"a number after {start!r}")
             amount = self.number(end, number)
             # copy_negate, not minus: unary minus would round a Decimal to the context's 28 digits.

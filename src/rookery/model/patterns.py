@@ -21,11 +21,22 @@ def _pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
 
 
 def like_regex(pattern: str, escape: str | None) -> str:
-    """Return a regular expression (Python's and RE2's) that a whole string must match."""
-    return "".join(
-        {"%": ".*", "_": "."}[character] if wild else re.escape(character)
-        for wild, character in _pieces(pattern, escape)
-    )
+    """Return a regular expression that a whole string must match.
+
+    What stands between two `%` is taken where it first occurs, and never sought again (an atomic group): the first
+    place is as good as any, and a backtracking search would take time exponential in the number of `%`.
+    """
+    segments = [""]
+    for wild, character in _pieces(pattern, escape):
+        if wild and character == "%":
+            segments.append("")
+        else:
+            segments[-1] += "." if wild else re.escape(character)
+    first, *rest = segments
+    if not rest:
+        return first
+    inner = "".join(f"(?>.*?{segment})" for segment in rest[:-1] if segment)
+    return f"{first}{inner}.*{rest[-1]}"
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from rookery.errors import SubscriptionError
@@ -27,6 +28,7 @@ from rookery.model.expressions import (
     Timestamp,
     to_text,
 )
+from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT
 from rookery.model.lower import Term, lower
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
@@ -61,10 +63,15 @@ def covers(
     """Say whether every event that satisfies `narrow` surely satisfies `wide`."""
     wide_tree, wide_terms = _terms(wide, schema, wide_parameters)
     narrow_tree, narrow_terms = _terms(narrow, schema, narrow_parameters)
-    if wide_tree == narrow_tree and tuple(wide_parameters or ()) == tuple(narrow_parameters or ()):
+    # As texts, since Python takes 1 and 1.0 for equal, and past 2⁵³ they are not the same condition on a float.
+    if to_text(wide_tree) == to_text(narrow_tree) and _texts(wide_parameters) == _texts(narrow_parameters):
         return True
     exact = [term for term in wide_terms if term.exact]
     return all(any(_holds(outer, inner) for outer in exact) for inner in narrow_terms)
+
+
+def _texts(parameters: Sequence[object] | None) -> list[str]:
+    return list(map(str, parameters or ()))
 
 
 def _holds(outer: Term, inner: Term) -> bool:
@@ -124,6 +131,11 @@ def _condition(field: Field, kind: LeafType, span: tuple[Any, Any] | None, null:
     (lowest, highest) = everything(kind)[0]
     low, high = span
     has_low, has_high = low != lowest, high != highest
+    if isinstance(kind, TimestampType):
+        # Past the calendar there is no text for an instant: the box ends at its last one, or has no end there.
+        first, last = kind.enclose(FIRST_INSTANT)[1], kind.enclose(LAST_INSTANT)[0]
+        has_low, has_high = has_low and low >= first, has_high and high <= last
+        low, high = min(low, last), max(high, first)
     if not has_low and not has_high:
         return [] if null else [IsNull(field, True)]
     if isinstance(kind, StringType):
@@ -144,9 +156,11 @@ def _condition(field: Field, kind: LeafType, span: tuple[Any, Any] | None, null:
 
 def _literal(kind: LeafType, key: Any) -> Literal:
     if isinstance(kind, FloatType):
-        return Literal(Decimal(repr(key_float(key))))
+        value = key_float(key)
+        # The language has no word for infinity, and a number past the largest double is one.
+        return Literal(Decimal(repr(value)) if isfinite(value) else Decimal("1E+400").copy_sign(Decimal(value)))
     if isinstance(kind, DecimalType):
-        return Literal(Decimal(key).scaleb(-kind.scale))
+        return Literal(Decimal(f"{key}e{-kind.scale}"))  # not scaleb(), which rounds to 28 digits
     if isinstance(kind, TimestampType):
         return Literal(Timestamp(key * kind.nanoseconds))
     if isinstance(kind, BooleanType):
