@@ -135,12 +135,15 @@ def solve(hashes: NDArray[np.uint64], seed: int, columns: int, words: NDArray[np
 
 @kernel
 def contains_hash(
-    value: np.uint64, salt: np.uint64, columns: np.uint64, words: NDArray[np.uint64], layers: int
+    value: np.uint64, salt: np.uint64, columns: np.uint64, words: NDArray[np.uint64], offset: int, layers: int
 ) -> bool:
-    """Return whether every layer's parity is the key's right-hand bit; all layers at once, no early exit."""
+    """Return whether every layer's parity is the key's right-hand bit; all layers at once, no early exit.
+
+    The solution begins at word `offset`, so that many ribbons can lie in one array.
+    """
     start, coefficients, wanted = _equation(value, salt, columns)
     shift = start & _63
-    base = (start >> _6) * np.uint64(layers)
+    base = np.uint64(offset) + (start >> _6) * np.uint64(layers)
     upper = base + np.uint64(layers)
     wrong = _0
     for layer in range(np.uint64(layers)):
@@ -161,7 +164,7 @@ def contains_hashes(
     """Ask for an array of hashes."""
     salt = fmix64(np.uint64(seed) + _1)
     for key in range(np.uint64(hashes.size)):
-        found[key] = contains_hash(hashes[key], salt, np.uint64(columns), words, layers)
+        found[key] = contains_hash(hashes[key], salt, np.uint64(columns), words, 0, layers)
 
 
 @kernel
@@ -186,4 +189,4 @@ def contains_strings(
             start = _equation(hashes[key], salt, size)[0]
             prefetch(words, int((start >> _6) * np.uint64(layers)))
         for key in range(np.uint64(last - first)):
-            found[np.uint64(first) + key] = contains_hash(hashes[key], salt, size, words, layers)
+            found[np.uint64(first) + key] = contains_hash(hashes[key], salt, size, words, 0, layers)
