@@ -7,11 +7,12 @@ trees: their columns are turned into codes by NumPy, so ten million of them fit 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.errors import SubscriptionError
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, is_wide
@@ -23,7 +24,7 @@ from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import EnumType, IntegerType
 
-__all__ = ["boxes_to_rows", "boxes_to_table", "read_records", "records_to_table"]
+__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "read_records", "records_to_table"]
 
 Array = np.ndarray[Any, Any]
 
@@ -119,22 +120,29 @@ def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def boxes_to_rows(
-    space: CodeSpace,
-    count: int,
-    first: int,
-    equals: Mapping[str, Any],
-    lower: Mapping[str, Any],
-    upper: Mapping[str, Any],
-    topic: str | None,
-    relabel: Callable[[Mapping[int, Any]], None],
-) -> Rows:
-    """Return the rows of boxes given as columns."""
-    given = [
-        (mapping, name, which)
-        for mapping, which in ((equals, (0, 1)), (lower, (0,)), (upper, (1,)))
-        for name in mapping
-    ]
+class Boxes(NamedTuple):
+    """Subscriptions as columns: by attribute, what it must equal, its least and its greatest value."""
+
+    equals: Mapping[str, Any]
+    lower: Mapping[str, Any]
+    upper: Mapping[str, Any]
+    topic: str | None
+
+
+class Labeler(Protocol):
+    """Where the rows will live: a code space, and who gives labels to new texts in it."""
+
+    @property
+    def space(self) -> CodeSpace: ...
+
+    def label(self, texts: Mapping[int, Iterable[str]]) -> None: ...
+
+
+def boxes_to_rows(labeler: Labeler, boxes: Boxes, *, first: int, count: int) -> Rows:
+    """Return the rows of `count` boxes whose slots begin at `first`."""
+    space, topic = labeler.space, boxes.topic
+    sides_of = ((boxes.equals, (0, 1)), (boxes.lower, (0,)), (boxes.upper, (1,)))
+    given = [(mapping, name, which) for mapping, which in sides_of for name in mapping]
     columns = [_column(space, name, mapping[name], count) for mapping, name, _ in given]
     texts: dict[int, set[str]] = {}
     for (_, _, which), (number, column) in zip(given, columns, strict=True):
@@ -143,7 +151,7 @@ def boxes_to_rows(
             space.labels[number].ordered |= len(which) == 1
     if topic is not None:
         texts[space.number(TOPIC.path)] = {topic}
-    relabel(texts)
+    labeler.label(texts)
     sides: dict[int, list[Array]] = {}
     for (_, name, which), (number, column) in zip(given, columns, strict=True):
         codes = _codes(space, number, name, column)
@@ -185,6 +193,8 @@ def _column(space: CodeSpace, name: str, values: Any, count: int) -> tuple[int, 
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     if len(array) != count:
         raise SubscriptionError(f"{name}: {len(array)} values for {count} subscriptions")
+    if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+        raise SubscriptionError(f"{name}: a bound is NaN", hint="null leaves a side open")
     leaf = Attribute(("values",), kind)
     return space.number(attribute.path), event_column(pa.table({"values": array}), leaf)
 

@@ -44,6 +44,19 @@ _SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
 )
 _ALIGNMENT = 64
+#: What a damaged buffer makes Arrow, JSON and NumPy say; all of it is one answer to the caller.
+_UNREADABLE = (
+    pa.ArrowException,
+    RookeryError,
+    OSError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class CompiledSet:
@@ -273,7 +286,7 @@ class CompiledSet:
             view = _view(header, arrays)
         except CompiledSetError:
             raise
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, RookeryError, pa.ArrowException) as error:
+        except _UNREADABLE as error:
             raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
         return cls(view, content_hash)
 
@@ -286,6 +299,13 @@ def _table_bytes(table: pa.Table) -> Array:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def _read_table(data: Array) -> pa.Table:
+    """Undo `_table_bytes`; Arrow's own offsets are checked before anything follows them."""
+    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+    table.validate(full=True)
+    return table.combine_chunks()
 
 
 def _content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
@@ -341,7 +361,7 @@ def _read(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
         header = json.loads((reader.schema.metadata or {})[_KEY])
         if not isinstance(header, dict):
             raise TypeError("the header is no object")
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         raise CompiledSetError(f"not a compiled set, or a truncated one: {error}") from None
     if header.get("format") != FORMAT_VERSION:
         raise CompiledSetError(
@@ -358,7 +378,7 @@ def _read(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
         for place, (name, kind, shape) in enumerate(zip(names, kinds, shapes, strict=True)):
             if name != "pad":
                 arrays[name] = _array(data[place].as_buffer(), kind, shape)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         raise CompiledSetError(f"the compiled set is damaged: {error}") from None
     return header, arrays
 
@@ -381,14 +401,13 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
     for path in header["attributes"]:
         space.register(space.attribute(tuple(path)))
     for number in list(space.labels):
-        texts = pa.ipc.open_stream(pa.py_buffer(arrays[f"texts/{number}"])).read_all()["text"].to_pylist()
+        texts = _read_table(arrays[f"texts/{number}"])["text"].to_pylist()
         labels = arrays[f"labels/{number}"].tolist()
         if len(texts) != len(labels) or texts != sorted(set(texts)) or labels != sorted(set(labels)):
             raise CompiledSetError(f"the labels of {space.attributes[number].text} are out of order")
         space.labels[number] = Labels.restore(texts, labels, number in header["ordered"])
     index = BitmapIndex.of(arrays, seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"]))
-    table = pa.ipc.open_stream(pa.py_buffer(arrays["records"])).read_all().combine_chunks()
-    table.validate(full=True)
+    table = _read_table(arrays["records"])
     if not table.schema.equals(record_schema(table.schema.field("subscription_id").type)):
         raise SchemaError("the records have other columns")
     if table.num_rows != header["slots"]:

@@ -15,21 +15,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import boxes_to_rows, boxes_to_table, read_records, records_to_table
-from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.errors import SubscriptionError, UnknownSubscriptionError
+from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, read_records, records_to_table
+from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.output import match_table
 from rookery.matching.records import Record, Records, make_record
-from rookery.matching.rows import Rows, RowsBuilder
-from rookery.matching.timeline import Dating, deciding_times
+from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.view import Engine, View
-from rookery.model.check import checking
-from rookery.model.lower import Term, lower
-from rookery.model.parser import parse
 from rookery.model.schema import Schema
-from rookery.model.values import Intervals
 
 __all__ = ["Matcher"]
 
@@ -37,9 +32,6 @@ __all__ = ["Matcher"]
 BULK = 20_000
 #: Dead subscriptions that are kept before the set is packed without them.
 MOST_DEAD = 4096
-
-#: A subscription to install: its record, its boxes, and the times at which it decides (None: always).
-_Entry = tuple[Record, list[Term], Intervals | None]
 
 
 class Matcher:
@@ -163,7 +155,7 @@ class Matcher:
             raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
         values = make_record(subscription_id, "", parameters=parameters).parameters
         family = [msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family]
-        self._install(self._family_entries(family), list(slots))
+        self._install(family_entries(family, self.schema), list(slots))
 
     def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
         """Remove a subscription, or one version of it."""
@@ -173,7 +165,7 @@ class Matcher:
         left = [] if version is None else [record for record in family if record.version != version]
         if len(left) == len(family):
             raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
-        self._install(self._family_entries(left), slots)
+        self._install(family_entries(left, self.schema), slots)
 
     def _edit(self, subscription_id: object, where: object, details: dict[str, Any], *, replacing: bool) -> None:
         """Add or replace one subscription."""
@@ -183,7 +175,7 @@ class Matcher:
             records.check_new(record, replacing=replacing)
             slots = list(records.find(record.subscription_id))
             family = [] if replacing else [records[slot] for slot in slots]
-            entries = self._family_entries([*family, record])
+            entries = family_entries([*family, record], self.schema)
         except SubscriptionError as error:
             if self._on_error == "raise":
                 raise
@@ -200,70 +192,35 @@ class Matcher:
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
         for one in read_records(table):
-            (faults if isinstance(one, SubscriptionError) else candidates).append(one)  # type: ignore[arg-type]
+            if isinstance(one, SubscriptionError):
+                faults.append(one)
+            else:
+                candidates.append(one)
         self.compact()
-        candidates, families, dead = self._sort_out(candidates, faults)
+        candidates, families, dead = sort_out(candidates, self._view.records, faults)
+        stage = Stage(self._view.space.copy())
         plain: list[Record] = []
-        parts: list[Rows] = []
-        inexact: set[int] = set()
         first = len(self._view.records)
         for begin in range(0, len(candidates), BULK):
-            entries: list[_Entry] = []
+            entries: list[Entry] = []
             for record in candidates[begin : begin + BULK]:
                 try:
-                    entries.append((record, self._terms(record), None))
+                    entries.append((record, lower_record(record, self.schema), None))
                 except SubscriptionError as error:
                     faults.append(error)
-            rows, doubtful = self._rows(entries, first + len(plain), parts)
-            parts.append(rows)
-            inexact |= doubtful
+            stage.add(entries, first + len(plain))
             plain += [entry[0] for entry in entries]
-        entries = []
-        for family in families:
-            entries += self._family_entries(family, faults)
+        entries = [entry for family in families for entry in family_entries(family, self.schema, faults)]
         if faults and self._on_error == "raise":
             first_fault = faults[0]
             if len(faults) > 1:
                 first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
             raise first_fault
         self.quarantined += faults
-        self._extend(records_to_table(plain, self._view.records.id_type), Rows.concatenate(parts), inexact)
+        self._extend(stage, records_to_table(plain, self._view.records.id_type))
         if entries:
             self._install(entries, dead)
         return len(plain) + len(entries) - len(dead)
-
-    def _sort_out(
-        self, candidates: list[Record], faults: list[SubscriptionError]
-    ) -> tuple[list[Record], list[list[Record]], list[int]]:
-        """Set apart what needs its other versions at hand: dated ones, several of one id, ids that the set has."""
-        records = self._view.records
-        by_id: dict[str | int, list[Record]] = {}
-        for record in candidates:
-            try:
-                records.check_new(record)
-                if record.subscription_id in by_id and any(
-                    other.version == record.version for other in by_id[record.subscription_id]
-                ):
-                    raise _duplicate(record)
-                if by_id and type(record.subscription_id) is not type(next(iter(by_id))):
-                    raise SubscriptionError(
-                        "the ids are partly strings and partly integers", subscription_id=record.subscription_id
-                    )
-            except SubscriptionError as error:
-                faults.append(error)
-                continue
-            by_id.setdefault(record.subscription_id, []).append(record)
-        plain: list[Record] = []
-        families: list[list[Record]] = []
-        dead: list[int] = []
-        for subscription_id, mine in by_id.items():
-            slots = records.find(subscription_id)
-            if not slots and len(mine) == 1 and not mine[0].dated:
-                plain += mine
-            else:
-                families.append([*(records[slot] for slot in slots), *mine])
-                dead += slots
-        return plain, families, dead
 
     def add_boxes(
         self,
@@ -283,65 +240,19 @@ class Matcher:
         self.compact()
         table = boxes_to_table(subscription_id, topic)
         self._view.records.check_bulk(table["subscription_id"])
-        first = len(self._view.records)
-        rows = boxes_to_rows(
-            self._view.space, len(table), first, equals or {}, lower or {}, upper or {}, topic, self._relabel
-        )
-        self._extend(table, rows, set())
+        stage = Stage(self._view.space.copy())
+        boxes = Boxes(equals or {}, lower or {}, upper or {}, topic)
+        stage.add_rows(boxes_to_rows(stage, boxes, first=len(self._view.records), count=table.num_rows))
+        self._extend(stage, table)
         return int(table.num_rows)
 
     # ---- how an edit is carried out ------------------------------------------------------------------------------
 
-    def _terms(self, record: Record) -> list[Term]:
-        where = record.where or ""
-        try:
-            expression = parse(where)
-            return checking(where, expression, lambda tree: lower(tree, self.schema, record.parameters))
-        except SubscriptionError as error:
-            error.subscription_id = record.subscription_id
-            raise
-
-    def _family_entries(self, family: list[Record], faults: list[SubscriptionError] | None = None) -> list[_Entry]:
-        """Return all versions of one id as entries; with `faults`, a bad one is reported there and left out."""
-        entries = []
-        times = deciding_times([Dating(record.version, record.valid_from, record.valid_to) for record in family])
-        for record in family:
-            if record.where is None and len(family) > 1:
-                raise SubscriptionError(
-                    "a subscription given as a box has no versions",
-                    subscription_id=record.subscription_id,
-                    hint="use replace()",
-                )
-            try:
-                entries.append((record, self._terms(record), times[record.version]))
-            except SubscriptionError as error:
-                if faults is None:
-                    raise
-                faults.append(error)
-        return entries
-
-    def _rows(self, entries: list[_Entry], first: int, pending: list[Rows]) -> tuple[Rows, set[int]]:
-        """Return the rows of entries whose slots begin at `first`, and the inexact slots among them."""
-        builder = RowsBuilder(self._view.space)
-        for place, (record, terms, times) in enumerate(entries):
-            builder.add(first + place, [_constrained(term, record, times) for term in terms])
-        self._relabel(builder.texts(), pending)
-        return builder.build()
-
-    def _relabel(self, texts: Mapping[int, Any], pending: list[Rows] | None = None) -> None:
-        """Give labels to new texts; where labels had to move, move the rows that used them."""
-        view = self._view
-        moves = view.space.insert_texts(texts)
-        if moves:
-            view.engine.replace(view.engine.rows().relabeled(moves), len(view.space))
-            if pending:
-                pending[:] = [rows.relabeled(moves) for rows in pending]
-
-    def _install(self, entries: list[_Entry], dead: list[int]) -> None:
+    def _install(self, entries: list[Entry], dead: list[int]) -> None:
         """Take `dead` out and put `entries` in: the one place where a single edit changes the set."""
         view = self._view
-        first = len(view.records)
-        rows, inexact = self._rows(entries, first, [])
+        stage = Stage(view.space)
+        stage.add(entries, len(view.records))
         for slot in dead:
             view.records.discard(slot)
             view.alive[slot] = 0
@@ -350,22 +261,28 @@ class Matcher:
         self._dead += len(dead)
         for record, _, _ in entries:
             view.records.append(record)
-        self._grow(len(view.records))
-        view.inexact |= inexact
-        if len(rows):
-            view.engine.insert(rows, len(view.space))
-        self._set_version += 1
+        self._take_over(stage)
         if self._dead > max(MOST_DEAD, len(self)):
             self.compact()
 
-    def _extend(self, table: pa.Table, rows: Rows, inexact: set[int]) -> None:
-        view = self._view
+    def _extend(self, stage: Stage, table: pa.Table) -> None:
+        """Put many subscriptions in at once."""
         if table.num_rows:
-            view.records.extend(table)
-            self._grow(len(view.records))
-            view.inexact |= inexact
+            self._view.records.extend(table)
+            self._take_over(stage)
+
+    def _take_over(self, stage: Stage) -> None:
+        """Make the stage's space and rows those of the set, whose records are there already."""
+        view = self._view
+        view.space = stage.space
+        for moves in stage.moves:
+            view.engine.replace(view.engine.rows().relabeled(moves), len(view.space))
+        self._grow(len(view.records))
+        view.inexact |= stage.inexact
+        rows = stage.rows()
+        if len(rows):
             view.engine.insert(rows, len(view.space))
-            self._set_version += 1
+        self._set_version += 1
 
     def _grow(self, slots: int) -> None:
         alive = self._view.alive
@@ -430,23 +347,3 @@ class Matcher:
         """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""
         self.compact()
         return CompiledSet.of(self._view)
-
-
-def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:
-    """Return a term with the topic and the times of its subscription as two more constraints."""
-    if record.topic is None and times is None:
-        return term
-    constraints = dict(term.constraints)
-    if record.topic is not None:
-        constraints[TOPIC.path] = (False, (((record.topic, 0), (record.topic, 0)),))
-    if times is not None:
-        constraints[TIME.path] = (False, times)
-    return Term(constraints, term.exact)
-
-
-def _duplicate(record: Record) -> DuplicateSubscriptionError:
-    return DuplicateSubscriptionError(
-        f"version {record.version} is given twice",
-        subscription_id=record.subscription_id,
-        hint="give each version a number of its own",
-    )

@@ -6,22 +6,30 @@ index, its own rule for topics and dates, written as the specification says it. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import read_records
+from rookery.matching.bulk import read_records, records_to_table
 from rookery.matching.records import Record, make_record
 from rookery.matching.view import fields_of
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
 from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.expressions import Literal, value_text
 from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
 from rookery.model.types import TimestampType
+
+if TYPE_CHECKING:
+    from rookery.matching.compiled import CompiledSet
+    from rookery.matching.explain import Explanation
+    from rookery.matching.matcher import Matcher
 
 __all__ = ["ScanMatcher"]
 
@@ -62,10 +70,12 @@ class ScanMatcher:
             self.quarantined.append(error)
 
     def _enter(self, record: Record, *, replacing: bool = False) -> None:
-        entry = (record, self._compile(record))
         versions = self._versions.get(record.subscription_id, {})
         if record.version in versions and not replacing:
             raise DuplicateSubscriptionError("in the set already", subscription_id=record.subscription_id)
+        if self._versions and type(record.subscription_id) is not type(next(iter(self._versions))):
+            raise SubscriptionError("ids are of one type", subscription_id=record.subscription_id)
+        entry = (record, self._compile(record))
         self._versions[record.subscription_id] = (
             {record.version: entry} if replacing else {**versions, record.version: entry}
         )
@@ -82,20 +92,20 @@ class ScanMatcher:
         return decide
 
     def add_many(self, table: pa.Table) -> int:
-        count = 0
+        before = {one: dict(versions) for one, versions in self._versions.items()}
+        paths, count, faults = dict(self._paths), 0, []
         for record in read_records(table):
-            if isinstance(record, SubscriptionError):
-                if self._on_error == "raise":
-                    raise record
-                self.quarantined.append(record)
-                continue
             try:
+                if isinstance(record, SubscriptionError):
+                    raise record
                 self._enter(record)
                 count += 1
             except SubscriptionError as error:
-                if self._on_error == "raise":
-                    raise
-                self.quarantined.append(error)
+                faults.append(error)
+        if faults and self._on_error == "raise":
+            self._versions, self._paths = before, paths
+            raise faults[0]
+        self.quarantined += faults
         return count
 
     def replace(
@@ -131,12 +141,57 @@ class ScanMatcher:
             raise UnknownSubscriptionError(f"no subscription {subscription_id!r} is in the set")
         return self._versions[subscription_id]
 
+    def add_boxes(
+        self,
+        subscription_id: Any,
+        *,
+        equals: Mapping[str, Any] | None = None,
+        lower: Mapping[str, Any] | None = None,
+        upper: Mapping[str, Any] | None = None,
+        topic: str | None = None,
+    ) -> int:
+        """Add boxes as the texts that they stand for."""
+        ids = pa.array(subscription_id).to_pylist()
+        signs = (("=", equals or {}), (">=", lower or {}), ("<=", upper or {}))
+        columns = [
+            (name, sign, pa.array(values).to_pylist()) for sign, given in signs for name, values in given.items()
+        ]
+        texts = [
+            " AND ".join(
+                f"{name} {sign} {_literal(values[row])}" for name, sign, values in columns if values[row] is not None
+            )
+            for row in range(len(ids))
+        ]
+        return self.add_many(
+            pa.table({"subscription_id": ids, "where": texts, "topic": pa.array([topic] * len(ids), pa.string())})
+        )
+
+    def _twin(self, ids: Iterable[str | int]) -> Matcher:
+        """Return a matcher of another engine with some of the subscriptions: for what is no part of an oracle."""
+        from rookery.matching.bitmap.engine import BitmapEngine
+        from rookery.matching.matcher import Matcher
+
+        twin = Matcher(self.schema, BitmapEngine)
+        records = [record for one in ids for record, _ in self._known(one).values()]
+        twin.add_many(records_to_table(records, None))
+        return twin
+
+    def explain(self, subscription_id: str | int, event: Mapping[str, Any], **details: Any) -> Explanation:
+        """Say why an event does or does not match a subscription."""
+        return self._twin([subscription_id]).explain(subscription_id, event, **details)
+
+    def compile(self) -> CompiledSet:
+        """Return the set as it stands, immutable."""
+        return self._twin(list(self._versions)).compile()
+
     # ---- matching ------------------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
         row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in self._paths}
         at = None if time is None else microseconds_of(time)
         self._require_time(at is not None)
+        if topic is None and self._topics():
+            topic = event.get("topic")
         return [one for one, _ in self._decide(row, self._topic(topic), at)]
 
     def match_many(
@@ -209,6 +264,12 @@ class ScanMatcher:
     def _require_time(self, given: bool) -> None:
         if not given and any(record.dated for versions in self._versions.values() for record, _ in versions.values()):
             raise EventError("subscriptions have effective dates, and the events have no time")
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat()}'"
+    return value_text(Literal(Decimal(repr(value)) if isinstance(value, float) else value))
 
 
 def _in_effect(versions: list[Record], at: int | None) -> int | None:

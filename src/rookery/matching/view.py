@@ -64,6 +64,8 @@ class View:
 
     def match_event(self, event: Mapping[str, Any], *, topic: str | None, time: object) -> list[int]:
         """Return the slots that match one dict event."""
+        if topic is None and self.records.topics:
+            topic = event.get("topic")  # an event names its topic itself, unless the caller does
         hidden = self._hidden_event(topic, time)
         pairs = self.engine.probe(self.space.encode_event(event, hidden), self.alive)
         slots: list[int] = np.unique(pairs & 0xFFFFFFFF).tolist()
