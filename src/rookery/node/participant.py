@@ -38,6 +38,7 @@ from rookery.rtps.identity import (
     SPDP_WRITER,
     UNKNOWN_ENTITY,
     UNKNOWN_PREFIX,
+    VENDOR,
     WRITER_KEYED,
     WRITER_KEYLESS,
     Guid,
@@ -439,12 +440,15 @@ class Participant:
             return
         reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
         writer_forgets = writer.qos.durability is Durability.VOLATILE
+        # Our own writers offer each reader only what it is entitled to; others offer the past to everyone.
+        peer = self._peers.get(writer.guid.prefix)
+        writer_offers_rightly = peer is not None and peer.announcement.vendor == VENDOR
         self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
         local.reader.match(
             writer.guid,
             destination=remote.destination,
             reliable=reader.qos.reliable,
-            from_first=reader_keeps or writer_forgets,
+            from_first=reader_keeps or writer_forgets or writer_offers_rightly,
             now=now,
         )
 

@@ -1,0 +1,269 @@
+"""A reliable writer and its readers, with a link in between that Hypothesis breaks as it likes.
+
+The oracle is the list of what was written: whatever is lost, repeated or overtaken, once the link works again a
+reliable reader has all of it, in order; and what a keep-last writer let go of is missing without disorder.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import SampleKind
+from rookery.rtps.fragments import FragmentBudget
+from rookery.rtps.history import History
+from rookery.rtps.identity import Guid
+from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.locators import Address
+from rookery.rtps.messages import decode_message
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.peers import Destination
+from rookery.rtps.reader import Reader, Received
+from rookery.rtps.sequences import NumberSet
+from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment, Submessage
+from rookery.rtps.writer import FRAGMENT_OCTETS, Writer
+
+LEFT, RIGHT = b"left........", b"right......."
+WRITER, READER = Guid(LEFT, 0x103), Guid(RIGHT, 0x204)
+LIMITS = Limits(reorder_window=64)
+
+
+class Link:
+    """A writer on the left, a reader on the right, and datagrams on their way between them."""
+
+    def __init__(self, *, depth: int | None = None, keeps: bool = False, limits: Limits = LIMITS) -> None:
+        self.now = 0
+        self.received: list[Received] = []
+        self.counters = Counters()
+        self.boxes = {prefix: Outbox(prefix, datagram_octets=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
+        self.deadlines = Deadlines()
+        history = History(depth=depth, keeps_for_late_readers=keeps, at_most=1_000)
+        common = {"deadlines": self.deadlines, "limits": limits, "counters": self.counters}
+        self.writer = Writer(WRITER, history=history, outbox=self.boxes[LEFT], **common)
+        self.reader = Reader(
+            READER,
+            deliver=lambda _, received: self.received.append(received),
+            outbox=self.boxes[RIGHT],
+            budget=FragmentBudget(),
+            **common,
+        )
+        self.way: list[tuple[bytes, bytes]] = []
+
+    def match(self, *, reliable: bool = True, with_history: bool = False, from_first: bool = True) -> None:
+        left, right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
+        self.writer.match(READER, destination=right, reliable=reliable, with_history=with_history, now=self.now)
+        self.reader.match(WRITER, destination=left, reliable=reliable, from_first=from_first, now=self.now)
+        self.gather()
+
+    def write(self, payload: bytes, instance: bytes = b"") -> None:
+        self.writer.write(SampleKind.ALIVE, instance, payload, timestamp=None, now=self.now)
+        self.gather()
+
+    def gather(self) -> list[Submessage]:
+        """Put what was said on its way, and return it."""
+        said = []
+        for prefix, box in self.boxes.items():
+            for datagram, _ in box.datagrams():
+                self.way.append((prefix, datagram))
+                said += decode_message(datagram).submessages
+        return said
+
+    def carry(self, index: int = 0, *, again: bool = False) -> None:
+        """Let one datagram arrive, and leave a copy on its way if `again`."""
+        prefix, datagram = self.way[index] if again else self.way.pop(index)
+        for submessage in decode_message(datagram).submessages:
+            self.hear(prefix, submessage)
+        self.gather()
+
+    def hear(self, prefix: bytes, submessage: Submessage) -> None:
+        match submessage:
+            case Data():
+                self.reader.receive_data(WRITER, submessage, timestamp=None, now=self.now)
+            case DataFragment():
+                self.reader.receive_fragment(WRITER, submessage, timestamp=None, now=self.now)
+            case Heartbeat():
+                self.reader.receive_heartbeat(WRITER, submessage, self.now)
+            case Gap():
+                self.reader.receive_gap(WRITER, submessage, self.now)
+            case AckNack():
+                self.writer.receive_acknack(READER, submessage, self.now)
+            case NackFragment():
+                self.writer.receive_nack_fragment(READER, submessage, self.now)
+
+    def pass_time(self, microseconds: int) -> None:
+        self.now += microseconds
+        self.deadlines.run(self.now)
+        self.gather()
+
+    def settle(self) -> None:
+        """Let the link work, and time pass, until nothing happens any more."""
+        for _ in range(1_000):
+            while self.way:
+                self.carry()
+            if self.deadlines.next() is None:
+                return
+            self.pass_time(50_000)
+        raise AssertionError("the two never come to rest")
+
+    def payloads(self) -> list[bytes]:
+        return [received.payload for received in self.received]
+
+
+MISFORTUNES = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.sampled_from([4, 100, FRAGMENT_OCTETS + 1, 3 * FRAGMENT_OCTETS])),
+        st.tuples(st.sampled_from(["carry", "lose", "repeat"]), st.integers(0, 30)),
+        st.tuples(st.just("wait"), st.integers(1, 300_000)),
+    ),
+    max_size=40,
+)
+
+
+def suffer(link: Link, misfortunes: list[tuple[str, int]]) -> list[bytes]:
+    written = []
+    for step, number in misfortunes:
+        if step == "write":
+            payload = b"\0\1\0\0" + len(written).to_bytes(4, "big") + bytes(number)
+            written.append(payload)
+            link.write(payload, instance=bytes((len(written) % 3,)))
+        elif step == "wait":
+            link.pass_time(number)
+        elif link.way:
+            index = number % len(link.way)
+            if step == "lose":
+                link.way.pop(index)
+            else:
+                link.carry(index, again=step == "repeat")
+    return written
+
+
+@settings(max_examples=200)
+@given(MISFORTUNES)
+def test_a_reliable_reader_has_everything_in_order(misfortunes: list[tuple[str, int]]) -> None:
+    link = Link()
+    link.match()
+    written = suffer(link, misfortunes)
+    link.settle()
+    assert link.payloads() == written
+    assert link.writer.acknowledged
+    assert len(link.writer.history) == 0
+
+
+@settings(max_examples=200)
+@given(MISFORTUNES, st.integers(1, 3))
+def test_keep_last_may_skip_but_never_disorders_and_ends_with_the_newest(
+    misfortunes: list[tuple[str, int]], depth: int
+) -> None:
+    link = Link(depth=depth, keeps=True)
+    link.match(with_history=True)
+    written = suffer(link, misfortunes)
+    link.settle()
+    got = link.payloads()
+    assert got == [payload for payload in written if payload in set(got)]
+    assert set(got) >= {change.payload for change in link.writer.history}
+    assert link.writer.acknowledged
+
+
+@settings(max_examples=100)
+@given(MISFORTUNES)
+def test_best_effort_is_a_part_of_what_was_written_in_order(misfortunes: list[tuple[str, int]]) -> None:
+    link = Link()
+    link.match(reliable=False)
+    written = suffer(link, misfortunes)
+    link.settle()
+    got = link.payloads()
+    assert got == [payload for payload in written if payload in set(got)]
+    assert len(got) == len(set(got))
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 20), MISFORTUNES)
+def test_a_late_reader_gets_the_past_or_not(past: int, misfortunes: list[tuple[str, int]]) -> None:
+    for with_history in (True, False):
+        link = Link(keeps=True)
+        before = [b"\0\1\0\0" + bytes((number,) * 4) for number in range(past)]
+        for payload in before:
+            link.write(payload)
+        link.match(with_history=with_history)
+        written = suffer(link, misfortunes)
+        link.settle()
+        assert link.payloads() == (before if with_history else []) + written
+
+
+def test_a_writer_that_offers_the_past_to_everyone_is_not_asked_for_it() -> None:
+    # Cyclone DDS offers all that it has to a volatile reader too, and leaves it to the reader to begin after that.
+    link = Link()
+    link.match(from_first=False)
+    link.way.clear()
+    early = Data(READER.entity, WRITER.entity, 9, b"\0\1\0\0")
+    link.reader.receive_data(WRITER, early, timestamp=None, now=0)
+    assert link.received == []
+    link.reader.receive_heartbeat(WRITER, Heartbeat(READER.entity, WRITER.entity, 1, 9, 1), 0)
+    assert [received.sequence for received in link.received] == [9]
+    (answer,) = (each for each in link.gather() if isinstance(each, AckNack))
+    assert answer.missing == NumberSet(10)
+
+
+def test_one_gap_covers_a_whole_range() -> None:
+    link = Link(depth=1, keeps=True)
+    for _ in range(500):
+        link.write(b"\0\1\0\0", instance=b"same")
+    link.match(with_history=True)
+    link.settle()
+    assert [received.sequence for received in link.received] == [500]
+    link.writer.receive_acknack(READER, AckNack(READER.entity, WRITER.entity, NumberSet(3, 256, (1 << 256) - 1), 99), 0)
+    said = link.gather()
+    gaps = [each for each in said if isinstance(each, Gap)]
+    assert [(gap.start, gap.rest.base) for gap in gaps] == [(3, 500)]
+
+
+def test_an_answer_is_not_larger_than_it_may_be() -> None:
+    link = Link(limits=Limits(resend_octets=3_000))
+    link.match()
+    link.settle()
+    for _ in range(50):
+        link.write(b"\0\1\0\0" + bytes(996))
+        link.way.clear()
+    request = AckNack(READER.entity, WRITER.entity, NumberSet(1, 50, (1 << 50) - 1), 1_000, final=True)
+    link.writer.receive_acknack(READER, request, link.now)
+    said = link.gather()
+    assert len([each for each in said if isinstance(each, Data)]) == 3
+    # More is to come, and the reader is told so at once.
+    assert [each.final for each in said if isinstance(each, Heartbeat)] == [False]
+
+
+def test_a_long_repair_goes_on_until_everything_is_there() -> None:
+    link = Link(limits=Limits(resend_octets=3_000))
+    link.match()
+    link.settle()
+    for _ in range(50):
+        link.write(b"\0\1\0\0" + bytes(996))
+        link.way.clear()
+    link.settle()
+    assert len(link.received) == 50
+    assert link.counters["resend_octets"] > 5
+
+
+def test_a_reader_that_never_answers_is_asked_ever_more_slowly() -> None:
+    link = Link()
+    link.writer.match(
+        READER, destination=Destination(RIGHT, Address("127.0.0.1", 1)), reliable=True, with_history=False, now=0
+    )
+    asked = [0] * len([each for each in link.gather() if isinstance(each, Heartbeat)])
+    for _ in range(100):
+        link.now += 100_000
+        link.deadlines.run(link.now)
+        asked += [link.now // 1_000 for each in link.gather() if isinstance(each, Heartbeat)]
+    assert asked == [0, 100, 300, 700, 1_500, 3_100, 4_700, 6_300, 7_900, 9_500]
+
+
+def test_a_burst_larger_than_the_window_arrives() -> None:
+    link = Link(limits=Limits(reorder_window=8))
+    link.match()
+    for number in range(100):
+        link.write(b"\0\1\0\0" + bytes((number,)))
+    link.way.reverse()
+    link.settle()
+    assert [payload[4] for payload in link.payloads()] == list(range(100))
+    assert link.counters["reorder_window"] > 0
