@@ -12,25 +12,21 @@ from collections import deque
 
 from rookery.errors import TopicError, WireFormatError
 from rookery.node.configuration import ParticipantConfiguration, multicast_address
-from rookery.node.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.node.endpoints import LocalReader, LocalWriter
+from rookery.node.pairing import Pairing
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import (
-    EndpointDiscovered,
-    EndpointLost,
-    EndpointMatched,
-    EndpointUnmatched,
     Event,
     MessageRejected,
     ParticipantChanged,
     ParticipantDiscovered,
     ParticipantLost,
-    QualityIncompatible,
     SampleKind,
     SampleReceived,
 )
 from rookery.rtps.fragments import FragmentBudget
-from rookery.rtps.history import Change, History
+from rookery.rtps.history import History
 from rookery.rtps.identity import (
     READER_KEYED,
     READER_KEYLESS,
@@ -38,12 +34,10 @@ from rookery.rtps.identity import (
     SPDP_WRITER,
     UNKNOWN_ENTITY,
     UNKNOWN_PREFIX,
-    VENDOR,
     WRITER_KEYED,
     WRITER_KEYLESS,
     Guid,
     is_builtin,
-    is_writer,
 )
 from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, Locator
@@ -87,11 +81,7 @@ class Participant:
         self._budget = FragmentBudget()
         self._peers = Peers(self._limits, self.counters)
         self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
-        self._writers: ByTopic[LocalWriter] = ByTopic()
-        self._readers: ByTopic[LocalReader] = ByTopic()
-        self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
-        self._remote_readers: ByTopic[RemoteEndpoint] = ByTopic()
-        self._listening: dict[Guid, dict[int, Reader]] = {}
+        self._pairing = Pairing(peers=self._peers, report=self._events.append)
         self._entity_count = 0
         self._sender = Address("0.0.0.0", 0)
         locators = (Locator.of(configuration.unicast),)
@@ -124,7 +114,7 @@ class Participant:
             epoch=configuration.epoch,
             peers=self._peers,
             networks=configuration.networks,
-            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
+            listener=EndpointListener(self._pairing.add_remote, self._pairing.remove_remote, self._reject),
             outbox=self._outbox,
             deadlines=self._deadlines,
             budget=self._budget,
@@ -195,13 +185,13 @@ class Participant:
     @property
     def local_endpoints(self) -> tuple[EndpointAnnouncement, ...]:
         """This participant's own readers and writers."""
-        return tuple(endpoint.announcement for endpoint in (*self._writers, *self._readers))
+        return tuple(endpoint.announcement for endpoint in (*self._pairing.writers, *self._pairing.readers))
 
     @property
     def held_octets(self) -> int:
         """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
-        readers = (*builtin, *(local.reader for local in self._readers))
+        readers = (*builtin, *(local.reader for local in self._pairing.readers))
         return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
 
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
@@ -220,13 +210,8 @@ class Participant:
             limits=self._limits,
             counters=self.counters,
         )
-        local = LocalWriter(announcement, writer)
-        self._writers.add(local)
         self._sedp.announce(announcement, now)
-        for reader in self._remote_readers.of_topic(topic):
-            self._pair_remote_reader(local, reader, now)
-        for own in self._readers.of_topic(topic):
-            self._pair_local(local, own)
+        self._pairing.add_writer(LocalWriter(announcement, writer), now)
         return announcement.guid
 
     def create_reader(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
@@ -242,29 +227,13 @@ class Participant:
             limits=self._limits,
             counters=self.counters,
         )
-        local = LocalReader(announcement, reader)
-        self._readers.add(local)
         self._sedp.announce(announcement, now)
-        for writer in self._remote_writers.of_topic(topic):
-            self._pair_remote_writer(local, writer, now)
-        for own in self._writers.of_topic(topic):
-            self._pair_local(own, local)
+        self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
         """Take a reader or writer away and tell everyone."""
-        endpoint = self._writers.remove(guid) or self._readers.remove(guid)
-        if endpoint is None:
-            raise TopicError(f"no endpoint {guid} in this participant")
-        if isinstance(endpoint, LocalWriter):
-            endpoint.writer.close()
-        else:
-            for writer in endpoint.reader.writers:
-                self._listening[writer].pop(guid.entity)
-            endpoint.reader.close()
-            for own in self._writers:
-                own.local.pop(guid, None)
-        self._sedp.withdraw(endpoint.announcement, now)
+        self._sedp.withdraw(self._pairing.remove(guid).announcement, now)
 
     def write(
         self,
@@ -276,30 +245,25 @@ class Participant:
         key_hash: bytes = _NO_INSTANCE,
     ) -> int:
         """Send a sample (or, with another `kind`, the key of an instance that ends); return its sequence number."""
-        local = self._writers.get(writer)
+        local = self._pairing.writers.get(writer)
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         timestamp = now + self.configuration.epoch
         change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
         for reader in local.local:
-            self._deliver_locally(reader, writer, change)
+            self._pairing.deliver_locally(reader, writer, change)
         return change.sequence
 
     def is_acknowledged(self, writer: Guid) -> bool:
         """Say whether every reliable reader has everything that the writer wrote."""
-        local = self._writers.get(writer)
+        local = self._pairing.writers.get(writer)
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         return local.writer.acknowledged
 
     def matched(self, local: Guid) -> tuple[Guid, ...]:
         """Return the endpoints that a local endpoint is paired with."""
-        writer, reader = self._writers.get(local), self._readers.get(local)
-        if writer is not None:
-            return (*writer.writer.readers, *writer.local)
-        if reader is not None:
-            return (*reader.reader.writers, *(own.announcement.guid for own in self._writers if local in own.local))
-        raise TopicError(f"no endpoint {local} in this participant")
+        return self._pairing.matched(local)
 
     # What arrives.
 
@@ -355,24 +319,19 @@ class Participant:
                     writer.receive_nack_fragment(Guid(source, submessage.reader), submessage, now)
 
     def _addressed(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
-        """Return the local readers that a writer's submessage is for."""
-        if is_builtin(writer.entity):
-            return tuple(
-                builtin
-                for entity, builtin in self._sedp.readers.items()
-                if reader in (UNKNOWN_ENTITY, entity) and writer in builtin.writers
-            )
-        listening = self._listening.get(writer)
-        if not listening:
-            return ()
-        if reader == UNKNOWN_ENTITY:
-            return tuple(listening.values())
-        return (listening[reader],) if reader in listening else ()
+        """Return the local readers, builtin or not, that a writer's submessage is for."""
+        if not is_builtin(writer.entity):
+            return self._pairing.listeners(writer, reader)
+        return tuple(
+            builtin
+            for entity, builtin in self._sedp.readers.items()
+            if reader in (UNKNOWN_ENTITY, entity) and writer in builtin.writers
+        )
 
     def _writer_of(self, entity: int) -> Writer | None:
         if is_builtin(entity):
             return self._sedp.writers.get(entity)
-        local = self._writers.get(Guid(self.prefix, entity))
+        local = self._pairing.writers.get(Guid(self.prefix, entity))
         return None if local is None else local.writer
 
     def _reject(self, reason: str) -> None:
@@ -392,83 +351,6 @@ class Participant:
         self._sedp.remove_peer(peer.prefix, now)
         self._events.append(ParticipantLost(peer.prefix, reason))
 
-    def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
-        announcement = endpoint.announcement
-        self._events.append(EndpointDiscovered(announcement))
-        if is_writer(announcement.guid.entity):
-            self._remote_writers.add(endpoint)
-            for reader in self._readers.of_topic(announcement.topic):
-                self._pair_remote_writer(reader, endpoint, now)
-        else:
-            self._remote_readers.add(endpoint)
-            for writer in self._writers.of_topic(announcement.topic):
-                self._pair_remote_reader(writer, endpoint, now)
-
-    def _endpoint_lost(self, endpoint: RemoteEndpoint, now: int) -> None:
-        guid, topic = endpoint.announcement.guid, endpoint.announcement.topic
-        if self._remote_writers.remove(guid) is not None:
-            for entity in self._listening.pop(guid, {}):
-                local = self._readers.get(Guid(self.prefix, entity))
-                if local is not None:
-                    local.reader.unmatch(guid)
-                    self._events.append(EndpointUnmatched(local.announcement.guid, guid))
-        elif self._remote_readers.remove(guid) is not None:
-            for writer in self._writers.of_topic(topic):
-                if guid in writer.writer.readers:
-                    writer.writer.unmatch(guid)
-                    self._events.append(EndpointUnmatched(writer.announcement.guid, guid))
-        self._events.append(EndpointLost(guid))
-
-    # Pairs.
-
-    def _pair_remote_reader(self, local: LocalWriter, remote: RemoteEndpoint, now: int) -> None:
-        writer, reader = local.announcement, remote.announcement
-        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
-            return
-        both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
-        local.writer.match(
-            reader.guid,
-            destination=remote.destination,
-            reliable=reader.qos.reliable,
-            with_history=both_keep,
-            now=now,
-        )
-
-    def _pair_remote_writer(self, local: LocalReader, remote: RemoteEndpoint, now: int) -> None:
-        writer, reader = remote.announcement, local.announcement
-        if not self._may_pair(reader.guid, writer.guid, obstacles(writer=writer, reader=reader)):
-            return
-        reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
-        writer_forgets = writer.qos.durability is Durability.VOLATILE
-        # Our own writers offer each reader only what it is entitled to; others offer the past to everyone.
-        peer = self._peers.get(writer.guid.prefix)
-        writer_offers_rightly = peer is not None and peer.announcement.vendor == VENDOR
-        self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
-        local.reader.match(
-            writer.guid,
-            destination=remote.destination,
-            reliable=reader.qos.reliable,
-            from_first=reader_keeps or writer_forgets or writer_offers_rightly,
-            now=now,
-        )
-
-    def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:
-        writer, reader = local.announcement, own.announcement
-        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
-            return
-        self._events.append(EndpointMatched(reader.guid, writer.guid))
-        local.local[reader.guid] = None
-        if min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL:
-            for change in local.writer.history:
-                self._deliver_locally(reader.guid, writer.guid, change)
-
-    def _may_pair(self, local: Guid, remote: Guid, faults: tuple[str, ...]) -> bool:
-        if faults:
-            self._events.append(QualityIncompatible(local, remote, faults))
-            return False
-        self._events.append(EndpointMatched(local, remote))
-        return True
-
     def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
         self._events.append(
             SampleReceived(
@@ -480,12 +362,6 @@ class Participant:
                 received.timestamp,
                 received.key_hash,
             )
-        )
-
-    def _deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
-        key_hash = change.instance or None
-        self._events.append(
-            SampleReceived(reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash)
         )
 
     def _announcement(self, topic: str, type_name: str, qos: QualityOfService, kind: int) -> EndpointAnnouncement:
