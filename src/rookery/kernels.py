@@ -1,8 +1,9 @@
 """How kernels are compiled, and where the compiled code is kept.
 
-Rule 1: a kernel lives in a file named `kernels.py`, with its plain twin beside it; every such file is decorated from here.
-Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the
-hash of *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
+Rule 1: a kernel lives in a file named `kernels.py`, with its plain twin beside it; every such file is decorated from
+here.
+Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the hash of
+*all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from rookery.cli.rules import read_event, read_schema, read_subscriptions
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
-    'rookery explain rules.csv --schema schema.json --id cheap --event \'{"price": 9.5}\'',
+    "rookery explain rules.csv --schema schema.json --id cheap --event '{\"price\": 9.5}'",
     "rookery explain rules.csv --schema schema.json --event @event.json",
     "rookery explain rules.csv --schema schema.json --id limit --event - --time 2026-05-01T12:00:00Z",
 ]

@@ -62,8 +62,8 @@ def read_schema(given: str) -> Schema:
         return Schema.infer(path)
     if ":" not in given:
         raise SchemaError(
-            f"{given}: no such file, and no list of attributes; a schema is a JSON file, a file of events, or text such as "
-            "'price:float64,symbol:string'"
+            f"{given}: no such file, and no list of attributes; a schema is a JSON file, a file of events, "
+            "or text such as 'price:float64,symbol:string'"
         )
     types: dict[str, str] = {}
     for part in given.split(","):

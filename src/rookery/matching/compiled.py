@@ -80,7 +80,7 @@ class CompiledSet:
             View(
                 view.space.copy(),
                 BitmapEngine(index),
-                Records(view.records.table()),
+                Records(view.records.slim_table()),
                 np.ones(len(view.records), np.uint8),
                 set(view.inexact),
                 {},
@@ -95,7 +95,7 @@ class CompiledSet:
         return View(
             view.space.copy(),
             BitmapEngine(engine.index),
-            Records(view.records.table()),
+            Records(view.records.slim_table()),
             view.alive.copy(),
             set(view.inexact),
             {},
@@ -205,7 +205,7 @@ class CompiledSet:
         rows = view.engine.rows()
         rows = rows.take(np.flatnonzero(number[rows.slot] >= 0))
         rows = rows.with_slots(number[rows.slot])
-        records = Records(view.records.table().take(pa.array(slots)))
+        records = Records(view.records.slim_table().take(pa.array(slots)))
         inexact = {int(number[slot]) for slot in view.inexact if number[slot] >= 0}
         engine = BitmapEngine(build_index(rows, len(view.space)))
         return CompiledSet(View(view.space, engine, records, np.ones(len(slots), np.uint8), inexact, {}))
@@ -233,7 +233,7 @@ class CompiledSet:
             arrays[f"labels/{number}"] = np.array(labels.values, np.int64)
             texts = pa.table({"text": pa.array(labels.texts, pa.string())})
             arrays[f"texts/{number}"] = _table_bytes(texts)
-        arrays["records"] = _table_bytes(view.records.table())
+        arrays["records"] = _table_bytes(view.records.slim_table())
         return header, arrays
 
     def to_bytes(self) -> pa.Buffer:
@@ -408,7 +408,8 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
         space.labels[number] = Labels.restore(texts, labels, number in header["ordered"])
     index = BitmapIndex.of(arrays, seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"]))
     table = _read_table(arrays["records"])
-    if not table.schema.equals(record_schema(table.schema.field("subscription_id").type)):
+    wanted = record_schema(table.schema.field("subscription_id").type)
+    if any(field.name not in wanted.names or field.type != wanted.field(field.name).type for field in table.schema):
         raise SchemaError("the records have other columns")
     if table.num_rows != header["slots"]:
         raise CompiledSetError(f"{table.num_rows} records for {header['slots']} subscriptions")

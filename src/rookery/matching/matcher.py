@@ -78,7 +78,7 @@ class Matcher:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that matching needs: the index, and the ids it reports."""
+        """The bytes that the set takes: its index and its records, texts included."""
         return self._view.engine.nbytes + self._view.records.nbytes + self._view.alive.nbytes
 
     @property
@@ -302,7 +302,7 @@ class Matcher:
         rows = view.engine.rows()
         rows = rows.take(np.flatnonzero(view.alive[rows.slot]))
         view.engine.replace(rows.with_slots(number[rows.slot]), len(view.space))
-        view.records = Records(view.records.table().take(pa.array(kept)))
+        view.records = Records(view.records.slim_table().take(pa.array(kept)))
         view.alive = np.ones(max(len(kept), 64), np.uint8)
         view.inexact = {int(number[slot]) for slot in view.inexact}
         view.conditions = {}

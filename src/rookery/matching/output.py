@@ -29,7 +29,4 @@ def match_table(
     found, slots = view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
     ids = events.column(event_id)
     names = ids.take(pa.array(found))
-    table = view.records.table()
-    order = pa.array(slots)
-    columns = [names, table["subscription_id"].take(order), table["version"].take(order)]
-    return pa.table(columns, names=["event_id", "subscription_id", "version"])
+    return pa.table([names, *view.records.names(pa.array(slots))], names=["event_id", "subscription_id", "version"])

@@ -2,13 +2,14 @@
 
 Rule 1: a subscription in the set has a *slot*, its place in these columns; rows and results speak of slots.
 Rule 2: `(subscription_id, version)` is unique, and all ids of a set are of one type, string or int64.
-Rule 3: what came in bulk stays an Arrow table (ten million of them must fit); what came one by one is kept in a list
-behind it until the table is next asked for.
+Rule 3: what came in bulk stays an Arrow table, without the columns that say nothing (ten million of them must fit);
+what came one by one is kept in a list behind it until the table is next asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -114,17 +115,23 @@ class Records:
     __slots__ = ("_base", "_slots", "_tail", "_topics", "dated", "id_type")
 
     def __init__(self, base: pa.Table | None = None) -> None:
-        self._base = base
+        self._base = None if base is None else _slim(base)
         self._tail: list[Record] = []
         self._slots: dict[str | int, list[int]] | None = None if base is not None and base.num_rows else {}
         self.id_type: pa.DataType | None = None if base is None else base.schema.field("subscription_id").type
         self._topics: dict[str, int] = {}
         self.dated = 0
         if base is not None:
+            self._count_base(self._base)
+
+    def _count_base(self, base: pa.Table) -> None:
+        self._topics, self.dated = {}, 0
+        if "topic" in base.schema.names:
             counts = pc.value_counts(base["topic"]).to_pylist()
             self._topics = {one["values"]: one["counts"] for one in counts if one["values"] is not None}
-            dated = pc.or_(pc.is_valid(base["valid_from"]), pc.is_valid(base["valid_to"]))
-            self.dated = pc.sum(dated).as_py() or 0
+        dates = [pc.is_valid(base[name]) for name in ("valid_from", "valid_to") if name in base.schema.names]
+        if dates:
+            self.dated = pc.sum(dates[0] if len(dates) == 1 else pc.or_(*dates)).as_py() or 0
 
     def __len__(self) -> int:
         """Count the slots, the dead ones included."""
@@ -147,18 +154,15 @@ class Records:
         if slot >= self._base_rows:
             return self._tail[slot - self._base_rows]
         assert self._base is not None
-        row = {name: self._base.column(name)[slot] for name in self._base.schema.names}
-        parameters = row["parameters"].as_py()
-        return Record(
-            row["subscription_id"].as_py(),
-            row["where"].as_py(),
-            row["topic"].as_py(),
-            None if parameters is None else tuple(parameters),
-            row["subscriber"].as_py(),
-            row["version"].as_py(),
-            row["valid_from"].value,
-            row["valid_to"].value,
-        )
+        row: dict[str, Any] = {name: self._base.column(name)[slot] for name in self._base.schema.names}
+        for name in ("valid_from", "valid_to"):
+            if name in row:
+                row[name] = row[name].value
+        named = {name: value.as_py() if isinstance(value, pa.Scalar) else value for name, value in row.items()}
+        if named.get("parameters") is not None:
+            named["parameters"] = tuple(named["parameters"])
+        named.setdefault("where", None)
+        return Record(**named)
 
     def slots_of(self, subscription_id: str | int) -> list[int]:
         """Return the live slots of an id; UnknownSubscriptionError if there is none."""
@@ -241,16 +245,34 @@ class Records:
             else:
                 del self._topics[record.topic]
 
-    def table(self) -> pa.Table:
-        """Return all slots as one table, in slot order."""
+    def _settle(self) -> pa.Table:
+        """Move what came one by one into the table, and return that."""
         if self._tail or self._base is None:
             schema = record_schema(self.id_type or pa.string())
             names = schema.names
             columns = {name: [getattr(record, name) for record in self._tail] for name in names}
             tail = pa.table({name: pa.array(columns[name], schema.field(name).type) for name in names}, schema=schema)
-            base = tail if self._base is None or not self._base.num_rows else pa.concat_tables([self._base, tail])
-            self._base, self._tail = base.combine_chunks(), []
+            full = (
+                tail if self._base is None or not self._base.num_rows else pa.concat_tables([_full(self._base), tail])
+            )
+            self._base, self._tail = _slim(full.combine_chunks()), []
         return self._base
+
+    def table(self) -> pa.Table:
+        """Return all slots as one table of `record_schema`, in slot order."""
+        return _full(self._settle())
+
+    def slim_table(self) -> pa.Table:
+        """Return the same without the columns that say nothing: optional ones that are null throughout."""
+        return self._settle()
+
+    def names(self, slots: pa.Array) -> tuple[pa.ChunkedArray, pa.ChunkedArray | pa.Array]:
+        """Return the ids and the versions of slots."""
+        base = self._settle()
+        ids = base["subscription_id"].take(slots)
+        if "version" in base.schema.names:
+            return ids, base["version"].take(slots)
+        return ids, pa.array(np.ones(len(slots), np.int64))
 
     def extend(self, table: pa.Table) -> int:
         """Add checked records in bulk (columns of `record_schema`); return the first slot."""
@@ -262,3 +284,32 @@ class Records:
         fresh = Records(joined.combine_chunks())
         self._base, self._slots, self._topics, self.dated = fresh._base, None, fresh._topics, fresh.dated
         return first
+
+
+def _slim(table: pa.Table) -> pa.Table:
+    """Return a table of records without the columns that say nothing: null throughout, or version 1 throughout."""
+    rows = table.num_rows
+    silent = [
+        name
+        for name in table.schema.names
+        if name != "subscription_id"
+        and (
+            table[name].null_count == rows
+            or (name == "version" and pc.min_max(table[name]).as_py() == {"min": 1, "max": 1})
+        )
+    ]
+    return table.drop_columns(silent) if silent else table
+
+
+def _full(table: pa.Table) -> pa.Table:
+    """Return a table of records with all its columns."""
+    schema = record_schema(table.schema.field("subscription_id").type)
+    columns: list[Any] = []
+    for field in schema:
+        if field.name in table.schema.names:
+            columns.append(table[field.name])
+        elif field.name == "version":
+            columns.append(pa.array(np.ones(table.num_rows, np.int64)))
+        else:
+            columns.append(pa.nulls(table.num_rows, field.type))
+    return pa.table(columns, schema=schema)

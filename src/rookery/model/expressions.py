@@ -6,7 +6,8 @@ Rule 2: `to_text(tree)` parses back to an equal tree.
 Rule 3: the field stands on the left: `5 < x` is kept as `x > 5`.
 
 The nodes are msgspec structs because a set of a million subscriptions makes tens of millions of them: they are built
-several times faster than frozen dataclasses, and are as immutable.
+several times faster than frozen dataclasses, and are as immutable. A tree has no cycles, so the collector may leave
+them out.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ __all__ = [
 ]
 
 
-class Timestamp(msgspec.Struct, frozen=True, order=True):
+class Timestamp(msgspec.Struct, frozen=True, order=True, gc=False):
     """An instant, in nanoseconds since 1970-01-01T00:00:00Z."""
 
     nanoseconds: int
 
 
-class Field(msgspec.Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True, gc=False):
     """An attribute of the event: `("a", "b", 3, "c")` is `a.b[3].c`."""
 
     path: tuple[str | int, ...]
 
 
-class Literal(msgspec.Struct, frozen=True):
+class Literal(msgspec.Struct, frozen=True, gc=False):
     """A value as written. A number with a point or an exponent is a Decimal: no digit is lost before its type."""
 
     value: int | Decimal | str | bool | Timestamp
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class Parameter(msgspec.Struct, frozen=True, gc=False):
     """`%n`: a value given beside the text, which may change without a new text."""
 
     index: int
@@ -64,7 +65,7 @@ class Parameter(msgspec.Struct, frozen=True):
 Value: TypeAlias = Literal | Parameter
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True, gc=False):
     """`field operator value` or `field operator field`; the operator is one of = <> < <= > >=."""
 
     operator: str
@@ -72,7 +73,7 @@ class Comparison(msgspec.Struct, frozen=True):
     right: Field | Literal | Parameter
 
 
-class Between(msgspec.Struct, frozen=True):
+class Between(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] BETWEEN low AND high`, inclusive at both ends."""
 
     field: Field
@@ -81,7 +82,7 @@ class Between(msgspec.Struct, frozen=True):
     negated: bool = False
 
 
-class Like(msgspec.Struct, frozen=True):
+class Like(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] LIKE pattern [ESCAPE character]`."""
 
     field: Field
@@ -90,7 +91,7 @@ class Like(msgspec.Struct, frozen=True):
     negated: bool = False
 
 
-class In(msgspec.Struct, frozen=True):
+class In(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] IN (value, …)`."""
 
     field: Field
@@ -98,32 +99,32 @@ class In(msgspec.Struct, frozen=True):
     negated: bool = False
 
 
-class IsNull(msgspec.Struct, frozen=True):
+class IsNull(msgspec.Struct, frozen=True, gc=False):
     """`field IS [NOT] NULL`."""
 
     field: Field
     negated: bool = False
 
 
-class Constant(msgspec.Struct, frozen=True):
+class Constant(msgspec.Struct, frozen=True, gc=False):
     """`TRUE` or `FALSE`; an empty text is TRUE."""
 
     value: bool
 
 
-class Not(msgspec.Struct, frozen=True):
+class Not(msgspec.Struct, frozen=True, gc=False):
     """`NOT operand`."""
 
     operand: Expression
 
 
-class And(msgspec.Struct, frozen=True):
+class And(msgspec.Struct, frozen=True, gc=False):
     """`operand AND operand AND …`, two or more."""
 
     operands: tuple[Expression, ...]
 
 
-class Or(msgspec.Struct, frozen=True):
+class Or(msgspec.Struct, frozen=True, gc=False):
     """`operand OR operand OR …`, two or more."""
 
     operands: tuple[Expression, ...]

@@ -158,6 +158,9 @@ def _prefix_end(prefix: str) -> object:
 
 def _conjunction(children: list[list[Term]]) -> list[Term]:
     """Return the terms of an AND: the product of its operands' terms, empty ones dropped."""
+    if all(len(terms) == 1 for terms in children):
+        whole = _meet_all([terms[0] for terms in children])
+        return [] if whole is None else [whole]
     product = children[0]
     for terms in children[1:]:
         if len(product) * len(terms) > MAXIMUM_TERMS:
@@ -167,16 +170,25 @@ def _conjunction(children: list[list[Term]]) -> list[Term]:
 
 
 def _meet(one: Term, other: Term) -> Term | None:
-    constraints = dict(one.constraints)
-    for path, (null, intervals) in other.constraints.items():
-        mine = constraints.get(path)
-        if mine is not None:
-            null = null and mine[0]
-            intervals = intersect(intervals, mine[1])
-            if not intervals and not null:
-                return None
-        constraints[path] = (null, intervals)
-    return Term(constraints, one.exact and other.exact)
+    return _meet_all([one, other])
+
+
+def _meet_all(terms: Sequence[Term]) -> Term | None:
+    """Return the box of what all terms hold, None where it is empty."""
+    constraints = dict(terms[0].constraints)
+    exact = terms[0].exact
+    for term in terms[1:]:
+        exact = exact and term.exact
+        for path, constraint in term.constraints.items():
+            mine = constraints.get(path)
+            if mine is not None:
+                null = constraint[0] and mine[0]
+                intervals = intersect(constraint[1], mine[1])
+                if not intervals and not null:
+                    return None
+                constraint = (null, intervals)
+            constraints[path] = constraint
+    return Term(constraints, exact)
 
 
 def _disjunction(children: list[list[Term]]) -> list[Term]:

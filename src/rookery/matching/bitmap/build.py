@@ -39,7 +39,7 @@ from rookery.matching.bitmap.signatures import choose_signatures
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows
 
-__all__ = ["BitmapIndex", "build_index"]
+__all__ = ["BitmapIndex", "build_index", "line_words"]
 
 Array = np.ndarray[Any, Any]
 
@@ -115,7 +115,7 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
     inner, ranks = _order_within(stripped, partitions, cuts, attributes)
     stripped = stripped.take(inner)
     block_first, block_numbers = _block_attributes(stripped, partitions.blocked_rows, ranks)
-    lines = np.zeros(len(block_numbers) * BUCKETS * WORDS, np.uint64)
+    lines = line_words(len(block_numbers) * BUCKETS)
     fill_blocks(
         partitions.blocked_rows,
         block_first,
@@ -147,6 +147,13 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
         blocked_rows=partitions.blocked_rows,
         **_summaries(partitions, block_first, block_numbers, lines),
     )
+
+
+def line_words(lines: int) -> Array:
+    """Return the words of so many empty lines, none of which straddles two lines of the processor's cache."""
+    raw = np.zeros(lines * WORDS + WORDS - 1, np.uint64)
+    skip = -raw.ctypes.data % (8 * WORDS) // 8
+    return raw[skip : skip + lines * WORDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +320,7 @@ def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, line
     group_block = np.array(spans, np.int64).reshape(-1, 2)
     group_first = np.array(firsts, np.int64)
     group_numbers = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-    group_lines = np.zeros(len(group_numbers) * BUCKETS * WORDS, np.uint64)
+    group_lines = line_words(len(group_numbers) * BUCKETS)
     if spans:
         fill_groups(
             group_block, group_first, group_numbers, block_first, numbers, lines, partitions.blocked_rows, group_lines

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, build_index
-from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, WORDS, fill_row, match_events, restore_keys
+from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, build_index, line_words
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, fill_row, match_events, restore_keys
 from rookery.matching.kernels import ATTRIBUTE_MASK
 from rookery.matching.rows import Rows
 
@@ -163,7 +163,9 @@ class _Tail:
         numbers = used[np.argsort(-self._attributes[used], kind="stable")][:BLOCK_ATTRIBUTES]
         self._block_numbers = np.concatenate([self._block_numbers, numbers])
         self._block_first = np.append(self._block_first, len(self._block_numbers))
-        self._lines = np.concatenate([self._lines, np.zeros(len(numbers) * BUCKETS * WORDS, np.uint64)])
+        lines = line_words(len(self._block_numbers) * BUCKETS)
+        lines[: len(self._lines)] = self._lines
+        self._lines = lines
 
     def index(self) -> BitmapIndex:
         if self._index is None:

@@ -35,6 +35,8 @@ WORDS = 8
 CUTS = 31
 BUCKETS = 33
 NULL_BUCKET = 32
+#: Survivors that wait to be verified together.
+CANDIDATES = 8192
 #: Blocks under one summary line.
 GROUP_BLOCKS = 512
 
@@ -313,6 +315,38 @@ def _emit(found: Any, count: Any, event: Any, slot: Any) -> Any:
 
 
 @kernel
+def _verify(
+    candidates: Any, waiting: Any, codes: Any, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any,
+    pool: Any, found: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Check candidates exactly, and append those that hold.
+
+    Without sets of intervals there is no branch that the processor could guess wrong: each predicate of a candidate is
+    tested, and the pair is written whether it holds or not. Half of the candidates hold, so guessing costs more.
+    """
+    if count + waiting > found.shape[0]:
+        larger = np.empty(2 * (count + waiting), np.int64)
+        larger[:count] = found[:count]
+        found = larger
+    if pool.shape[0]:
+        for index in range(waiting):
+            event, row = candidates[index] >> 32, candidates[index] & 0xFFFFFFFF
+            if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
+                found[count] = (event << 32) | np.int64(slot[row])
+                count += 1
+        return found, count
+    for index in range(waiting):
+        event, row = candidates[index] >> 32, candidates[index] & 0xFFFFFFFF
+        held = np.int64(alive[slot[row]])
+        for place in range(start[row], start[row + 1]):
+            code = codes[event, attribute[place]]
+            held &= np.int64(code >= bounds[place, 0]) & np.int64(code <= bounds[place, 1])
+        found[count] = (event << 32) | np.int64(slot[row])
+        count += held
+    return found, count
+
+
+@kernel
 def _match_block(
     block: Any,
     first_row: Any,
@@ -333,6 +367,7 @@ def _match_block(
     bounds: Any,
     pool: Any,
     scratch: Any,
+    candidates: Any,
     found: Any,
     count: Any,
 ) -> Any:
@@ -354,6 +389,7 @@ def _match_block(
     first, last = np.int64(block_first[block]), np.int64(block_first[block + 1])
     filtered = live.shape[0] > 0
     live_word, live_bit = live_at >> 6, np.uint64(live_at & 63)
+    waiting = 0
     for position in range(event_count):
         if filtered and (live[position * WORDS + live_word] >> live_bit) & _ONE:
             continue
@@ -377,15 +413,21 @@ def _match_block(
             place += 1
         if line_is_full(line):
             continue
+        if waiting > CANDIDATES - BLOCK_ROWS:
+            found, count = _verify(
+                candidates, waiting, codes, slot, alive, start, attribute, bounds, pool, found, count
+            )
+            waiting = 0
         line_store(scratch, 0, line)
         for word in range(WORDS):
             survivors = ~scratch[word]
             while survivors != np.uint64(0):
                 row = base + 64 * word + np.int64(_trailing_zeros(survivors))
                 survivors &= survivors - _ONE
-                if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
-                    found = _emit(found, count, event, slot[row])
-                    count += 1
+                candidates[waiting] = (event << 32) | row
+                waiting += 1
+    if waiting:
+        found, count = _verify(candidates, waiting, codes, slot, alive, start, attribute, bounds, pool, found, count)
     return found, count
 
 
@@ -453,6 +495,7 @@ def match_events(
     touched = np.empty(count_events, np.int64)
     events = np.empty(count_events, np.int32)
     scratch = np.empty(2 * WORDS, np.uint64)
+    candidates = np.empty(CANDIDATES, np.int64)
     none = np.empty(0, np.uint64)
     live = np.empty(count_events * WORDS, np.uint64) if group_block.shape[0] else none
     for signature in range(signature_first.shape[0] - 1):
@@ -501,7 +544,7 @@ def match_events(
                 for block in range(first_row // BLOCK_ROWS, (last_row + BLOCK_ROWS - 1) // BLOCK_ROWS):
                     found, count = _match_block(
                         block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
-                        none, 0, codes, slot, alive, start, attribute, bounds, pool, scratch, found, count,
+                        none, 0, codes, slot, alive, start, attribute, bounds, pool, scratch, candidates, found, count,
                     )  # fmt: skip
                 continue
             final = (last_row + BLOCK_ROWS - 1) // BLOCK_ROWS
@@ -511,7 +554,7 @@ def match_events(
                     found, count = _match_block(
                         block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
                         live, block - group_block[group, 0], codes, slot, alive, start, attribute, bounds, pool,
-                        scratch, found, count,
+                        scratch, candidates, found, count,
                     )  # fmt: skip
                 group += 1
     return found[:count]
