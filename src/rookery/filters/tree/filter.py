@@ -344,10 +344,8 @@ class BloomTree:
 
     @property
     def size_in_bits(self) -> int:
-        """The presence bitmap, a byte of row count per present node, and m bits per row."""
-        rows = self._message(counters=False).rows
-        row_count = sum(len(stacked) for stacked in rows.values())
-        return self.geometry.node_count + 8 * len(rows) + row_count * self.geometry.bit_count
+        """All after the header: presence bitmap, and for each present node a byte of row count and its padded rows."""
+        return 8 * (len(self.to_bytes()) - wire.HEADER_BYTES)
 
     @property
     def expected_false_positive_rate(self) -> float:

@@ -107,7 +107,7 @@ def _unpack(payload: bytes, row_count: int, bit_count: int, has_counters: bool) 
     else:
         items = np.unpackbits(packed)
     size = row_count * bit_count
-    if items[size:].any():
+    if size < items.size and items[size:].any():
         raise FilterError("non-zero padding")
     rows = items[:size].reshape(row_count, bit_count)
     _check_rows(rows, bit_count)
@@ -115,5 +115,5 @@ def _unpack(payload: bytes, row_count: int, bit_count: int, has_counters: bool) 
 
 
 def _check_rows(rows: NDArray[np.uint8], bit_count: int) -> None:
-    if int(np.count_nonzero(rows, axis=1).max()) > FILL_CAP * bit_count:
+    if int((rows != 0).sum(axis=1).max()) > FILL_CAP * bit_count:
         raise FilterError(f"over the fill cap: a row has more than {FILL_CAP:.0%} of its bits set")
