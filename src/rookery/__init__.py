@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from rookery.errors import RookeryError
     from rookery.matching import CompiledSet, matcher
     from rookery.model import Schema, covers, merge, parse
+    from rookery.network.client import join
 
-__all__ = ["CompiledSet", "RookeryError", "Schema", "__version__", "covers", "matcher", "merge", "parse"]
+__all__ = ["CompiledSet", "RookeryError", "Schema", "__version__", "covers", "join", "matcher", "merge", "parse"]
 
 _HOMES = {
     "CompiledSet": "rookery.matching",
     "RookeryError": "rookery.errors",
     "Schema": "rookery.model",
     "covers": "rookery.model",
+    "join": "rookery.network.client",
     "matcher": "rookery.matching",
     "merge": "rookery.model",
     "parse": "rookery.model",

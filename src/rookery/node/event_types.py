@@ -1,0 +1,169 @@
+"""The type of a topic, seen from both sides: a schema for subscriptions, a struct for the wire.
+
+A schema says what a WHERE clause may name; an IDL struct says which octets a sample has. Either is made from the other.
+An instant travels as a 64-bit integer in the schema's own unit, an enumeration as the number of its label, an unsigned
+8-bit integer as an octet. DDS has no NULL and no decimal: a schema that needs one cannot be a topic, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rookery.errors import EventError, TopicError, WireFormatError
+from rookery.model import Schema
+from rookery.model import types as model
+from rookery.model.instants import instant_of
+from rookery.rtps import types as idl
+from rookery.rtps.cdr import decode_sample, encode_sample, key_hash
+
+__all__ = ["EventType", "event_type", "infer_schema"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INTEGERS = {
+    (8, True): idl.Primitive.INT8,
+    (8, False): idl.Primitive.OCTET,
+    (16, True): idl.Primitive.INT16,
+    (16, False): idl.Primitive.UINT16,
+    (32, True): idl.Primitive.INT32,
+    (32, False): idl.Primitive.UINT32,
+    (64, True): idl.Primitive.INT64,
+    (64, False): idl.Primitive.UINT64,
+}
+_NAMES = {primitive: f"{'' if signed else 'u'}int{bits}" for (bits, signed), primitive in _INTEGERS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """What the events of a topic are; `moments` are the top-level attributes that are instants, with their units."""
+
+    struct: idl.StructType
+    schema: Schema
+    moments: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The type's name on the wire."""
+        return self.struct.name
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the topic has instances."""
+        return self.struct.is_keyed
+
+    def encode(self, event: Mapping[str, Any]) -> bytes:
+        """Return the payload of an event; raise `EventError` where the event does not fit."""
+        return encode_sample(self.struct, self._with_numbers(event))
+
+    def instance(self, event: Mapping[str, Any]) -> bytes:
+        """Return the name of the event's instance; empty for a topic without keys."""
+        return key_hash(self.struct, self._with_numbers(event)) if self.is_keyed else b""
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        """Return the event of a payload; raise `WireFormatError` where it is none."""
+        event = decode_sample(self.struct, payload)
+        for name, nanoseconds in self.moments:
+            try:
+                event[name] = _EPOCH + timedelta(microseconds=event[name] * nanoseconds // 1_000)
+            except OverflowError:
+                raise WireFormatError(f"{name} lies outside the years 1 to 9999") from None
+        return event
+
+    def _with_numbers(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not self.moments:
+            return event
+        changed = dict(event)
+        for name, nanoseconds in self.moments:
+            if name not in event:
+                continue  # the encoder says that it is missing
+            try:
+                count, rest = divmod(instant_of(event[name]), nanoseconds)
+            except (TypeError, ValueError) as error:
+                raise EventError(f"{name}: {error}") from None
+            if rest:
+                raise EventError(f"{name}: {event[name]} is finer than the topic's unit")
+            changed[name] = count
+        return changed
+
+
+def event_type(
+    schema: Schema | idl.StructType | Mapping[str, object], *, type_name: str, key: Iterable[str] = ()
+) -> EventType:
+    """Make the type of a topic from a schema (or its dict) and the names of its keys, or from a struct with both."""
+    if isinstance(schema, idl.StructType):
+        if tuple(key):
+            raise TopicError("a struct marks its keys itself: Field(…, key=True)")
+        return EventType(schema, Schema.from_dict(_described(schema)))
+    if not isinstance(schema, Schema):
+        schema = Schema.from_dict(schema)
+    keys = tuple(key)
+    unknown = [name for name in keys if name not in schema]
+    if unknown:
+        raise TopicError(f"the keys {unknown} are no attributes; there are {list(schema)}")
+    fields, moments = [], []
+    for name, kind in schema.types.items():
+        if isinstance(kind, model.TimestampType):
+            if kind.unit == "ns":
+                raise TopicError(f"{name}: nanoseconds do not fit a Python datetime; declare timestamp[us]")
+            moments.append((name, kind.nanoseconds))
+        fields.append(idl.Field(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
+    return EventType(idl.StructType(type_name, tuple(fields)), schema, tuple(moments))
+
+
+def infer_schema(event: Mapping[str, Any]) -> Schema:
+    """Return the schema that one event shows: strings, integers, floats, booleans, instants."""
+    if not all(isinstance(value, str | int | float | datetime) for value in event.values()):
+        raise TopicError("the type of this event cannot be guessed; say it: node.advertise(topic, schema=…)")
+    return Schema(**{name: type(value) for name, value in event.items()})
+
+
+def _idl_type(name: str, kind: model.Type) -> idl.Type:
+    match kind:
+        case model.BooleanType():
+            return idl.Primitive.BOOLEAN
+        case model.IntegerType():
+            return _INTEGERS[kind.bits, kind.signed]
+        case model.FloatType():
+            return idl.Primitive.FLOAT64 if kind.bits == 64 else idl.Primitive.FLOAT32
+        case model.StringType():
+            return idl.StringType()
+        case model.TimestampType():
+            return idl.Primitive.INT64
+        case model.EnumType():
+            return idl.EnumType(name, tuple((label, number) for number, label in enumerate(kind.labels)))
+        case model.ListType(item=model.TimestampType()):
+            raise TopicError(f"{name}: instants are supported as attributes of their own, not inside others")
+        case model.ListType():
+            return idl.SequenceType(_idl_type(f"{name}_item", kind.item))
+        case model.StructType():
+            if any(isinstance(inner, model.TimestampType) for _, inner in kind.fields):
+                raise TopicError(f"{name}: instants are supported as attributes of their own, not inside others")
+            fields = tuple(idl.Field(inner, _idl_type(f"{name}_{inner}", each)) for inner, each in kind.fields)
+            return idl.StructType(name, fields)
+    raise TopicError(f"{name}: DDS has no {kind.name}; declare float64, or an integer of the smallest step")
+
+
+def _described(struct: idl.StructType) -> dict[str, object]:
+    """Return the schema of a struct as plain data; octet sequences are left out, since no filter compares them."""
+    return {field.name: described for field in struct.fields if (described := _described_type(field.type)) is not None}
+
+
+def _described_type(of: idl.Type) -> object:
+    match of:
+        case idl.Primitive.BOOLEAN:
+            return "bool"
+        case idl.Primitive.FLOAT32 | idl.Primitive.FLOAT64:
+            return f"float{8 * of.size}"
+        case idl.Primitive.CHAR | idl.StringType() | idl.EnumType():
+            return "string"
+        case idl.Primitive():
+            return _NAMES[of]
+        case idl.SequenceType(element=idl.Primitive.OCTET) | idl.ArrayType(element=idl.Primitive.OCTET):
+            return None
+        case idl.SequenceType() | idl.ArrayType():
+            element = _described_type(of.element)
+            return None if element is None else [element]
+        case idl.StructType():
+            return _described(of) or None
