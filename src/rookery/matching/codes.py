@@ -229,21 +229,32 @@ class CodeSpace:
 
     def encode_event(self, event: Mapping[str, Any], hidden: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         """Return the codes of one dict event."""
-        codes = np.empty((1, max(1, len(self.attributes))), np.int64)
+        codes = []
         for number, attribute in enumerate(self.attributes):
+            path = attribute.path
             if attribute is TOPIC or attribute is TIME:
                 value = hidden.get(attribute.text)
+            elif len(path) == 1:
+                value = event.get(path[0])  # type: ignore[arg-type]
+                kind = type(value)
+                # The usual values are what the language compares already; the rest is checked and converted.
+                if not (kind is str and number in self.labels) and not (
+                    kind is float and value == value and _is_double(attribute)
+                ):
+                    value = comparable(attribute, value)
             else:
-                path = attribute.path
-                raw = event.get(path[0]) if len(path) == 1 else step_into(event, path)  # type: ignore[arg-type]
-                value = comparable(attribute, raw)
-            codes[0, number] = self.code(number, value)
-        return codes
+                value = comparable(attribute, step_into(event, path))
+            codes.append(self.code(number, value))
+        return np.array([codes or [NULL_CODE]], np.int64)
 
     def insert_texts(self, texts: Mapping[int, Iterable[str]]) -> dict[int, tuple[list[int], list[int]]]:
         """Give labels to texts by attribute number; return the moves of the attributes whose labels moved."""
         moves = {number: self.labels[number].insert(found) for number, found in texts.items()}
         return {number: move for number, move in moves.items() if move is not None}
+
+
+def _is_double(attribute: Attribute) -> bool:
+    return isinstance(attribute.type, FloatType) and attribute.type.bits == 64
 
 
 def _encode_decimals(array: pa.Array, kind: DecimalType) -> np.ndarray[Any, Any]:

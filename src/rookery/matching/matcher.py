@@ -313,7 +313,7 @@ class Matcher:
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies, in the order they were added."""
         slots = self._view.match_event(event, topic=topic, time=time)
-        return [self._view.records[slot].subscription_id for slot in slots]
+        return self._view.records.ids(slots)
 
     def match_many(
         self,

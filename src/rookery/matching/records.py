@@ -164,6 +164,12 @@ class Records:
         named.setdefault("where", None)
         return Record(**named)
 
+    def ids(self, slots: list[int]) -> list[str | int]:
+        """Return the ids of slots."""
+        rows = self._base_rows
+        base: Any = self._base["subscription_id"].chunk(0) if rows and self._base is not None else None
+        return [self._tail[slot - rows].subscription_id if slot >= rows else base[slot].as_py() for slot in slots]
+
     def slots_of(self, subscription_id: str | int) -> list[int]:
         """Return the live slots of an id; UnknownSubscriptionError if there is none."""
         slots = self._index().get(subscription_id)

@@ -68,7 +68,7 @@ class View:
             topic = event.get("topic")  # an event names its topic itself, unless the caller does
         hidden = self._hidden_event(topic, time)
         pairs = self.engine.probe(self.space.encode_event(event, hidden), self.alive)
-        slots: list[int] = np.unique(pairs & 0xFFFFFFFF).tolist()
+        slots = sorted(set(pairs.tolist()))  # one event, so a pair is its slot
         if self.inexact:
             slots = [slot for slot in slots if slot not in self.inexact or self._verify(slot, event)]
         return slots
