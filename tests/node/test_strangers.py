@@ -32,6 +32,7 @@ from rookery.rtps.identity import (
 from rookery.rtps.locators import Locator
 from rookery.rtps.messages import encode_message
 from rookery.rtps.parameters import Parameter, ParameterId
+from rookery.rtps.qos import INFINITE
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import (
     AckNack,
@@ -322,6 +323,33 @@ def test_a_lease_ends_with_silence_and_anything_heard_renews_it() -> None:
     assert not [event for event in victim.wait(1_900_000) if isinstance(event, ParticipantLost)]
     events = victim.wait(200_000)
     assert ParticipantLost(PREFIX, "expired") in events
+
+
+def test_no_lease_is_longer_than_the_limit() -> None:
+    victim = Victim(lease=5_000_000)
+    victim.hear(announced(lease=INFINITE))
+    victim.wait(4_900_000)
+    assert len(victim.participant.peers) == 1
+    assert ParticipantLost(PREFIX, "expired") in victim.wait(200_000)
+
+
+def test_a_participant_that_moves_is_met_again() -> None:
+    victim = Victim()
+    victim.meet()
+    elsewhere = Address("127.0.0.3", 7)
+    events = victim.hear(announced(PREFIX, elsewhere, sequence=2))
+    assert events[0] == ParticipantLost(PREFIX, "moved")
+    assert isinstance(events[1], ParticipantDiscovered)
+    assert victim.participant.peers[0].metatraffic == (elsewhere,)
+    assert victim.participant.peers[0].answered == {}
+
+
+def test_who_comes_and_goes_in_one_breath_gets_no_answer() -> None:
+    victim = Victim()
+    goodbye = Data(0, SPDP_WRITER, 2, None, inline=ended(Guid(PREFIX, 0x1C1)))
+    victim.hear(announced(), goodbye)
+    assert victim.sent == []
+    assert victim.counters["forgotten_peer"] > 0
 
 
 def test_events_that_nobody_reads_stop_the_reading() -> None:

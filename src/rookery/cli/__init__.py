@@ -28,6 +28,9 @@ COMMANDS = {
     "match": "Tell which subscriptions want which events, on Spark.",
     "backtest": "Count what rules would have fired on.",
     "diff": "Tell what a change of the rules adds, removes and changes.",
+    "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
+    "ls": "List the topics of a DDS domain.",
+    "ps": "List the participants of a DDS domain.",
     "test": "Run everything CI runs, in a checkout.",
 }
 

@@ -53,7 +53,7 @@ class ParticipantChanged:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantLost:
-    """A participant has left (`reason` "disposed") or has not been heard for its lease ("expired")."""
+    """A participant has left (`reason` "disposed"), is silent for its lease ("expired"), or is elsewhere ("moved")."""
 
     prefix: bytes
     reason: str

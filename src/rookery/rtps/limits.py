@@ -19,6 +19,8 @@ class Limits:
 
     participants: int = 1_024
     """Remote participants known at a time."""
+    lease: int = 3_600_000_000
+    """Microseconds of silence after which a participant is forgotten, whatever lease it claims."""
     endpoints_per_participant: int = 4_096
     """Endpoints that one remote participant may announce."""
     endpoints: int = 65_536

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rookery.rtps.announcements import ParticipantAnnouncement
+from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address
 
@@ -94,8 +95,13 @@ class Peers:
 
     def permit(self, destination: Destination, octets: int) -> bool:
         """Say whether a datagram may go out, and charge it."""
+        if destination.prefix == UNKNOWN_PREFIX:  # an announcement to everyone, or to an address that the owner named
+            return True
         peer = self._peers.get(destination.prefix)
-        if peer is None or destination.address.host in peer.answered:
+        if peer is None:  # it left in the same breath as it came, and took its credit with it
+            self._counters["forgotten_peer"] += 1
+            return False
+        if destination.address.host in peer.answered:
             return True
         if peer.octets_out + octets > self._limits.amplification * peer.octets_in:
             self._counters["amplification"] += 1

@@ -22,7 +22,6 @@ from rookery.rtps.locators import Address, AllowedNetworks
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination, Peer, Peers
-from rookery.rtps.qos import INFINITE
 from rookery.rtps.stateless import StatelessWriter
 from rookery.rtps.submessages import Data
 
@@ -118,9 +117,12 @@ class ParticipantDiscovery:
         metatraffic, default = believed[0], believed[1] or believed[0]
         if not metatraffic:
             raise WireFormatError("a participant without an address in the allowed networks")
+        if known is not None and (known.metatraffic, known.default) != (metatraffic, default):
+            # Whoever is reached elsewhere from now on has proved nothing there: begin again.
+            self._remove(source, "moved", now)
+            known = None
         if known is not None:
             known.announcement, known.sequence = announcement, message.sequence
-            known.metatraffic, known.default = metatraffic, default
             self._watch_lease(known, now)
             self._listener.changed(known, now)
             return
@@ -152,16 +154,14 @@ class ParticipantDiscovery:
 
     def _watch_lease(self, peer: Peer, now: int) -> None:
         def check(then: int) -> None:
-            end = peer.heard + peer.announcement.lease
+            end = peer.heard + lease
             if end > then:
                 self._deadlines.arm(("lease", peer.prefix), end, check)
             else:
                 self._remove(peer.prefix, "expired", then)
 
-        if peer.announcement.lease >= INFINITE:
-            self._deadlines.cancel(("lease", peer.prefix))
-        else:
-            self._deadlines.arm(("lease", peer.prefix), now + peer.announcement.lease, check)
+        lease = min(peer.announcement.lease, self._limits.lease)
+        self._deadlines.arm(("lease", peer.prefix), now + lease, check)
 
     def _announce(self, now: int) -> None:
         for destination in self._everyone:

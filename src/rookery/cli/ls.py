@@ -1,0 +1,82 @@
+"""`rookery ls`: what is written and read in the domain?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write_json
+
+if TYPE_CHECKING:
+    from rookery.network.survey import SeenEndpoint
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery ls",
+    "rookery ls --domain-id 5 --interface eth0",
+    "rookery ls --seconds 3 --json",
+]
+#: A pipe has no width; the table is not cut for it.
+_WIDTH = 200
+
+
+def command(
+    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
+    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
+    json: Json = False,
+) -> int:
+    """List the topics of a DDS domain: type, writers and readers, quality of service."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from rookery.network.survey import survey
+
+    found = asyncio.run(survey(domain_id=domain_id, interface=interface, seconds=seconds))
+    topics = _by_topic(found.endpoints)
+    if json:
+        write_json({"domain_id": domain_id, "topics": topics})
+        return ExitCode.DONE
+    note(f"{len(topics)} topics, {len(found.endpoints)} endpoints in domain {domain_id} on {interface}")
+    if not topics:
+        return ExitCode.DONE
+    table = Table(box=None, pad_edge=False)
+    for heading in ("topic", "type", "writers", "readers", "quality of service"):
+        table.add_column(heading, justify="right" if heading in ("writers", "readers") else "left")
+    for topic in topics:
+        endpoints = topic["endpoints"]
+        kinds = [endpoint["kind"] for endpoint in endpoints]
+        qualities = dict.fromkeys(_words(endpoint["quality"]) for endpoint in endpoints)
+        table.add_row(
+            topic["topic"],
+            topic["type_name"] + (" (keyed)" if topic["keyed"] else ""),
+            str(kinds.count("writer")),
+            str(kinds.count("reader")),
+            "; ".join(qualities),
+        )
+    Console(width=_WIDTH).print(table)
+    return ExitCode.DONE
+
+
+def _by_topic(endpoints: list[SeenEndpoint]) -> list[dict[str, Any]]:
+    topics: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
+    for endpoint in endpoints:
+        members = topics.setdefault((endpoint.topic, endpoint.type_name, endpoint.keyed), [])
+        members.append({"guid": endpoint.guid, "kind": endpoint.kind, "quality": endpoint.quality})
+    return [
+        {"topic": topic, "type_name": type_name, "keyed": keyed, "endpoints": members}
+        for (topic, type_name, keyed), members in topics.items()
+    ]
+
+
+def _words(quality: dict[str, Any]) -> str:
+    words = [quality["reliability"], quality["durability"], quality["history"]]
+    if quality["deadline_seconds"] is not None:
+        words.append(f"deadline {quality['deadline_seconds']:g} s")
+    if "partitions" in quality:
+        words.append("in " + ", ".join(quality["partitions"]))
+    return ", ".join(words).replace("_", " ")

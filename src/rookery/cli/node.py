@@ -1,0 +1,148 @@
+"""`rookery node`: be a member of a DDS domain, and print what happens there or what a subscription wants."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_text
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write
+from rookery.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rookery.rtps.events import Event
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery node --domain-id 0",
+    "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
+    "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
+]
+
+
+def command(
+    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
+    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery node",
+    topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
+    where: Annotated[str | None, typer.Option(help="Only those that satisfy this WHERE clause.")] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'."),
+    ] = None,
+    type_name: Annotated[
+        str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")
+    ] = None,
+    key: Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")] = None,
+    best_effort: Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")] = False,
+    transient_local: Annotated[
+        bool, typer.Option("--transient-local", help="Ask writers for what they kept as well.")
+    ] = False,
+    seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
+    json: Json = False,
+) -> int:
+    """Join a DDS domain and print what happens there, or the events of a topic that a filter wants.
+
+    Events of a topic are printed as JSON lines. Without --topic the comings, goings and pairs of the domain are.
+    """
+    if topic is None:
+        if where or schema or type_name or key or transient_local or best_effort:
+            raise SettingsError("these options describe a topic: give --topic too")
+        run = _watch(domain_id, interface, name, seconds, json)
+    else:
+        if schema is None:
+            raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
+        quality = {"reliable": not best_effort, "transient_local": transient_local}
+        options = {"schema": _schema(schema), "type_name": type_name, "key": key or (), **quality}
+        run = _subscribe(domain_id, interface, name, seconds, topic, where, options)
+    asyncio.run(run)
+    return ExitCode.DONE
+
+
+def _schema(text: str) -> Any:
+    from rookery.cli.rules import read_schema
+
+    return read_schema(text)
+
+
+async def _watch(domain_id: int, interface: str, name: str, seconds: float | None, json: bool) -> None:
+    from rookery.network.udp import open_participant
+
+    def report(event: Event) -> None:
+        described = describe(event)
+        if described is not None:
+            _write_now(json_text.dumps(described) if json else "  ".join(str(value) for value in described.values()))
+
+    udp = open_participant(on_event=report, domain_id=domain_id, interface=interface, name=name)
+    note(f"joined domain {domain_id} on {interface} as {udp.participant.prefix.hex()}")
+    try:
+        await _sleep(seconds)
+    finally:
+        await udp.close()
+
+
+async def _subscribe(
+    domain_id: int,
+    interface: str,
+    name: str,
+    seconds: float | None,
+    topic: str,
+    where: str | None,
+    options: dict[str, Any],
+) -> None:
+    from rookery.network.client import join
+
+    async with (
+        join(domain_id=domain_id, interface=interface, name=name) as node,
+        node.subscribe(topic, where, **options) as events,
+    ):
+        note(f"joined domain {domain_id} on {interface}, reading {topic}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for event in events:
+                    _write_now(json_text.dumps(event, default=str, ensure_ascii=False))
+        if events.dropped:
+            note(f"{events.dropped} events were dropped: the output is slower than the topic")
+
+
+def _write_now(line: str) -> None:
+    """Write a line so that the next program in the pipe has it at once."""
+    write(line)
+    sys.stdout.flush()
+
+
+async def _sleep(seconds: float | None) -> None:
+    if seconds is None:
+        await asyncio.Event().wait()
+    else:
+        await asyncio.sleep(seconds)
+
+
+def describe(event: Event) -> dict[str, Any] | None:
+    """Return what an event says, as flat data; None for samples, which belong to subscriptions."""
+    from rookery.rtps import events
+    from rookery.rtps.identity import is_writer
+
+    match event:
+        case events.ParticipantDiscovered(announcement):
+            return {"event": "participant discovered", "participant": announcement.prefix.hex()}
+        case events.ParticipantChanged(announcement):
+            return {"event": "participant changed", "participant": announcement.prefix.hex()}
+        case events.ParticipantLost(prefix, reason):
+            return {"event": "participant lost", "participant": prefix.hex(), "reason": reason}
+        case events.EndpointDiscovered(announcement):
+            kind = "writer" if is_writer(announcement.guid.entity) else "reader"
+            topic, type_name = announcement.topic, announcement.type_name
+            found = {"event": f"{kind} discovered", "endpoint": str(announcement.guid)}
+            return {**found, "topic": topic, "type_name": type_name}
+        case events.EndpointLost(guid):
+            return {"event": "endpoint lost", "endpoint": str(guid)}
+        case events.MessageRejected(sender, reason):
+            return {"event": "message rejected", "sender": str(sender), "reason": reason}
+    return None

@@ -1,0 +1,61 @@
+"""`rookery ps`: who is in the domain?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write_json
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery ps",
+    "rookery ps --domain-id 5 --interface eth0",
+    "rookery ps --seconds 3 --json",
+]
+#: A pipe has no width; the table is not cut for it.
+_WIDTH = 200
+
+
+def command(
+    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
+    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
+    json: Json = False,
+) -> int:
+    """List the participants of a DDS domain: vendor, name, lease, addresses, endpoints, summary."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from rookery.network.survey import survey
+
+    found = asyncio.run(survey(domain_id=domain_id, interface=interface, seconds=seconds))
+    if json:
+        write_json({"domain_id": domain_id, "participants": [asdict(each) for each in found.participants]})
+        return ExitCode.DONE
+    note(f"{len(found.participants)} participants in domain {domain_id} on {interface}")
+    if not found.participants:
+        return ExitCode.DONE
+    table = Table(box=None, pad_edge=False)
+    for heading in ("participant", "vendor", "name", "lease", "address", "writers", "readers", "summary"):
+        table.add_column(heading, justify="right" if heading in ("lease", "writers", "readers") else "left")
+    for each in found.participants:
+        name = each.name or each.properties.get("__ProcessName", "")
+        host = each.properties.get("__Hostname")
+        table.add_row(
+            each.prefix,
+            each.vendor,
+            f"{name}@{host}" if host else name,
+            "∞" if each.lease_seconds is None else f"{each.lease_seconds:g} s",
+            ", ".join(each.addresses),
+            str(each.writers),
+            str(each.readers),
+            each.summary or "none",
+        )
+    Console(width=_WIDTH).print(table)
+    return ExitCode.DONE

@@ -1,0 +1,104 @@
+"""`rookery ls`, `rookery ps` and `rookery node` in a domain with a real Cyclone DDS participant."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import CyclonePeer
+
+pytestmark = pytest.mark.wire
+PROGRAM = [sys.executable, "-c", "from rookery.cli import main; main()"]
+Cyclone = Callable[..., CyclonePeer]
+
+
+def rookery(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_ls_and_ps_show_what_is_there(cyclone: Cyclone, domain_id: int) -> None:
+    peer = cyclone()
+    peer.do("writer", topic="quotes", type="Quote", transient_local=True)
+    peer.do("writer", topic="quotes", type="Quote", transient_local=True)
+    peer.do("reader", topic="hello", type="Message", reliable=False, depth=3, deadline=2)
+    domain = ["--domain-id", str(domain_id)]
+
+    listed = rookery("ls", *domain)
+    assert listed.returncode == 0, listed.stderr
+    assert f"2 topics, 3 endpoints in domain {domain_id} on lo" in listed.stderr
+    lines = [" ".join(line.split()) for line in listed.stdout.splitlines()]
+    assert lines[1] == "hello test::Message 0 1 best effort, volatile, keep last 3, deadline 2 s"
+    assert lines[2] == "quotes test::Quote (keyed) 2 0 reliable, transient local, keep all"
+
+    topics = json.loads(rookery("ls", *domain, "--json").stdout)["topics"]
+    assert [topic["topic"] for topic in topics] == ["hello", "quotes"]
+    assert [endpoint["kind"] for endpoint in topics[1]["endpoints"]] == ["writer", "writer"]
+    assert topics[0]["endpoints"][0]["quality"] == {
+        "reliability": "best_effort",
+        "durability": "volatile",
+        "history": "keep_last 3",
+        "deadline_seconds": 2.0,
+    }
+
+    (participant,) = json.loads(rookery("ps", *domain, "--json").stdout)["participants"]
+    assert participant["vendor"] == "Eclipse Cyclone DDS"
+    assert (participant["writers"], participant["readers"]) == (2, 1)
+    assert participant["lease_seconds"] == 10.0
+    assert participant["summary"] is None
+    shown = rookery("ps", *domain).stdout
+    assert participant["prefix"] in shown
+    assert "Eclipse Cyclone DDS" in shown
+
+
+def test_node_prints_the_events_that_a_filter_wants(cyclone: Cyclone, domain_id: int) -> None:
+    peer = cyclone()
+    writer = peer.do("writer", topic="quotes", type="Quote")
+    options = ["--domain-id", str(domain_id), "--topic", "quotes", "--type-name", "test::Quote", "--key", "symbol"]
+    schema = ["--schema", "symbol:string,price:float64,size:int64", "--where", "price < 3"]
+    process = subprocess.Popen(
+        [*PROGRAM, "node", *options, *schema], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert peer.do("wait_matched", entity=writer)
+        peer.do("write", entity=writer, samples=[{"symbol": "A", "price": n / 2, "size": n} for n in range(20)])
+        assert process.stdout is not None
+        got = [json.loads(process.stdout.readline()) for _ in range(6)]
+        assert got == [{"symbol": "A", "price": n / 2, "size": n} for n in range(6)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert peer.do("wait_matched", entity=writer, count=0)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_node_prints_what_happens_in_the_domain(cyclone: Cyclone, domain_id: int) -> None:
+    peer = cyclone()
+    peer.do("writer", topic="quotes", type="Quote")
+    done = rookery("node", "--domain-id", str(domain_id), "--seconds", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["participant discovered", "writer discovered"]
+    assert events[1]["topic"] == "quotes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["node", "--where", "x = 1"], 2, "give --topic too"),
+        (["node", "--topic", "t"], 2, "--topic needs --schema"),
+        (["ls", "--interface", "nowhere0"], 1, "no interface 'nowhere0'"),
+        (["ps", "--domain-id", "999"], 1, "choose one of 0 to 232"),
+    ],
+)
+def test_mistakes_are_one_message(arguments: list[str], code: int, reason: str, tmp_path: Path) -> None:
+    done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == code
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
