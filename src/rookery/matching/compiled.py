@@ -1,8 +1,7 @@
 """CompiledSet: a set of subscriptions as one buffer, the form that files, brokers and Spark tasks carry.
 
-The buffer is an Arrow IPC file with one row per array (name, type, shape, bytes) and a header in the schema's
-metadata. Loading maps the file and makes NumPy views: nothing is copied, and processes that load the same file share
-its pages.
+`buffers.py` says what the buffer looks like. Loading maps the file and makes NumPy views: nothing is copied, and
+processes that load the same file share its pages.
 
 Rule 1: a buffer is foreign until proved ours. Format version, content hash, and then every offset that a kernel would
 follow are checked (`checks.py`) before the first match; a truncated, damaged or hostile file is a CompiledSetError.
@@ -11,7 +10,6 @@ Rule 2: a compiled set never changes. `rookery.matcher(compiled)` goes on editin
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
-from rookery.errors import CompiledSetError, RookeryError, SchemaError
+from rookery.errors import CompiledSetError, SchemaError
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine
+from rookery.matching.buffers import FORMAT_VERSION, UNREADABLE, content_hash_of, pack, unpack
 from rookery.matching.checks import check_index
 from rookery.matching.codes import CodeSpace
 from rookery.matching.explain import Explanation, explain
@@ -37,26 +35,6 @@ from rookery.model.schema import Schema
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
 
 Array = np.ndarray[Any, Any]
-
-FORMAT_VERSION = 1
-_KEY = b"rookery"
-_SCHEMA = pa.schema(
-    [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
-)
-_ALIGNMENT = 64
-#: What a damaged buffer makes Arrow, JSON and NumPy say; all of it is one answer to the caller.
-_UNREADABLE = (
-    pa.ArrowException,
-    RookeryError,
-    OSError,
-    LookupError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-    MemoryError,
-)
 
 
 class CompiledSet:
@@ -141,7 +119,7 @@ class CompiledSet:
         """A hash of all that decides a match; equal sets that were built alike have equal hashes."""
         if self._hash is None:
             header, arrays = self._parts()
-            self._hash = _content_hash(header, arrays)
+            self._hash = content_hash_of(header, arrays)
         return self._hash
 
     # ---- matching ------------------------------------------------------------------------------------------------
@@ -240,12 +218,8 @@ class CompiledSet:
         """Return the set as one buffer."""
         header, arrays = self._parts()
         if self._hash is None:
-            self._hash = _content_hash(header, arrays)
-        header["hash"] = self._hash
-        buffer = _write(header, arrays, 0)
-        # Lines of 512 bits are read fastest where they do not straddle: pad once so that the data begins on a line.
-        offset = _data_offset(buffer)
-        return _write(header, arrays, -offset % _ALIGNMENT) if offset % _ALIGNMENT else buffer
+            self._hash = content_hash_of(header, arrays)
+        return pack({**header, "hash": self._hash}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the set to a file, whole or not at all."""
@@ -278,15 +252,15 @@ class CompiledSet:
     def from_bytes(cls, data: Any, *, verify: bool = True) -> CompiledSet:
         """Make a set from a buffer of `to_bytes`, without copying it."""
         buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
-        header, arrays = _read(buffer)
+        header, arrays = unpack(buffer)
         content_hash = header.pop("hash", None)
-        if verify and _content_hash(header, arrays) != content_hash:
+        if verify and content_hash_of(header, arrays) != content_hash:
             raise CompiledSetError("the content does not match its hash: the file is damaged")
         try:
             view = _view(header, arrays)
         except CompiledSetError:
             raise
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
         return cls(view, content_hash)
 
@@ -306,93 +280,6 @@ def _read_table(data: Array) -> pa.Table:
     table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     table.validate(full=True)
     return table.combine_chunks()
-
-
-def _content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
-    plain = {key: value for key, value in header.items() if key != "hash"}
-    digest = xxhash.xxh3_128(json.dumps(plain, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
-        if array.size:
-            digest.update(np.ascontiguousarray(array).data.cast("B"))
-    return digest.hexdigest()
-
-
-def _write(header: Mapping[str, Any], arrays: Mapping[str, Array], pad: int) -> pa.Buffer:
-    names = ["pad", *arrays]
-    values = [np.zeros(pad, np.uint8), *arrays.values()]
-    offsets, pieces, at = [0], [], 0
-    for value in values:
-        data = np.ascontiguousarray(value).view(np.uint8).reshape(-1) if value.size else np.empty(0, np.uint8)
-        pieces.append(data)
-        filler = -len(data) % _ALIGNMENT if len(offsets) > 1 else 0
-        if filler:
-            pieces.append(np.zeros(filler, np.uint8))
-        at += len(data) + filler
-        offsets.append(at)
-    data = np.concatenate(pieces)
-    column = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(values), [None, pa.py_buffer(np.array(offsets, np.int64)), pa.py_buffer(data)]
-    )
-    batch = pa.record_batch(
-        [
-            pa.array(names),
-            pa.array([value.dtype.str for value in values]),
-            pa.array([list(value.shape) for value in values], pa.list_(pa.int64())),
-            column,
-        ],
-        schema=_SCHEMA.with_metadata({_KEY: json.dumps(header)}),
-    )
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
-
-
-def _data_offset(buffer: pa.Buffer) -> int:
-    data = pa.ipc.open_file(buffer).get_batch(0).column("data").buffers()[2]
-    return int(data.address - buffer.address)
-
-
-def _read(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
-    try:
-        reader = pa.ipc.open_file(buffer)
-        header = json.loads((reader.schema.metadata or {})[_KEY])
-        if not isinstance(header, dict):
-            raise TypeError("the header is no object")
-    except _UNREADABLE as error:
-        raise CompiledSetError(f"not a compiled set, or a truncated one: {error}") from None
-    if header.get("format") != FORMAT_VERSION:
-        raise CompiledSetError(
-            f"the compiled set has format {header.get('format')}, this Rookery reads {FORMAT_VERSION}: compile it again"
-        )
-    try:
-        if reader.num_record_batches != 1 or not reader.schema.equals(_SCHEMA):
-            raise TypeError("the columns are not those of a compiled set")
-        batch = reader.get_batch(0)
-        batch.validate(full=True)
-        names, kinds = batch.column("name").to_pylist(), batch.column("type").to_pylist()
-        shapes, data = batch.column("shape").to_pylist(), batch.column("data")
-        arrays: dict[str, Array] = {}
-        for place, (name, kind, shape) in enumerate(zip(names, kinds, shapes, strict=True)):
-            if name != "pad":
-                arrays[name] = _array(data[place].as_buffer(), kind, shape)
-    except _UNREADABLE as error:
-        raise CompiledSetError(f"the compiled set is damaged: {error}") from None
-    return header, arrays
-
-
-def _array(buffer: pa.Buffer, kind: str, shape: list[int]) -> Array:
-    dtype = np.dtype(kind)
-    if dtype.kind not in "iu" or any(not isinstance(size, int) or size < 0 for size in shape):
-        raise ValueError(f"an array of type {kind} and shape {shape}")
-    count = 1
-    for size in shape:
-        count *= size
-    if count * dtype.itemsize > buffer.size:
-        raise ValueError(f"an array of {count} items has only {buffer.size} bytes")
-    return np.frombuffer(buffer, dtype, count).reshape(shape)
 
 
 def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:

@@ -1,0 +1,77 @@
+"""The compile cache: a second process finds the machine code of the first, and a changed kernel finds none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL_KERNEL = """
+from rookery.kernels import kernel
+
+@kernel
+def triple(value):
+    return 3 * value
+"""
+
+PROGRAM = """
+import json, sys
+sys.path.insert(0, {folder!r})
+from kernels_for_test.kernels import triple
+assert triple(14) == 42
+stats = triple.stats
+print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    package = tmp_path / "kernels_for_test"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "kernels.py").write_text(SMALL_KERNEL)
+    return tmp_path
+
+
+def run(program: str, cache: Path) -> str:
+    environment = {**os.environ, "ROOKERY_CACHE": str(cache)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    finished = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    return finished.stdout
+
+
+def test_a_second_process_does_not_compile_again(folder: Path, tmp_path: Path) -> None:
+    program = PROGRAM.format(folder=str(folder))
+    hits, misses = json.loads(run(program, tmp_path / "cache"))
+    assert (hits, misses) == (0, 1)
+    hits, misses = json.loads(run(program, tmp_path / "cache"))
+    assert (hits, misses) == (1, 0)
+
+
+def test_the_cache_folder_is_keyed_by_all_kernel_files(tmp_path: Path) -> None:
+    """Numba looks at one file's time only; the folder's name changes when any kernel file does."""
+    source = Path(__file__).parents[1] / "src" / "rookery"
+    copy = tmp_path / "copy" / "rookery"
+    copy.mkdir(parents=True)
+    for name in ("__init__.py", "version.py", "kernels.py"):
+        (copy / name).write_bytes((source / name).read_bytes())
+    (copy / "part").mkdir()
+    (copy / "part" / "kernels.py").write_text("ONE = 1\n")
+    program = f"import sys; sys.path.insert(0, {str(copy.parent)!r}); import rookery.kernels, numba; print(numba.config.CACHE_DIR)"
+    before = run(program, tmp_path / "cache")
+    assert run(program, tmp_path / "cache") == before
+    (copy / "part" / "kernels.py").write_text("ONE = 2\n")
+    assert run(program, tmp_path / "cache") != before
+
+
+def test_a_read_only_cache_still_compiles(folder: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    hits, misses = json.loads(run(PROGRAM.format(folder=str(folder)), blocked))
+    assert (hits, misses) == (0, 1)
