@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.errors import FilterError
+from rookery.filters.bloom.exact import exact_rate
 from rookery.filters.bloom.filter import COUNTERS, HEADER_BYTES, BloomFilter, check_geometry, unpack_geometry
 from rookery.filters.bloom.plain import bit_positions, distinct_positions
 from rookery.filters.container import BLOOM, FILL_CAP, check_fill, read_prefix, write_prefix
@@ -226,5 +227,5 @@ class CountingBloomFilter:
 
     @property
     def expected_false_positive_rate(self) -> float:
-        """(counters above zero / m)^k."""
-        return float((np.count_nonzero(self._row.counters) / self.bit_count) ** self.hash_count)
+        """The rate of the bits, counters above zero; see `rookery.filters.bloom.exact`."""
+        return exact_rate((self._row.counters != 0)[None, :], hash_count=self.hash_count)

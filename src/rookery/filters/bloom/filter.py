@@ -1,8 +1,7 @@
 """The plain Bloom filter: the baseline, and the form that `FilterBank` slices across participants.
 
 Rule: `key in filter` is true when all k bits of the key are set; bits are only ever set. Sizes come from equation 1.
-The false-positive rate given the contents is (ones / m)^k for independent probes; double hashing is within a few
-percent of that (measured in the tests).
+The false-positive rate given the contents is (ones / m)^k for independent probes, and a little more for double hashing.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from rookery.errors import FilterError
 from rookery.filters import equations
 from rookery.filters.bloom import kernels
+from rookery.filters.bloom.exact import exact_rate
 from rookery.filters.bloom.plain import distinct_positions
 from rookery.filters.container import BLOOM, check_fill, read_prefix, write_prefix
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
@@ -147,8 +147,9 @@ class BloomFilter:
 
     @property
     def expected_false_positive_rate(self) -> float:
-        """(ones / m)^k."""
-        return float((int(np.bitwise_count(self._bits).sum()) / self.bit_count) ** self.hash_count)
+        """Exact for double hashing in small filters, (ones / m)^k in large ones; see `rookery.filters.bloom.exact`."""
+        row = np.unpackbits(self._bits, count=self.bit_count).astype(np.bool_)
+        return exact_rate(row[None, :], hash_count=self.hash_count)
 
 
 def check_geometry(bit_count: int, hash_count: int) -> None:

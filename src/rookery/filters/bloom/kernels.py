@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rookery.filters.hashing.kernels import BLOCK, hash_block, prefetch
 from rookery.kernels import kernel
 
-__all__ = ["add_hashes", "add_strings", "contains_hashes", "contains_strings"]
+__all__ = ["add_hashes", "add_strings", "contains_hashes", "contains_strings", "matching_area"]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _0, _1, _2, _3, _7, _32 = (np.uint64(n) for n in (0, 1, 2, 3, 7, 32))
@@ -123,3 +123,31 @@ def contains_strings(
         last = min(first + BLOCK, count)
         hash_block(offsets, data, first, last, secret, salt, hashes)
         contains_hashes(hashes, last - first, bits, bit_count, hash_count, found, first, living)
+
+
+@kernel
+def matching_area(
+    rows: NDArray[np.bool_], shifts: NDArray[np.int64], areas: NDArray[np.float64], hash_count: int
+) -> float:
+    """Return the share of hashes whose positions all lie in one of `rows`: the sum behind `exact_rate`."""
+    row_count, size = rows.shape
+    total = 0.0
+    for start in range(size):
+        present = False
+        for row in range(row_count):
+            present |= rows[row, start]
+        if not present:
+            continue
+        for step in range(size):
+            for pattern in range(areas.size):
+                hit = False
+                for row in range(row_count):
+                    inside = rows[row, start]
+                    index = 1
+                    while inside and index < hash_count:
+                        inside = rows[row, (start + index * step + shifts[pattern, index]) % size]
+                        index += 1
+                    hit |= inside
+                if hit:
+                    total += areas[pattern]
+    return float(total / (size * size))

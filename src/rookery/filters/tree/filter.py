@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rookery.errors import FilterError
 from rookery.filters import equations
+from rookery.filters.bloom.exact import exact_rate
 from rookery.filters.bloom.plain import distinct_positions
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
 from rookery.filters.protocol import UnknownKeyError, require_owner
@@ -349,9 +350,11 @@ class BloomTree:
 
     @property
     def expected_false_positive_rate(self) -> float:
-        """The mean over all nodes of 1 − ∏ over the node's rows of (1 − (ones / m)^k)."""
-        bits, rates = self.geometry.bit_count, 0.0
+        """The mean over all nodes of the chance that some row of the node has all bits of a random hash."""
+        geometry, rates = self.geometry, 0.0
         for node in self.created_nodes:
-            ones = (int(np.bitwise_count(row).sum()) for row in self._deciding_rows(node))
-            rates += equations.combined_rate(*((count / bits) ** self.geometry.hash_count for count in ones))
-        return rates / self.geometry.node_count
+            rows = self._deciding_rows(node)
+            if rows:
+                bits = np.unpackbits(np.stack(rows), axis=1, count=geometry.bit_count).astype(np.bool_)
+                rates += exact_rate(bits, hash_count=geometry.hash_count)
+        return rates / geometry.node_count

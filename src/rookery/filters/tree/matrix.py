@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.filters.bloom.counting import LIMIT, CounterRow
-from rookery.filters.equations import combined_rate
 
 __all__ = ["RowMatrix"]
 
@@ -86,10 +85,3 @@ class RowMatrix:
     def bits(self) -> list[NDArray[np.uint8]]:
         """Return the bits of each row, MSB first."""
         return [row.bits for row in self.rows]
-
-    @property
-    def false_positive_rate(self) -> float:
-        """1 − ∏(1 − (ones / m)^k) over the rows."""
-        return combined_rate(
-            *((np.count_nonzero(row.counters) / self.bit_count) ** self.hash_count for row in self.rows)
-        )
