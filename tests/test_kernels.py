@@ -63,7 +63,8 @@ def test_the_cache_folder_is_keyed_by_all_kernel_files(tmp_path: Path) -> None:
         (copy / name).write_bytes((source / name).read_bytes())
     (copy / "part").mkdir()
     (copy / "part" / "kernels.py").write_text("ONE = 1\n")
-    program = f"import sys; sys.path.insert(0, {str(copy.parent)!r}); import rookery.kernels, numba; print(numba.config.CACHE_DIR)"
+    path = f"import sys; sys.path.insert(0, {str(copy.parent)!r}); "
+    program = path + "import rookery.kernels, numba; print(numba.config.CACHE_DIR)"
     before = run(program, tmp_path / "cache")
     assert run(program, tmp_path / "cache") == before
     (copy / "part" / "kernels.py").write_text("ONE = 2\n")

@@ -1,0 +1,111 @@
+"""`rookery validate` and `rookery explain`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from rookery import cli
+from rookery.cli.rules import read_event, read_schema, read_subscriptions
+from rookery.errors import EventError, SchemaError, SubscriptionError
+
+SCHEMA = "symbol:string,price:float64,volume:int64"
+RULES = """subscription_id,where,parameters,valid_from
+cheap,symbol = 'ACME' AND price < 10,,
+typo,symbl = 'ACME',,
+quoted,price < 'ten',,
+limit,price < %0,"[""10""]",
+never,price BETWEEN 3 AND 1,,
+dated,price > 3,,2026-01-01
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.csv"
+    path.write_text(RULES)
+    return path
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(ended.value.code or 0)
+
+
+def test_every_bad_rule_is_shown_with_its_place_and_a_hint(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("validate", str(rules), "--schema", SCHEMA) == 1
+    shown = capsys.readouterr().out
+    assert "'typo': unknown field 'symbl'\n  symbl = 'ACME'\n  ^\nhint: did you mean 'symbol'?" in shown
+    assert "'quoted': price is a number, and 'ten' is not\n  price < 'ten'\n          ^" in shown
+    assert "'never': no event can satisfy this filter" in shown
+    assert shown.endswith("4 good, 2 bad, 1 never true\n")
+
+
+def test_the_document_names_every_fault(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("validate", str(rules), "--schema", SCHEMA, "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["subscriptions"] == 6
+    assert document["good"] == 4
+    assert [(one["subscription_id"], one["position"]) for one in document["bad"]] == [("typo", 0), ("quoted", 8)]
+    assert document["never_true"] == ["never"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv"])
+def test_good_rules_exit_with_0_from_every_format(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"rules.{suffix}"
+    rows = [{"subscription_id": "a", "where": "price < 10"}, {"subscription_id": "b", "where": ""}]
+    if suffix == "parquet":
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        path.write_text("subscription_id,where\na,price < 10\nb,\n")
+    assert call("validate", str(path), "--schema", SCHEMA) == 0
+
+
+def test_explain_names_the_predicate_that_decided(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    event = '{"symbol": "ACME", "price": 12}'
+    assert call("explain", str(rules), "--schema", SCHEMA, "--id", "cheap", "--event", event) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("'cheap' version 1 does not match: its condition is false\n")
+    assert "price < 10       false    price is 12.0  <- decides" in shown
+
+
+def test_explain_all_needs_the_time_that_dated_rules_ask_for(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("explain", str(rules), "--schema", SCHEMA, "--event", '{"price": 12}')
+    assert call(*arguments) == 1
+    assert "'dated' has effective dates; give the event's time" in capsys.readouterr().err
+    assert call(*arguments, "--time", "2026-02-01", "--json") == 0
+    verdicts = {one["subscription_id"]: one["matched"] for one in json.loads(capsys.readouterr().out)}
+    assert verdicts == {"cheap": False, "limit": False, "never": False, "dated": True}
+
+
+def test_a_schema_is_a_document_a_data_file_or_text(tmp_path: Path) -> None:
+    document = tmp_path / "schema.json"
+    document.write_text('{"price": "float64"}')
+    data = tmp_path / "events.csv"
+    data.write_text("price\n9.5\n")
+    assert read_schema(str(document)) == read_schema(str(data)) == read_schema("price:float64")
+    for wrong in ("nothing", "price:money", "price:int64,price:int64"):
+        with pytest.raises(SchemaError):
+            read_schema(wrong)
+
+
+def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(SubscriptionError, match="no such file"):
+        read_subscriptions(tmp_path / "missing.csv")
+    (tmp_path / "rules.xlsx").touch()
+    with pytest.raises(SubscriptionError, match="is not one of"):
+        read_subscriptions(tmp_path / "rules.xlsx")
+    (tmp_path / "rules.parquet").write_bytes(b"PAR1 is not enough")
+    with pytest.raises(SubscriptionError, match="cannot read the subscriptions"):
+        read_subscriptions(tmp_path / "rules.parquet")
+    with pytest.raises(EventError, match="an event is JSON"):
+        read_event("{price: 9}")
+    with pytest.raises(EventError, match="JSON object"):
+        read_event("[1]")
