@@ -242,7 +242,7 @@ def test_knowing_our_prefix_does_not_unlock_somebody_elses_address() -> None:
     [
         (announced(b"somebodyelse"), "announced by another"),
         (replace(announced(), payload=b"\0\1\0\0"), "not a parameter list"),
-        (replace(announced(), payload=b"\0\3\0\0\x50\0\x10\0" + bytes(8)), "octets expected"),
+        (replace(announced(), payload=b"\0\3\0\0\x50\0\x10\0" + bytes(8)), "8 octets left"),
         (replace(announced(), payload=b"\0\3\0\0\1\0\0\0"), "names no participant"),
         (
             replace(announced(), payload=(announced().payload or b"")[:-4] + b"\x01\x70\0\0\1\0\0\0"),

@@ -219,16 +219,14 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
     topic = type_name = ""
     locators: list[Locator] = []
     for parameter in parameters:
-        cursor = parameter.cursor(little=little)
-        match parameter.id:
-            case ParameterId.ENDPOINT_GUID:
-                guid = guid_from_octets(cursor.take(16))
-            case ParameterId.TOPIC_NAME:
-                topic = cursor.string()
-            case ParameterId.TYPE_NAME:
-                type_name = cursor.string()
-            case ParameterId.UNICAST_LOCATOR:
-                locators.append(decode_locator(cursor))
+        if parameter.id == ParameterId.ENDPOINT_GUID:
+            guid = guid_from_octets(parameter.cursor(little=little).take(16))
+        elif parameter.id == ParameterId.TOPIC_NAME:
+            topic = parameter.cursor(little=little).string()
+        elif parameter.id == ParameterId.TYPE_NAME:
+            type_name = parameter.cursor(little=little).string()
+        elif parameter.id == ParameterId.UNICAST_LOCATOR:
+            locators.append(decode_locator(parameter.cursor(little=little)))
     if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
         raise WireFormatError("an announcement that names no reader or writer")
     if not topic or not type_name:

@@ -67,6 +67,10 @@ class ParameterId(IntEnum):
     DOMAIN_TAG = 0x4014
 
 
+_PAD, _SENTINEL = int(ParameterId.PAD), int(ParameterId.SENTINEL)
+_HEADS = {True: struct.Struct("<HH"), False: struct.Struct(">HH")}
+
+
 class Parameter(NamedTuple):
     """One parameter: its id and its octets, padding included."""
 
@@ -80,16 +84,23 @@ class Parameter(NamedTuple):
 
 def read_list(cursor: Cursor) -> list[Parameter]:
     """Read up to and including the sentinel; leave padding out."""
+    # The inner loop of discovery, a thousand endpoints being ten thousand parameters: the cursor is not asked for each.
+    data, position, end = cursor.data, cursor.position, cursor.end
+    unpack = _HEADS[cursor.little].unpack_from
     parameters: list[Parameter] = []
-    while True:
-        identity, length = cursor.u16(), cursor.u16()
-        if identity == ParameterId.SENTINEL:
+    while position + 4 <= end:
+        identity, length = unpack(data, position)
+        position += 4
+        if identity == _SENTINEL:
+            cursor.position = position
             return parameters
-        if length % 4:
-            raise WireFormatError(f"parameter 0x{identity:04x} has length {length}, which is no multiple of 4")
-        value = cursor.take(length)
-        if identity != ParameterId.PAD:
-            parameters.append(Parameter(identity, value))
+        after = position + length
+        if length % 4 or after > end:
+            raise WireFormatError(f"parameter 0x{identity:04x} has length {length}, with {end - position} octets left")
+        if identity != _PAD:
+            parameters.append(Parameter(identity, data[position:after]))
+        position = after
+    raise WireFormatError("a parameter list without an end: 4 octets expected")
 
 
 def read_inline_list(cursor: Cursor) -> list[Parameter]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import replace
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -31,6 +30,21 @@ from rookery.rtps.qos import (
 __all__ = ["decode_duration", "decode_quality", "encode_duration", "encode_quality"]
 
 _MAX_BLOCKING = 100_000
+_POLICIES = frozenset(
+    {
+        ParameterId.RELIABILITY,
+        ParameterId.DURABILITY,
+        ParameterId.HISTORY,
+        ParameterId.DEADLINE,
+        ParameterId.PARTITION,
+        ParameterId.OWNERSHIP,
+        ParameterId.LIVELINESS,
+        ParameterId.LATENCY_BUDGET,
+        ParameterId.DESTINATION_ORDER,
+        ParameterId.PRESENTATION,
+        ParameterId.DATA_REPRESENTATION,
+    }
+)
 _Kind = TypeVar("_Kind", bound=IntEnum)
 
 
@@ -98,6 +112,8 @@ def decode_quality(parameters: Iterable[Parameter], *, little: bool, writer: boo
     """Read the policies among the parameters; a writer that says nothing is reliable, a reader best effort."""
     changes: dict[str, Any] = {"reliability": Reliability.RELIABLE if writer else Reliability.BEST_EFFORT}
     for parameter in parameters:
+        if parameter.id not in _POLICIES:
+            continue
         cursor = parameter.cursor(little=little)
         match parameter.id:
             case ParameterId.RELIABILITY:
@@ -129,7 +145,7 @@ def decode_quality(parameters: Iterable[Parameter], *, little: bool, writer: boo
                 if count * 2 > cursor.remaining:
                     raise WireFormatError(f"{count} data representations claimed, {cursor.remaining} octets left")
                 changes["representations"] = tuple(int(cursor.number("h")) for _ in range(count)) or (XCDR1,)
-    return replace(QualityOfService(), **changes)
+    return QualityOfService(**changes)
 
 
 def _strings(cursor: Cursor) -> tuple[str, ...]:
