@@ -116,7 +116,7 @@ def test_edits_count_from_the_next_micro_batch_without_a_restart(bench: Bench) -
 
 
 def test_a_replay_uses_the_rules_that_were_recorded(bench: Bench) -> None:
-    """The crash between matching and commit: the batch is bound, nothing is published, and the rules change meanwhile."""
+    """A crash between matching and commit: the batch is bound, nothing is published, and the rules change."""
     bench.set_rules({"subscription_id": "hot", "where": "x > 10"})
     bench.add_events((1, "a", 15))
     bench.drain()
@@ -222,7 +222,7 @@ def test_a_changed_event_schema_is_named(bench: Bench) -> None:
         pa.table({"event_id": [9], "ts": ["yesterday"], "device": ["a"], "x": ["high"]}), bench.events / "z.parquet"
     )
     query = write_stream(bench.matches(), str(bench.out), checkpoint=bench.checkpoint, trigger={"availableNow": True})
-    with pytest.raises(Exception, match="z.parquet") as caught:
+    with pytest.raises(Exception, match=r"z\.parquet") as caught:
         query.awaitTermination(120)
     assert "another type" in str(plain_failure(caught.value)) or "z.parquet" in str(plain_failure(caught.value))
     assert read_pairs(bench.out) == [(0, "hot", 1)]

@@ -7,6 +7,7 @@ never changes a session that somebody else made.
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import re
 import socket
@@ -68,6 +69,7 @@ def session(
     if master.startswith("sc://"):
         return builder.remote(master).getOrCreate()
     _environment(master)
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it repeats each error as a page of JSON
     for key, value in options(master=master, memory=memory, verbose=verbose).items():
         builder = builder.config(key, value)
     for key, value in (settings or {}).items():
@@ -111,8 +113,8 @@ def check_master(master: str) -> None:
     """Refuse at once a master that does not answer: Spark itself would try for a minute and then say little."""
     match = re.fullmatch(r"(spark|sc)://(\[[^\]]+\]|[^:/;,]+)(?::(\d+))?(?:[/;].*)?", master)
     if match is None:
-        known = master.startswith(("local", "yarn", "k8s://", "spark://"))
-        if not known:
+        known = r"local(\[[\d*]+(,\s*\d+)?\])?|local-cluster\[[\d,\s]+\]|yarn|k8s://.+|spark://.+,.+"
+        if not re.fullmatch(known, master):
             raise SparkUnavailableError(
                 f"{master!r} is no Spark master: write local[*,4], spark://HOST:7077, sc://HOST:15002, yarn or k8s://…"
             )

@@ -124,7 +124,12 @@ class RulePoll(threading.Thread):
 
     def run(self) -> None:
         """Look, wait, look again; a table that cannot be read now is a warning."""
+        from pyspark import SparkContext
+
         while not self.ended.wait(self.seconds):
+            context = getattr(SparkContext, "_active_spark_context", None)
+            if context is not None and context._jsc is None:
+                return  # the session is over
             try:
                 self.rules.refresh(self.source)
             except Exception as error:

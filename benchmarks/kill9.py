@@ -1,0 +1,197 @@
+"""Kill -9 of a stream's driver at random moments, with rule edits in flight: is the raw output exact every time?
+
+`python -m benchmarks kill9 [--kills 100] [--seed 1]`. A child process streams a generated workload through `match` into
+the two-phase sink. The parent edits the rule file and kills the child, its JVM and its Python workers at random
+moments, then starts it again on the same checkpoint; after the last kill the stream is drained. Then every row of
+every raw output file is compared with what an unbroken run gives: each micro-batch judged, by plain NumPy, with the
+rule set that was recorded for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS_PER_BATCH = 2_000
+BATCHES_PER_KILL = 8
+RULES = 150
+
+
+def rule_file(folder: Path, edit: int) -> None:
+    """Write the rules of one edit, whole: all limits change, and `subscriber` says which edit it is."""
+    from rookery.spark.workloads import workload
+
+    table = workload("ranges").rules(RULES, edit + 1)
+    table = table.append_column("subscriber", pa.array([str(edit)] * table.num_rows))
+    fresh = folder / ".rules.new"
+    pq.write_table(table, fresh)
+    fresh.replace(folder / "rules.parquet")
+
+
+def drive(folder: Path, *, rows: int, drain: bool) -> None:
+    """Run the stream in this process until it is killed, or to its end."""
+    from rookery.spark import Subscriptions, match, register, session, write_stream
+
+    spark = session(master="local[2,4]", memory="1g", settings={"spark.sql.shuffle.partitions": "2"})
+    register(spark)
+    events = (
+        spark.readStream.format("rookery")
+        .option("workload", "ranges")
+        .option("rows", rows)
+        .option("rowsPerBatch", ROWS_PER_BATCH)
+        .load()
+    )
+    checkpoint = str(folder / "checkpoint")
+    hits = match(events, Subscriptions.files(folder / "rules.parquet"), checkpoint=checkpoint)
+    trigger = {"availableNow": True} if drain else {"processingTime": "0 seconds"}
+    query = write_stream(hits, str(folder / "out"), checkpoint=checkpoint, trigger=trigger)
+    query.awaitTermination()
+    spark.stop()
+
+
+def descendants(process: int) -> list[int]:
+    """Return a process and everything that it started, from /proc."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, pending = [], [process]
+    while pending:
+        one = pending.pop()
+        found.append(one)
+        pending += parents.get(one, [])
+    return found
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the driver, its JVM and its workers with -9, the driver first."""
+    for process in descendants(child.pid):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    child.wait()
+
+
+def start(folder: Path, rows: int, *, drain: bool = False) -> subprocess.Popen[bytes]:
+    """Start the driver in a process of its own; what it says goes to a file."""
+    arguments = ["--drive", str(folder), "--rows", str(rows), *(["--drain"] if drain else [])]
+    with (folder / "driver.log").open("ab") as log:
+        return subprocess.Popen([sys.executable, "-m", "benchmarks.kill9", *arguments], stdout=log, stderr=log)
+
+
+def numbers(folder: Path) -> list[int]:
+    """Return the numbers that name files of a folder."""
+    return sorted(int(path.name) for path in folder.glob("*") if path.name.isdigit())
+
+
+def verify(folder: Path, rows: int) -> tuple[int, int, int]:
+    """Compare the raw output with the oracle: matches, missed, extra."""
+    from rookery.spark.versions import VersionLog
+    from rookery.spark.workloads import oracle, workload
+
+    log, load = VersionLog(str(folder / "checkpoint")), workload("ranges")
+    edits: dict[int, int] = {}
+    expected = []
+    for batch, number in log.history().items():
+        if number not in edits:
+            edits[number] = int(log.records(log.read(number))["subscriber"][0].as_py())
+        first = batch * ROWS_PER_BATCH
+        events = pa.Table.from_batches(load.events(first, min(rows, first + ROWS_PER_BATCH)), schema=load.schema)
+        expected.append(oracle(events, load.bounds(RULES, edits[number] + 1)))
+    wanted = np.concatenate(expected)
+    assert len(log.history()) == -(-rows // ROWS_PER_BATCH), "the stream did not reach its end"
+    tables = [pq.ParquetFile(file).read() for file in (folder / "out").rglob("*.parquet")]
+    table = pa.concat_tables(tables)
+    found = np.column_stack([table[name].to_numpy() for name in ("event_id", "subscription_id", "version")])
+    both, place = np.unique(np.concatenate([found, wanted]), axis=0, return_inverse=True)
+    have = np.bincount(place[: len(found)].ravel(), minlength=len(both))
+    want = np.bincount(place[len(found) :].ravel(), minlength=len(both))
+    return len(wanted), int(np.maximum(want - have, 0).sum()), int(np.maximum(have - want, 0).sum())
+
+
+def torture(folder: Path, *, kills: int, seed: int) -> int:
+    """Run, kill, edit, restart; then drain and compare."""
+    dice = random.Random(seed)
+    rows = ROWS_PER_BATCH * BATCHES_PER_KILL * (kills + 1)
+    edit = 0
+    rule_file(folder, edit)
+    in_flight = edits_in_flight = 0
+    versions, commits, offsets = (folder / "checkpoint" / name for name in ("rookery/versions", "commits", "offsets"))
+    for turn in range(kills):
+        before = len(numbers(versions))
+        child = start(folder, rows)
+        patience = time.monotonic() + 240
+        while len(numbers(versions)) <= before and child.poll() is None and time.monotonic() < patience:
+            time.sleep(0.02)
+        if child.poll() is not None and len(numbers(commits)) < rows // ROWS_PER_BATCH:
+            print((folder / "driver.log").read_text()[-3000:], file=sys.stderr)
+            return 1
+        time.sleep(dice.uniform(0, 1.2))
+        if dice.random() < 0.7:
+            edit += 1
+            rule_file(folder, edit)
+            time.sleep(dice.uniform(0, 0.3))
+            edits_in_flight += 1
+        kill(child)
+        open_batch = len(numbers(offsets)) > len(numbers(commits))
+        in_flight += open_batch
+        print(
+            f"kill {turn + 1:3d} of {kills}: batch {max(numbers(versions), default=-1)}{' open' if open_batch else ''}",
+            flush=True,
+        )
+        if dice.random() < 0.5:  # an edit while nothing runs: the replay must not see it
+            edit += 1
+            rule_file(folder, edit)
+    child = start(folder, rows, drain=True)
+    if child.wait(timeout=1800):
+        print((folder / "driver.log").read_text()[-3000:], file=sys.stderr)
+        return 1
+    wanted, missed, extra = verify(folder, rows)
+    sets = len(set(_history(folder).values()))
+    print(
+        f"kills {kills} (a batch open in {in_flight}) | rule edits {edit}, sets in use {sets} | "
+        f"matches {wanted} missed {missed} extra {extra}"
+    )
+    return 0 if not missed and not extra and wanted else 1
+
+
+def _history(folder: Path) -> dict[int, int]:
+    from rookery.spark.versions import VersionLog
+
+    return VersionLog(str(folder / "checkpoint")).history()
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark, or with --drive the stream itself."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks kill9", description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--drive", type=Path)
+    parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--drain", action="store_true")
+    asked = parser.parse_args(arguments)
+    if asked.drive is not None:
+        drive(asked.drive, rows=asked.rows, drain=asked.drain)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="rookery-kill9-") as folder:
+        return torture(Path(folder), kills=asked.kills, seed=asked.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
