@@ -188,7 +188,8 @@ def test_backtest_and_diff(spark: Any, tmp_path: Path, capsys: pytest.CaptureFix
     changes = sorted(tuple(row) for row in diff(frame, old, new).collect())
     assert changes == [
         (0, "gone", "removed", 1, None), (1, "gone", "removed", 1, None), (4, "added", "added", None, 1),
-        (5, "same", "changed", 1, 2), (7, "r", "removed", 1, None), (8, "r", "changed", 1, 2), (9, "r", "changed", 1, 2),
+        (5, "same", "changed", 1, 2), (7, "r", "removed", 1, None), (8, "r", "changed", 1, 2),
+        (9, "r", "changed", 1, 2),
     ]  # fmt: skip
     frame.coalesce(1).write.parquet(str(tmp_path / "events"))
     pq.write_table(old, tmp_path / "old.parquet")

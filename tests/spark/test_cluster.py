@@ -1,0 +1,191 @@
+"""A real standalone cluster and a local-cluster: whoever is killed half way, the result is whole and exact."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+HERE = Path(__file__).parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def children(process: int) -> list[tuple[int, str]]:
+    """Return every descendant of one of our processes, with its command line."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(
+                    int(entry.name)
+                )
+    found: list[tuple[int, str]] = []
+    pending = list(parents.get(process, []))
+    while pending:
+        one = pending.pop()
+        with contextlib.suppress(OSError):
+            found.append((one, (Path("/proc") / str(one) / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+        pending += parents.get(one, [])
+    return found
+
+
+def environment() -> dict[str, str]:
+    import pyspark
+
+    from rookery.spark.java import find_java
+
+    return {
+        **os.environ,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_HOME": str(find_java().home),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_DAEMON_MEMORY": "300m",
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+
+
+class Driver:
+    """The driver process and its conversation."""
+
+    def __init__(self, master: str, log: Path) -> None:
+        self.log = log
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "cluster_driver.py"), master],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log.open("w"), text=True, env=environment(),
+        )  # fmt: skip
+        assert self.hear() == "ready"
+
+    def hear(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline().strip()
+        assert line, f"the driver died: {self.log.read_text()[-2000:]}"
+        return line
+
+    def job(self, folder: Path, *, plan: str = "broadcast", half_way: Any = None) -> dict[str, Any]:
+        """Run one job; `half_way` is called when some of its tasks have begun."""
+        folder.mkdir()
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{plan} {folder}\n")
+        self.process.stdin.flush()
+        if half_way is not None:
+            while len(list(folder.iterdir())) < 4:
+                assert self.process.poll() is None, self.log.read_text()[-2000:]
+                time.sleep(0.05)
+            half_way()
+        answer: dict[str, Any] = json.loads(self.hear())
+        return answer
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(60)
+        stop(self.process)
+
+
+def stop(process: subprocess.Popen[Any]) -> None:
+    """End a process of ours and what it started."""
+    for one, _ in children(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+    if process.poll() is None:
+        process.kill()
+    process.wait(30)
+
+
+def kill_one(parents: list[int], sign: str, *, deepest: bool = False) -> None:
+    """Kill -9 one descendant whose command line holds `sign`."""
+    for _ in range(100):
+        named = [one for parent in parents for one, line in children(parent) if sign in line]
+        if named:
+            os.kill(named[-1] if deepest else named[0], signal.SIGKILL)
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"no process {sign} to kill")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    folder = tmp_path_factory.mktemp("cluster")
+    env = environment() | {"SPARK_LOG_DIR": str(folder), "SPARK_WORKER_DIR": str(folder / "work")}
+    launch = str(Path(env["SPARK_HOME"]) / "bin" / "spark-class")
+    port = free_port()
+    address = f"spark://127.0.0.1:{port}"
+    started: list[subprocess.Popen[bytes]] = []
+    log = (folder / "cluster.log").open("ab")
+
+    def start(*arguments: str) -> None:
+        started.append(subprocess.Popen([launch, *arguments], stdout=log, stderr=log, env=env))
+
+    try:
+        start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            time.sleep(0.3)
+        for _ in range(2):
+            worker = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", address)
+            start("org.apache.spark.deploy.worker.Worker", *worker)
+        yield address, started
+    finally:
+        for process in started:
+            stop(process)
+        log.close()
+
+
+def test_a_standalone_cluster_survives_the_loss_of_any_part(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+) -> None:
+    address, processes = cluster
+    workers = [process.pid for process in processes[1:]]
+    driver = Driver(address, tmp_path / "driver.log")
+    try:
+        whole = driver.job(tmp_path / "none")
+        assert whole["matches"] > 0
+        assert (whole["missed"], whole["extra"], whole["again"]) == (0, 0, False)
+        victims = {
+            "python": lambda: kill_one(workers, "rookery.spark.daemon", deepest=True),
+            "executor": lambda: kill_one(workers, "CoarseGrainedExecutorBackend"),
+            "worker": lambda: (kill_one(workers[:1], "CoarseGrainedExecutorBackend"), processes[1].kill()),
+        }
+        for name, strike in victims.items():
+            plan = "zoned" if name == "worker" else "broadcast"
+            answer = driver.job(tmp_path / name, plan=plan, half_way=strike)
+            assert answer | {"again": None} == whole | {"again": None}, name
+    finally:
+        driver.end()
+
+
+@pytest.mark.slow
+def test_a_local_cluster_survives_the_loss_of_an_executor(tmp_path: Path) -> None:
+    driver = Driver("local-cluster[2,1,1024]", tmp_path / "driver.log")
+    try:
+        whole = driver.job(tmp_path / "none")
+        assert whole["matches"] > 0
+        assert (whole["missed"], whole["extra"]) == (0, 0)
+        strike = lambda: kill_one([driver.process.pid], "CoarseGrainedExecutorBackend")  # noqa: E731
+        answer = driver.job(tmp_path / "executor", half_way=strike)
+        assert answer | {"again": None} == whole | {"again": None}
+    finally:
+        driver.end()
