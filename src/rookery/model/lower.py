@@ -25,6 +25,9 @@ __all__ = ["MAXIMUM_TERMS", "Constraint", "Term", "lower"]
 #: Terms of one subscription. Past it, a part is kept as its bounding box and the survivors are verified.
 MAXIMUM_TERMS = 32
 
+#: Operands of one AND from which on it is done by halves.
+_LONG = 32
+
 #: Whether NULL satisfies it, and the values that do.
 Constraint: TypeAlias = tuple[bool, Intervals]
 
@@ -158,6 +161,10 @@ def _prefix_end(prefix: str) -> object:
 
 def _conjunction(children: list[list[Term]]) -> list[Term]:
     """Return the terms of an AND: the product of its operands' terms, empty ones dropped."""
+    if len(children) > _LONG:
+        # Halves, not one by one: twenty thousand `x <> n` would otherwise be intersected with all before them, each.
+        middle = len(children) // 2
+        children = [_conjunction(children[:middle]), _conjunction(children[middle:])]
     if all(len(terms) == 1 for terms in children):
         whole = _meet_all([terms[0] for terms in children])
         return [] if whole is None else [whole]
@@ -193,7 +200,7 @@ def _meet_all(terms: Sequence[Term]) -> Term | None:
 
 def _disjunction(children: list[list[Term]]) -> list[Term]:
     """Return the terms of an OR: exact single-attribute terms on one attribute become one set, the rest are listed."""
-    joined: dict[tuple[str | int, ...], Term] = {}
+    joined: dict[tuple[str | int, ...], tuple[Term, list[Constraint]]] = {}
     terms: list[Term] = []
     for term in (term for child in children for term in child):
         if not term.constraints and term.exact:
@@ -201,14 +208,16 @@ def _disjunction(children: list[list[Term]]) -> list[Term]:
         if len(term.constraints) != 1 or not term.exact:
             terms.append(term)
             continue
-        ((path, (null, intervals)),) = term.constraints.items()
-        same = joined.get(path)
-        if same is None:
-            joined[path] = Term({path: (null, intervals)})
-            terms.append(joined[path])
-        else:
-            mine = same.constraints[path]
-            same.constraints[path] = (null or mine[0], union(intervals, mine[1]))
+        ((path, constraint),) = term.constraints.items()
+        if path not in joined:
+            joined[path] = Term({}), []
+            terms.append(joined[path][0])
+        joined[path][1].append(constraint)
+    for path, (term, constraints) in joined.items():
+        # One union of all at the end: one at a time would sort them as often as there are operands.
+        intervals = tuple(interval for constraint in constraints for interval in constraint[1])
+        merged = constraints[0][1] if len(constraints) == 1 else union(intervals, ())
+        term.constraints[path] = (any(null for null, _ in constraints), merged)
     return terms if len(terms) <= MAXIMUM_TERMS else _hull(terms)
 
 
