@@ -29,6 +29,9 @@ __all__ = ["Engine", "View"]
 Array = np.ndarray[Any, Any]
 Path = tuple[str | int, ...]
 
+#: Events coded and matched at a time: a batch of any length takes bounded memory beside its result.
+BATCH_EVENTS = 131_072
+
 
 class Engine(Protocol):
     """Finds the rows that hold for events. Everything in codes; it knows no text, no topic and no date."""
@@ -87,6 +90,27 @@ class View:
         missing: str = "error",
     ) -> tuple[Array, Array]:
         """Return the matching pairs of a batch, by event and slot, in that order."""
+        found = [
+            self._match_part(
+                batch.slice(first, BATCH_EVENTS), first, time=time, topic=topic, as_of=as_of, missing=missing
+            )
+            for first in range(0, max(1, batch.num_rows), BATCH_EVENTS)  # an empty batch is checked too
+        ]
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([events for events, _ in found]), np.concatenate([slots for _, slots in found])
+
+    def _match_part(
+        self,
+        batch: pa.Table | pa.RecordBatch,
+        first: int,
+        *,
+        time: str | None,
+        topic: str | None,
+        as_of: object,
+        missing: str,
+    ) -> tuple[Array, Array]:
+        """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
         codes = self.space.encode(batch, hidden, missing=missing)
         pairs = self.engine.probe(codes, self.alive)
@@ -99,7 +123,7 @@ class View:
         if self.inexact:
             kept = self._verified(batch, events, slots, missing)
             events, slots = events[kept], slots[kept]
-        return events, slots
+        return events + first if first else events, slots
 
     def _verified(self, batch: pa.Table | pa.RecordBatch, events: Array, slots: Array, missing: str) -> Array:
         kept = np.ones(len(events), np.bool_)
