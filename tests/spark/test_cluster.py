@@ -68,10 +68,11 @@ class Driver:
 
     def __init__(self, master: str, log: Path) -> None:
         self.log = log
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "cluster_driver.py"), master],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log.open("w"), text=True, env=environment(),
-        )  # fmt: skip
+        with log.open("w") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, str(HERE / "cluster_driver.py"), master],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=environment(),
+            )  # fmt: skip
         assert self.hear() == "ready"
 
     def hear(self) -> str:
@@ -100,6 +101,8 @@ class Driver:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
         stop(self.process)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
 
 def stop(process: subprocess.Popen[Any]) -> None:
