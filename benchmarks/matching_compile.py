@@ -39,7 +39,7 @@ def report(*, as_json: bool, quick: bool) -> int:
     bulk = result["bulk"]
     print(f"parse a filter of ten comparisons: {result['parse']:.1f} µs")
     print(
-        f"{bulk['count']:,} filters as text, `{bulk['example']}`, by add_many and compile on one core: "
+        f"{bulk['count']:,} filters as text, `{bulk['example']}`, by add_many and compile, CPU time: "
         f"{bulk['total']:.1f} s"
     )
     for name in ("parse", "lower", "index", "rest"):
@@ -60,10 +60,10 @@ def _parse_ten() -> float:
     rookery.parse(TEN)
     best = float("inf")
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(1000):
             rookery.parse(TEN)
-        best = min(best, (time.perf_counter() - began) / 1000)
+        best = min(best, (time.process_time() - began) / 1000)
     return best * 1e6
 
 
@@ -76,26 +76,26 @@ def _bulk(count: int) -> dict[str, Any]:
     texts = make_boxes(workload, count).texts()
     sample = texts[:SPLIT_SAMPLE]
     schema = workload.schema
-    began = time.perf_counter()
+    began = time.process_time()
     trees = [rookery.parse(text) for text in sample]
-    parse = (time.perf_counter() - began) * count / len(sample)
-    began = time.perf_counter()
+    parse = (time.process_time() - began) * count / len(sample)
+    began = time.process_time()
     for text, tree in zip(sample, trees, strict=True):
         checking(text, tree, lambda one: lower(one, schema, ()))
-    lowering = (time.perf_counter() - began) * count / len(sample)
+    lowering = (time.process_time() - began) * count / len(sample)
     del trees
     table = pa.table({"subscription_id": np.arange(count), "where": texts})
     _warm(workload)
-    began = time.perf_counter()
+    began = time.process_time()
     matcher: Any = rookery.matcher(schema)
     matcher.add_many(table)
     compiled = matcher.compile()
-    total = time.perf_counter() - began
+    total = time.process_time() - began
     engine = compiled._view.engine
     rows, attributes = engine.rows(), len(compiled._view.space)
-    began = time.perf_counter()
+    began = time.process_time()
     engine.replace(rows, attributes)
-    index = time.perf_counter() - began
+    index = time.process_time() - began
     return {
         "count": count,
         "example": texts[0][:60] + "…",

@@ -41,9 +41,10 @@ def print_table(result: dict[str, Any]) -> None:
     head = result["header"]
     print(f"{head['machine']}; Python {head['python']}, " + ", ".join(f"{k} {v}" for k, v in head["versions"].items()))
     print(
-        "Events/s, best of 3 after a warm-up; the same subscriptions and events for all. The scans read ready matrices;"
+        "Events per second of CPU time, best of 3 after a warm-up (*: one pass). Same subscriptions and events for all."
     )
-    print("bitmap reads an Arrow batch and returns index arrays (indices) or an Arrow table with ids (match_many).")
+    print("The scans read ready matrices; bitmap reads an Arrow batch and returns index arrays (indices) or an Arrow")
+    print("table with ids (match_many), as the other engines do; Polars and DuckDB hold the events in their own form.")
     for workload in dict.fromkeys(cell["workload"] for cell in result["cells"]):
         cells = [cell for cell in result["cells"] if cell["workload"] == workload]
         print(f"\n{workload}: {WORKLOADS[workload].describe()}")
@@ -84,7 +85,7 @@ def _rate(found: dict[str, Any]) -> str:
     if "rate" not in found:
         return "–"
     rate = found["rate"]
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.2f}"
+    return (f"{rate:,.0f}" if rate >= 100 else f"{rate:.2f}") + ("*" if found.get("passes") == 1 else "")
 
 
 def bars(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
