@@ -1,0 +1,66 @@
+"""Exact routing tables made from a list of all zones: the slow, obvious answer that everything else is compared with.
+
+A broker never has such a list. Tests do, and so do the small static runs that need whole tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rookery.routing.brokers.claims import Claim
+from rookery.routing.brokers.zones import Path, cell_of, inside, touching
+
+__all__ = ["ExactTable", "exact_tables", "face_neighbors", "level_zones"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExactTable:
+    """A routing table of one zone; see `spanhop.RoutingTable`."""
+
+    path: Path
+    dimensions: int
+    bits: int
+    levels: list[dict[Path, list[Claim]]]
+    neighbors: list[Claim]
+
+
+def face_neighbors(path: Path, paths: Sequence[Path], dimensions: int) -> list[Path]:
+    """Return the zones that share a face with one, by looking at all of them."""
+    cell = cell_of(path, dimensions)
+    return [other for other in paths if touching(cell, cell_of(other, dimensions))]
+
+
+def level_zones(path: Path, level: int, paths: Sequence[Path], *, dimensions: int, bits: int) -> list[Path]:
+    """Return AQ[level].nb: the zones of that level beside the ancestor, inside and outside of its domain."""
+    depth = level * bits
+    zones = dict.fromkeys(other[:depth] for other in paths)
+    return face_neighbors(path[:depth], list(zones), dimensions)
+
+
+def exact_tables(
+    paths: Sequence[Path],
+    *,
+    dimensions: int,
+    bits: int,
+    resident: Callable[[int, Path, list[int]], int],
+    in_domain: bool = True,
+) -> list[ExactTable]:
+    """Make everybody's table; `resident(broker, zone, inside)` chooses among the brokers inside a zone."""
+    claims = [Claim(path, 0, number) for number, path in enumerate(paths)]
+    tables = []
+    for number, path in enumerate(paths):
+        levels: list[dict[Path, list[Claim]]] = [{}]
+        for level in range(1, len(path) // bits + 1):
+            domain = path[: (level - 1) * bits]
+            entries: dict[Path, list[Claim]] = {}
+            for zone in level_zones(path, level, paths, dimensions=dimensions, bits=bits):
+                if in_domain and not inside(zone, domain):
+                    continue
+                within = [other for other, candidate in enumerate(paths) if inside(candidate, zone)]
+                entries[zone] = [claims[resident(number, zone, within)]]
+            levels.append(entries)
+        beside = set(face_neighbors(path, paths, dimensions))
+        neighbors = [claim for claim in claims if claim.path in beside]
+        tables.append(ExactTable(path, dimensions, bits, levels, neighbors))
+    return tables

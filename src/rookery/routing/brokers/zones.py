@@ -1,0 +1,179 @@
+"""Zones of the broker network: a zone is a path of cuts from the root, and a path says which box it is.
+
+The event space is the unit cube [0, 1)^d. Cut number t goes through dimension t mod d (seed 003, section 1), so a path
+((bit, cut), …) needs no dimensions: bit 0 is the lower half, 1 the upper. Everything that brokers must agree on follows
+from paths alone: whose sibling is whose, which zone lies inside which, and every ancestor's box with the exact floats.
+
+The seed writes zones as (low, up]; here they are half open the other way, [low, up). A point at a cut belongs to the
+upper half, so it can lie at distance 0 from a zone and still be outside: `gap` therefore counts the dimensions that are
+outside beside the distance, and strict progress is progress of the pair.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+__all__ = [
+    "ROOT",
+    "Cell",
+    "Gap",
+    "Path",
+    "Point",
+    "cell_of",
+    "center_distance",
+    "contains",
+    "depth_shared",
+    "gap",
+    "inside",
+    "meets",
+    "overlap",
+    "parent",
+    "sibling",
+    "split",
+    "subtract",
+    "touching",
+    "volume",
+]
+
+Point: TypeAlias = tuple[float, ...]
+Path: TypeAlias = tuple[tuple[int, float], ...]
+#: Squared distance, then the count of dimensions in which the point is outside.
+Gap: TypeAlias = tuple[float, int]
+
+#: The path of the whole space.
+ROOT: Path = ()
+
+
+class Cell(NamedTuple):
+    """A half-open box inside the unit cube."""
+
+    lower: Point
+    upper: Point
+
+
+@lru_cache(maxsize=1 << 17)
+def cell_of(path: Path, dimensions: int) -> Cell:
+    """Return the box that a path names."""
+    if not path:
+        return Cell((0.0,) * dimensions, (1.0,) * dimensions)
+    outer = cell_of(path[:-1], dimensions)
+    bit, cut = path[-1]
+    axis = (len(path) - 1) % dimensions
+    lower, upper = outer
+    if bit:
+        return Cell((*lower[:axis], cut, *lower[axis + 1 :]), upper)
+    return Cell(lower, (*upper[:axis], cut, *upper[axis + 1 :]))
+
+
+def split(path: Path, cut: float) -> tuple[Path, Path]:
+    """Return the lower and the upper half of a zone."""
+    return (*path, (0, cut)), (*path, (1, cut))
+
+
+def parent(path: Path) -> Path:
+    """Return the zone that was cut to make this one: merging undoes splitting."""
+    return path[:-1]
+
+
+def sibling(path: Path) -> Path:
+    """Return the other half of the zone that was cut to make this one."""
+    bit, cut = path[-1]
+    return (*path[:-1], (1 - bit, cut))
+
+
+def inside(path: Path, ancestor: Path) -> bool:
+    """Tell whether a zone lies in another one (or is it)."""
+    return path[: len(ancestor)] == ancestor
+
+
+def overlap(one: Path, other: Path) -> bool:
+    """Tell whether two zones share a point: then one lies in the other."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def depth_shared(one: Path, other: Path) -> int:
+    """Return how many cuts two paths have in common."""
+    for depth, (mine, theirs) in enumerate(zip(one, other, strict=False)):
+        if mine != theirs:
+            return depth
+    return min(len(one), len(other))
+
+
+def contains(cell: Cell, point: Point) -> bool:
+    """Tell whether a point lies in a box: in ALL dimensions (Algorithm 1 as printed asks for any)."""
+    # a plain loop: this is asked several times per message, and a generator costs twice as much
+    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):  # noqa: SIM110
+        if not low <= x < high:
+            return False
+    return True
+
+
+def meets(cell: Cell, lower: Point, upper: Point) -> bool:
+    """Tell whether a half-open zone shares a point with a closed box, a subscription's."""
+    for bottom, top, low, high in zip(lower, upper, cell.lower, cell.upper, strict=True):
+        if bottom >= high or top < low:
+            return False
+    return True
+
+
+def touching(one: Cell, other: Cell) -> bool:
+    """Tell whether two zones are face neighbours: they touch in one dimension and overlap in all the others."""
+    faces = 0
+    for low, high, bottom, top in zip(one.lower, one.upper, other.lower, other.upper, strict=True):
+        if high == bottom or top == low:
+            faces += 1
+            if faces > 1:
+                return False
+        elif high < bottom or top < low:
+            return False
+    return faces == 1
+
+
+def gap(cell: Cell, point: Point) -> Gap:
+    """Return how far a point is from a box; (0, 0) only inside."""
+    total, outside = 0.0, 0
+    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):
+        if x < low:
+            total += (low - x) * (low - x)
+            outside += 1
+        elif x >= high:
+            total += (x - high) * (x - high)
+            outside += 1
+    return total, outside
+
+
+def center_distance(cell: Cell, point: Point) -> float:
+    """Return the squared distance of a point from the middle of a box."""
+    total = 0.0
+    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):
+        middle = 0.5 * (low + high) - x
+        total += middle * middle
+    return total
+
+
+def volume(cell: Cell) -> float:
+    """Return the volume of a box."""
+    product = 1.0
+    for low, high in zip(cell.lower, cell.upper, strict=True):
+        product *= high - low
+    return product
+
+
+def subtract(whole: list[Cell], part: Cell) -> list[Cell]:
+    """Return what is left of some disjoint boxes when one box is cut out, again as disjoint boxes, exactly."""
+    left: list[Cell] = []
+    for lower, upper in whole:
+        if any(part.upper[axis] <= lower[axis] or part.lower[axis] >= upper[axis] for axis in range(len(lower))):
+            left.append(Cell(lower, upper))
+            continue
+        low, high = list(lower), list(upper)
+        for axis in range(len(low)):
+            if part.lower[axis] > low[axis]:
+                left.append(Cell(tuple(low), (*high[:axis], part.lower[axis], *high[axis + 1 :])))
+                low[axis] = part.lower[axis]
+            if part.upper[axis] < high[axis]:
+                left.append(Cell((*low[:axis], part.upper[axis], *low[axis + 1 :]), tuple(high)))
+                high[axis] = part.upper[axis]
+    return left
