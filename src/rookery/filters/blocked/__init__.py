@@ -66,10 +66,11 @@ class BlockedBloomFilter:
         """Make the smallest filter that holds `capacity` keys at `false_positive_rate`."""
         if capacity < 0 or not 0 < false_positive_rate < 1:
             raise FilterError("capacity is at least 0 and the false-positive rate lies between 0 and 1")
+        wanted = min(false_positive_rate, 0.05)  # with eight bits per key, more than that is beyond the fill cap
         low, high = 0.0, 256.0
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if blocked_rate(middle) < false_positive_rate else (low, middle)
+            low, high = (middle, high) if blocked_rate(middle) < wanted else (low, middle)
         return cls(block_count=max(1, math.ceil(capacity / low)), seed=seed, domain_key=domain_key, epoch=epoch)
 
     def add(self, key: str) -> None:
