@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
     }
-    env = environment()
+    env = environment() | {"SPARK_DAEMON_MEMORY": "1g"}
     submit = str(Path(env["SPARK_HOME"]) / "bin" / "spark-submit")
     flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     service = "org.apache.spark.sql.connect.service.SparkConnectServer"
