@@ -1,0 +1,63 @@
+"""The shared kernels in plain Python and NumPy: what `kernels.py` must compute, written to be read.
+
+Each function has the name, the arguments and the effect of the kernel that it mirrors. They are slow, and are used by
+tests alone; a kernel and its twin that disagree are a bug in one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+
+__all__ = ["encode_doubles", "encode_integers", "row_holds", "scan_rows"]
+
+Array = np.ndarray[Any, Any]
+
+
+def encode_doubles(values: Array, valid: Array, codes: Array, column: int) -> None:
+    """Write the order-preserving codes of doubles; NaN and what is not valid is NULL."""
+    bits = values.view(np.int64)
+    ordered = np.where(bits >= 0, bits, NULL_CODE - bits)  # below zero a larger pattern is a smaller number
+    codes[:, column] = np.where(valid & ~np.isnan(values), ordered, NULL_CODE)
+
+
+def encode_integers(values: Array, valid: Array, codes: Array, column: int) -> None:
+    """Write int64 values as their own codes; the lowest of all shares its neighbour's."""
+    codes[:, column] = np.where(valid, np.maximum(values, NULL_CODE + 1), NULL_CODE)
+
+
+def row_holds(codes: Array, event: int, row: int, start: Array, attribute: Array, bounds: Array, pool: Array) -> bool:
+    """Say whether an event satisfies every predicate of a row."""
+
+    def satisfied(place: int) -> bool:
+        number, (low, high) = int(attribute[place]), bounds[place].tolist()
+        code = int(codes[event, number & ATTRIBUTE_MASK])
+        if number & SET_FLAG:
+            return any(bottom <= code <= top for bottom, top in pool[low:high].tolist())
+        return bool(low <= code <= high)
+
+    return all(satisfied(place) for place in range(start[row], start[row + 1]))
+
+
+def scan_rows(
+    codes: Array,
+    first: int,
+    last: int,
+    slot: Array,
+    alive: Array,
+    start: Array,
+    attribute: Array,
+    bounds: Array,
+    pool: Array,
+) -> Array:
+    """Return the pairs `event << 32 | slot` of every event against the rows from `first` to `last`."""
+    pairs = [
+        event << 32 | int(slot[row])
+        for event in range(len(codes))
+        for row in range(first, last)
+        if alive[slot[row]] and row_holds(codes, event, row, start, attribute, bounds, pool)
+    ]
+    return np.array(pairs, np.int64)
