@@ -1,0 +1,50 @@
+"""Looking at a domain: what the survey finds of our own participants, summaries included."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+import rookery
+from rookery.errors import JoinError
+from rookery.network.interfaces import find_interface
+from rookery.network.survey import survey
+from rookery.network.udp import _group_socket
+from rookery.rtps import Address
+from rookery.rtps.parameters import Parameter
+
+
+def test_a_survey_finds_participants_endpoints_and_summaries(domain_id: int) -> None:
+    async def test() -> None:
+        async with rookery.join(domain_id=domain_id, name="seen", seconds_of_lease=20) as node:
+            node.advertise("quotes", schema={"symbol": "string"}, key=["symbol"], transient_local=True, keep_last=2)
+            node.subscribe("news", schema={"text": "string"}, reliable=False)
+            summary = (Parameter(0x8F01, b"\xd1\x01\x00\x00"),)
+            node.udp.participant.announce(node.udp.now(), vendor_parameters=summary)
+            node.udp.flush()
+            found = await survey(domain_id=domain_id, seconds=0.5)
+            (participant,) = found.participants
+            assert participant.prefix == node.udp.participant.prefix.hex()
+            assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", "ribbon")
+            assert (participant.writers, participant.readers, participant.lease_seconds) == (1, 1, 20.0)
+            assert [(each.topic, each.kind, each.keyed) for each in found.endpoints] == [
+                ("news", "reader", False),
+                ("quotes", "writer", True),
+            ]
+            assert found.endpoints[1].quality["history"] == "keep_last 2"
+            assert found.to_dict()["domain_id"] == domain_id
+            # Its own goodbye is heard: nobody keeps the observer.
+            async with asyncio.timeout(20):
+                while node.udp.participant.peers:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(test())
+
+
+def test_a_port_that_is_taken_says_so() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("239.255.0.1", 0))  # without SO_REUSEADDR: nobody else may listen here
+        with pytest.raises(JoinError, match=r"cannot listen to 239\.255\.0\.1:"):
+            _group_socket(find_interface("lo"), Address("239.255.0.1", taken.getsockname()[1]))
