@@ -24,7 +24,7 @@ from rookery.errors import TopicError
 from rookery.model import Schema
 from rookery.network.udp import UdpParticipant, open_participant
 from rookery.node.event_types import EventType, event_type, infer_schema
-from rookery.node.exchange import Exchange
+from rookery.node.exchange import Exchange, warm
 from rookery.rtps.events import Event, MessageRejected, QualityIncompatible
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.rtps.types import StructType
@@ -206,6 +206,8 @@ async def join(
     `multicast_hops`, `limits`.
     """
     lease = round(seconds_of_lease * 1_000_000)
+    # Before the first announcement: whoever is announced must not fall silent while it compiles.
+    await asyncio.to_thread(warm)
     node = Node(
         lambda on_event: open_participant(
             on_event=on_event, domain_id=domain_id, interface=interface, name=name, lease=lease, **options

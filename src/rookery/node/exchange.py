@@ -10,17 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from rookery.errors import TopicError, WireFormatError
 from rookery.matching import matcher
+from rookery.model import Schema
 from rookery.node.event_types import EventType
 from rookery.node.participant import Participant
 from rookery.rtps.events import Event, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
 
-__all__ = ["Delivery", "Exchange"]
+__all__ = ["Delivery", "Exchange", "warm"]
+
+
+@cache
+def warm() -> None:
+    """Compile or load what matching needs, once: seconds on a machine that has never matched, when a lease may end."""
+    filters = matcher(Schema(word=str, count=int, ratio=float, ok=bool))
+    filters.add(1, "word LIKE 'a%' AND count BETWEEN 1 AND 3 OR ratio < 2 AND ok = TRUE")
+    filters.add(2, "TRUE")
+    filters.match({"word": "abc", "count": 2, "ratio": 1.5, "ok": True})
+    filters.remove(2)
+    filters.match({"word": "b", "count": 4, "ratio": 2.5, "ok": False})
 
 
 @dataclass(frozen=True, slots=True)
