@@ -29,6 +29,8 @@ _SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
 )
 _ALIGNMENT = 64
+#: The types that an array may have; nothing else is handed to NumPy.
+_TYPES = frozenset(np.dtype(kind).str for kind in (np.int64, np.int32, np.uint16, np.uint64, np.uint8))
 #: What a damaged buffer makes Arrow, JSON and NumPy say; all of it is one answer to the caller.
 UNREADABLE = (
     pa.ArrowException,
@@ -130,9 +132,9 @@ def unpack(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _array(buffer: pa.Buffer, kind: str, shape: list[int]) -> Array:
-    dtype = np.dtype(kind)
-    if dtype.kind not in "iu" or any(not isinstance(size, int) or size < 0 for size in shape):
+    if kind not in _TYPES or any(not isinstance(size, int) or size < 0 for size in shape):
         raise ValueError(f"an array of type {kind} and shape {shape}")
+    dtype = np.dtype(kind)
     count = 1
     for size in shape:
         count *= size

@@ -53,6 +53,7 @@ def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
         dimensions = 2 if name in _PAIRS or name in ("cuts", "partition_key") else 1
         _require(array.ndim == dimensions, f"{name} has {array.ndim} dimensions")
         _require(name not in _PAIRS or array.shape[1] == 2, f"{name} has shape {array.shape}")
+    _require(0 <= index.seed < 1 << 63, "the seed is out of range")
     rows = len(index.slot)
     known = index.cuts.shape[0]
     _require(index.cuts.shape == (known, CUTS) and 1 <= known <= attributes, "cuts have a wrong shape")

@@ -79,6 +79,9 @@ def make_record(
     def wrong(message: str, hint: str | None = None) -> SubscriptionError:
         return SubscriptionError(message, subscription_id=subscription_id, hint=hint)
 
+    for text in (subscription_id, topic, subscriber, *(parameters if isinstance(parameters, list | tuple) else ())):
+        if isinstance(text, str) and not _is_unicode(text):
+            raise SubscriptionError(f"{text!r} holds half a surrogate pair, which is no Unicode text")
     if where is not None and not isinstance(where, str):
         raise wrong(f"the filter is a text, got {where!r}")
     for name, text in (("topic", topic), ("subscriber", subscriber)):
@@ -101,6 +104,17 @@ def make_record(
     if begin is not None and end is not None and end <= begin:
         raise wrong("valid_to is not after valid_from", "valid_to is the first instant at which it no longer holds")
     return Record(subscription_id, where, topic, parameters, subscriber, version, begin, end)  # type: ignore[arg-type]
+
+
+def _is_unicode(text: str) -> bool:
+    """Say whether a text can be stored: lone surrogates have no UTF-8 form."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parameter(value: object) -> str:

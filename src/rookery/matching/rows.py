@@ -140,6 +140,8 @@ class RowsBuilder:
         inexact: set[int] = set()
         for slot, term in self._terms:
             predicates, exact = self._predicates(term)
+            if any(not intervals for _, intervals in predicates):
+                continue  # nothing satisfies it: a version that is never in effect
             if not exact:
                 inexact.add(slot)
             for row in _point_rows(predicates):

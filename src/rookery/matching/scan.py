@@ -120,6 +120,8 @@ class ScanMatcher:
     ) -> None:
         versions = self._known(subscription_id)
         wanted = max(versions) if version is None else version
+        if wanted not in versions:
+            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
         old = versions[wanted][0]
         values = make_record(subscription_id, "", parameters=parameters).parameters
         record = Record(

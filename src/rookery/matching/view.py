@@ -18,6 +18,7 @@ from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
 from rookery.model.evaluate import Condition, condition
+from rookery.model.check import checking
 from rookery.model.events import comparable, comparables, event_column, step_into
 from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
@@ -150,10 +151,11 @@ class View:
         found = self.conditions.get(slot)
         if found is None:
             record = self.records[slot]
-            expression = parse(record.where or "")
+            text = record.where or ""
+            expression = parse(text)
             schema = self.space.schema
             paths = dict.fromkeys(fields_of(expression))
-            decide = condition(expression, schema, record.parameters)
+            decide = checking(text, expression, lambda tree: condition(tree, schema, record.parameters))
             found = self.conditions[slot] = decide, [schema.attribute(path) for path in paths]
         return found
 
