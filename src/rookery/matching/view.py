@@ -17,8 +17,8 @@ from rookery.errors import EventError
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
-from rookery.model.evaluate import Condition, condition
 from rookery.model.check import checking
+from rookery.model.evaluate import Condition, condition
 from rookery.model.events import comparable, comparables, event_column, step_into
 from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
