@@ -25,7 +25,18 @@ _CLASSES = (Relation.COVERED, Relation.NEIGHBOR, Relation.COVERING)
 class LinkTable:
     """The links of one peer."""
 
-    __slots__ = ("_after", "_before", "_references", "incoming", "known", "own", "parents", "parents_wanted", "refused")
+    __slots__ = (
+        "_after",
+        "_before",
+        "_references",
+        "incoming",
+        "known",
+        "own",
+        "parents",
+        "parents_wanted",
+        "refused",
+        "version",
+    )
 
     def __init__(self, own: Descriptor, *, covering_count: int = 1) -> None:
         self.own = own
@@ -33,6 +44,8 @@ class LinkTable:
         self.known: dict[int, Descriptor] = {}
         self.incoming: set[int] = set()
         self.parents: list[int] = []
+        self.version = 0
+        """Grows with every change, so that others notice."""
         self.refused: set[int] = set()
         """Hubs that sent us on to one of their children: not asked again to be our parent."""
         self._after: tuple[dict[int, int], ...] = ({}, {}, {})
@@ -63,22 +76,29 @@ class LinkTable:
         changed |= self._take(self._before[kind], other, kind, CIRCLE - ahead, forward=False)
         if kind is Relation.COVERING:
             changed |= self._adopt(other)
-        return changed or old is not None
+        changed = changed or old is not None
+        self.version += changed
+        return changed
 
     def admit(self, other: Descriptor) -> None:
         """Record that `other` chose us."""
-        self.known.setdefault(other.node, other)
-        self.incoming.add(other.node)
+        if other.node not in self.incoming:
+            self.known.setdefault(other.node, other)
+            self.incoming.add(other.node)
+            self.version += 1
 
     def dismiss(self, node: int) -> None:
         """Record that `node` no longer chooses us."""
-        self.incoming.discard(node)
-        self._drop_if_unused(node)
+        if node in self.incoming:
+            self.incoming.discard(node)
+            self._drop_if_unused(node)
+            self.version += 1
 
     def forget(self, node: int) -> bool:
         """Remove a node that is gone, and fill its places from the rest of the table; say whether it was there."""
         if self.known.pop(node, None) is None:
             return False
+        self.version += 1
         self.incoming.discard(node)
         self._references.pop(node, None)
         for kind in _CLASSES:
@@ -95,6 +115,7 @@ class LinkTable:
 
     def refuse(self, hub: int, child: Descriptor) -> None:
         """Take the child that a hub named as covering parent instead of the hub (spec 2.3, REDIRECT)."""
+        self.version += 1
         self.refused.add(hub)
         if hub in self.parents:
             self.parents.remove(hub)
@@ -128,6 +149,15 @@ class LinkTable:
     def is_on_ring(self, node: int) -> bool:
         """Tell whether the node fills a place of any ring, so that more than a parent is lost with it."""
         return node in self._references
+
+    def adjacent(self, node: int) -> frozenset[int]:
+        """Return the cells on whose rings a node stands next to us, as far as we know."""
+        found = set()
+        for cell in self.own.cells & self.known[node].cells:
+            after, before = self.ring_next(cell), self.ring_before(cell)
+            if (after is not None and after.node == node) or (before is not None and before.node == node):
+                found.add(cell)
+        return frozenset(found)
 
     @property
     def chosen(self) -> set[int]:
