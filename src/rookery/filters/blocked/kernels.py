@@ -1,7 +1,9 @@
 """Kernels of the split-block Bloom filter: one cache line per key, eight bits set or tested by one vector operation.
 
 A block is eight words of 32 bits. The high half of the hash picks the block, the low half times eight odd constants
-picks one bit in each word. The plain twin is `rookery.filters.blocked.plain`.
+picks one bit in each word. There is no prefetch between hashing and probing, unlike elsewhere: the probe has no branch,
+so the processor runs ahead of its own misses, and asking for the lines costs more than it hides (measured from 1 MB to
+400 MB: 1.4 against 2.1 ns per key, 14 against 17). The plain twin is `rookery.filters.blocked.plain`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from numba import types
 from numba.extending import intrinsic as _numba_intrinsic
 from numpy.typing import NDArray
 
-from rookery.filters.hashing.kernels import BLOCK, hash_block, prefetch
+from rookery.filters.hashing.kernels import BLOCK, hash_block
 from rookery.kernels import kernel
 
 __all__ = ["MULTIPLIERS", "add_strings", "contains_strings"]
@@ -90,8 +92,6 @@ def add_strings(
         last = min(first + BLOCK, count)
         hash_block(offsets, data, first, last, secret, salt, hashes)
         for key in range(np.uint64(last - first)):
-            prefetch(words, int(((hashes[key] >> _32) * blocks >> _32) * _EIGHT))
-        for key in range(np.uint64(last - first)):
             _set_block(words, ((hashes[key] >> _32) * blocks >> _32) * _EIGHT, hashes[key])
 
 
@@ -110,8 +110,6 @@ def contains_strings(
     for first in range(0, count, BLOCK):
         last = min(first + BLOCK, count)
         hash_block(offsets, data, first, last, secret, salt, hashes)
-        for key in range(np.uint64(last - first)):
-            prefetch(words, int(((hashes[key] >> _32) * blocks >> _32) * _EIGHT))
         for key in range(np.uint64(last - first)):
             answer = _test_block(words, ((hashes[key] >> _32) * blocks >> _32) * _EIGHT, hashes[key])
             found[np.uint64(first) + key] = answer

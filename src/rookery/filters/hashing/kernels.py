@@ -27,8 +27,8 @@ __all__ = ["BLOCK", "fmix64", "hash_block", "hash_strings", "load64", "mulhi64",
 #: The length of every secret: XXH3's own, and those derived for a domain.
 SECRET_BYTES = 192
 
-#: Keys hashed before the first of them is probed: hides a cache miss, and the block stays in registers and L1.
-BLOCK = 32
+#: Keys hashed before the first of them is probed: 8 KiB of hashes stay in L1, and the loops end too rarely to matter.
+BLOCK = 1024
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:
