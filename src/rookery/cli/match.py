@@ -91,7 +91,7 @@ def _batch(
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
     from rookery.spark.records import file_format, list_files
-    from rookery.spark.rules import Reading, compile_rules, describe, require_columns, schema_of
+    from rookery.spark.rules import Reading, describe, require_columns, schema_of
     from rookery.spark.staging import StagedOutput
     from rookery.spark.subscriptions import Subscriptions
 
@@ -105,7 +105,7 @@ def _batch(
         named = default_event_id(columns.names, asked["event_id"])
         reading = Reading(**{**asked, "event_id": named or "event_id"})
         require_columns(columns.names, event_id=named, time=reading.time)
-        compiled = compile_rules(rules.records(), schema_of(columns), reading=reading)
+        compiled = rules.compiled(schema_of(columns), reading)
         chosen = choose(compiled.compiled, plan=plan, paths=True)
         if only_plan:
             return {"plan": chosen.name, "reason": chosen.reason}

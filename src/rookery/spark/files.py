@@ -21,7 +21,7 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.records import list_files
-from rookery.spark.rules import CompiledRules, Reading, compile_rules, require_columns, schema_of
+from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions
 from rookery.spark.worker import match_schema, matches
@@ -29,12 +29,18 @@ from rookery.spark.worker import match_schema, matches
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from rookery import CompiledSet
+
 __all__ = ["Outcome", "match_files", "parquet_schema"]
 
 log = logging.getLogger("rookery.spark")
 
-#: Events that a worker holds at a time.
-SLICE = 65_536
+#: Events that a worker holds at a time, and the fewest that it matches at a time.
+SLICE, SMALLEST = 262_144, 8_192
+
+#: Matches per event above which the next piece is smaller, and below which it is larger: a broad set must not fill the
+#: worker's memory with one slice's matches, and a selective one goes faster in large pieces.
+DENSE, SPARSE = 16, 1
 
 MANIFEST = pa.schema([("name", pa.string()), ("events", pa.int64()), ("matches", pa.int64()), ("top", pa.string())])
 
@@ -92,7 +98,7 @@ def match_files(
     schema = parquet_schema(files)
     reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of)
     require_columns(schema.names, event_id=event_id, time=time)
-    compiled = compile_rules(Subscriptions.of(rules).records(), schema_of(schema), reading=reading)
+    compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
     return run_files(spark, files, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
 
 
@@ -203,18 +209,31 @@ class MatchGroups:
                         names = pa.array([f"{group['path']}#{row + index}" for index in range(batch.num_rows)])
                         batch = batch.append_column("event_id", names)
                     row += batch.num_rows
-                    found = matches(compiled, batch, self.reading)
-                    count.add(batch.num_rows, found)
-                    yield found
+                    yield from self._pieces(compiled, batch, count)
             except (pa.ArrowInvalid, OSError) as error:
                 raise PipelineError(f"{group['path']}: cannot be read as Parquet: {error}") from error
 
+    def _pieces(self, compiled: CompiledSet, batch: pa.RecordBatch, count: Count) -> Iterator[pa.Table]:
+        """Match one slice in pieces whose size follows the density of the matches."""
+        place = 0
+        while place < batch.num_rows:
+            piece = batch.slice(place, count.piece)
+            found = matches(compiled, piece, self.reading)
+            place += piece.num_rows
+            count.add(piece.num_rows, found)
+            if found.num_rows > DENSE * piece.num_rows:
+                count.piece = max(SMALLEST, count.piece // 2)
+            elif found.num_rows < SPARSE * piece.num_rows:
+                count.piece = min(SLICE, 2 * count.piece)
+            yield found
+
 
 class Count:
-    """Events and matches of one task, and its most frequent subscriptions."""
+    """Events and matches of one task, its most frequent subscriptions, and the size of the next piece."""
 
     def __init__(self) -> None:
         self.events = 0
+        self.piece = 32_768
         self.hits: dict[Any, int] = {}
 
     def add(self, events: int, found: pa.Table) -> None:

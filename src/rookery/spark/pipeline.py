@@ -15,7 +15,7 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.spark.carriers import carry
 from rookery.spark.plans import Plan, choose
-from rookery.spark.rules import CompiledRules, Reading, compile_rules, require_columns, schema_of
+from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.subscriptions import Subscriptions
 from rookery.spark.worker import MatchRows, match_schema
 
@@ -108,7 +108,7 @@ def match_broadcast(
 def prepare(events: DataFrame, rules: Any, reading: Reading) -> CompiledRules:
     """Check the columns, compile the rules against the events' schema, and log what was set aside."""
     require_columns(events.columns, event_id=reading.event_id, time=reading.time)
-    compiled = compile_rules(Subscriptions.of(rules).records(), schema_of(arrow_schema(events)), reading=reading)
+    compiled = Subscriptions.of(rules).compiled(schema_of(arrow_schema(events)), reading)
     for error in compiled.quarantined:
         log.warning("quarantined %s", error)
     return compiled
@@ -117,7 +117,7 @@ def prepare(events: DataFrame, rules: Any, reading: Reading) -> CompiledRules:
 def validate(events: DataFrame | pa.Schema, rules: Any) -> list[Any]:
     """Return what is wrong with the rules, one `SubscriptionError` each; empty when all of them compile."""
     arrow = events if isinstance(events, pa.Schema) else arrow_schema(events)
-    return list(compile_rules(Subscriptions.of(rules).records(), schema_of(arrow)).quarantined)
+    return list(Subscriptions.of(rules).compiled(schema_of(arrow)).quarantined)
 
 
 def arrow_schema(events: DataFrame) -> pa.Schema:

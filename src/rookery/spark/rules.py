@@ -22,7 +22,7 @@ from rookery.spark.records import TRIGGER_COLUMNS
 if TYPE_CHECKING:
     from rookery import CompiledSet, Schema
 
-__all__ = ["CompiledRules", "Reading", "compile_rules", "require_columns", "schema_of"]
+__all__ = ["CompiledRules", "Reading", "check_dates", "compile_rules", "describe", "require_columns", "schema_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None 
         triggers = records.select(["subscription_id", *present])
     rules = records.drop_columns([name for name in TRIGGER_COLUMNS if name in records.column_names])
     if reading is not None:
-        _check_dates(rules, reading)
+        check_dates(rules, reading)
     matcher = rookery.matcher(schema, on_error="quarantine")
     matcher.add_many(rules)
     return CompiledRules(matcher.compile(), tuple(matcher.quarantined), triggers)
@@ -102,7 +102,8 @@ def require_columns(available: Iterable[str], **named: str | None) -> None:
             raise PipelineError(f"the events have no column {name!r} ({role}=, {option}){hint}")
 
 
-def _check_dates(rules: pa.Table, reading: Reading) -> None:
+def check_dates(rules: pa.Table, reading: Reading) -> None:
+    """Refuse dated rules where the events have no time to judge by."""
     if reading.time is not None or reading.as_of is not None:
         return
     for name in ("valid_from", "valid_to"):

@@ -17,9 +17,12 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.spark.records import list_files, normalize, read_records
+from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from rookery import Schema
 
 __all__ = ["FileRules", "FrameRules", "MemoryRules", "RuleSource", "Subscriptions"]
 
@@ -108,6 +111,7 @@ class Subscriptions:
     def __init__(self, source: RuleSource) -> None:
         self.source = source
         self._read: pa.Table | None = None
+        self._compiled: tuple[str, CompiledRules] | None = None
 
     @classmethod
     def files(cls, *paths: str | Path) -> Subscriptions:
@@ -150,9 +154,18 @@ class Subscriptions:
             self._read = self.source.read()
         return self._read
 
+    def compiled(self, schema: Schema, reading: Reading | None = None) -> CompiledRules:
+        """Return the records compiled against a schema; the last one is kept, for the next job over the same events."""
+        if reading is not None:
+            check_dates(self.records(), reading)
+        key = str(schema.to_dict())
+        if self._compiled is None or self._compiled[0] != key:
+            self._compiled = key, compile_rules(self.records(), schema)
+        return self._compiled[1]
+
     def refresh(self) -> Subscriptions:
         """Read the records again at the next use."""
-        self._read = None
+        self._read = self._compiled = None
         return self
 
     def __repr__(self) -> str:
