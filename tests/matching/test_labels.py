@@ -1,0 +1,110 @@
+"""Labels keep the order of texts through any insertions, and move their bounds along when a gap is full."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rookery
+from rookery.matching import ENGINES
+from rookery.matching.labels import Labels, moved
+
+TEXTS = st.lists(st.text(alphabet="abé\U0001f600", max_size=5), max_size=12)
+
+
+def check(labels: Labels) -> None:
+    """Texts and labels ascend together, with room for a code on either side of each label."""
+    assert labels.texts == sorted(set(labels.texts))
+    gaps = np.diff(np.array(labels.values, np.int64))
+    assert (gaps > 2).all() or not len(gaps)
+    assert [labels[text] for text in labels.texts] == labels.values
+
+
+@settings(max_examples=150)
+@given(st.lists(TEXTS, max_size=6), TEXTS)
+def test_codes_stand_as_the_texts_stand(batches: list[list[str]], asked: list[str]) -> None:
+    labels = Labels()
+    for batch in batches:
+        labels.insert(batch)
+        check(labels)
+    labels.ordered = True
+    for text in asked:
+        code = labels.code(text)
+        for known in labels.texts:
+            assert (text < known) == (code < labels[known])
+            assert (text == known) == (code == labels[known])
+    assert labels.codes([*asked, None], -7).tolist() == [*map(labels.code, asked), -7]
+
+
+@pytest.mark.parametrize("way", ["up", "down", "between", "prefixes"])
+def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> None:
+    """Insert always into the same gap: sooner or later it is full, and old bounds must follow their texts."""
+    labels = Labels()
+    labels.insert(["a", "z"])
+    tracked: dict[str, int] = {text: labels[text] for text in ("a", "z")}
+    spreads = 0
+    for step in range(300):
+        text = {
+            "up": f"z{step:04}",
+            "down": f"A{999 - step:04}",
+            "between": f"b{step:04}",
+            "prefixes": "a" * (step + 2),
+        }[way]
+        moves = labels.insert([text])
+        check(labels)
+        if moves is not None:
+            spreads += 1
+            old, new = moves
+            assert old == sorted(old)
+            assert new == sorted(new)
+            for offset in (-1, 0, 1):
+                bounds = np.array([[tracked[one] + offset, tracked[one] + offset] for one in tracked], np.int64)
+                after = moved(bounds, old, new)
+                assert [row[0] - offset for row in after.tolist()] == [labels[one] for one in tracked]
+            tracked = {one: labels[one] for one in tracked}
+        tracked[text] = labels[text]
+    assert all(labels[one] == label for one, label in tracked.items())
+    assert spreads or way in ("up", "down")
+
+
+def test_bounds_that_are_no_labels_stay() -> None:
+    ends = np.array([[-(2**63) + 1, 2**63 - 1]], np.int64)
+    assert moved(ends, [0, 1000], [5, 99]).tolist() == ends.tolist()
+    assert moved(ends, [], []).tolist() == ends.tolist()
+
+
+def test_labels_come_back_as_they_were() -> None:
+    labels = Labels()
+    labels.insert(["b", "a", "c"])
+    twin = Labels.restore(list(labels.texts), list(labels.values), True)
+    assert [twin[text] for text in "abc"] == [labels[text] for text in "abc"]
+    assert len(twin) == 3
+    assert twin.code("bb") == labels["b"] + 1
+
+
+def test_without_order_an_unknown_text_equals_none() -> None:
+    labels = Labels()
+    labels.insert(["a", "b"])
+    assert labels.code("zzz") not in labels.values
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "scan"])
+def test_a_set_survives_the_spreading_of_its_labels(engine: str) -> None:
+    """Two hundred subscriptions whose texts crowd into one gap, each found again after every move."""
+    schema = rookery.Schema(s=str, n=int)
+    fast, scan = rookery.matcher(schema, engine=engine), rookery.matcher(schema, engine="scan")
+    random = Random(3)
+    texts = ["m" * length for length in range(1, 120)]
+    shapes = ["s > '{}'", "s = '{}'", "s <= '{}' AND n > 3", "s LIKE '{}%'", "s <> '{}'", "s IN ('{}', 'q')"]
+    for place, text in enumerate(texts):
+        where = random.choice(shapes).format(text)
+        fast.add(place, where)
+        scan.add(place, where)
+    for length in (0, 1, 2, 3, 30, 31, 60, 118, 119, 130):
+        for tail in ("", "a", "z"):
+            event = {"s": "m" * length + tail, "n": 4}
+            assert fast.match(event) == scan.match(event), event
