@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
 from rookery.matching.bulk import read_records, records_to_table
+from rookery.matching.output import check_request
 from rookery.matching.records import Record, make_record
 from rookery.matching.view import fields_of
 from rookery.model.check import checking
@@ -206,6 +207,7 @@ class ScanMatcher:
         as_of: object = None,
         missing: str = "error",
     ) -> pa.Table:
+        check_request(events, event_id=event_id, missing=missing)
         columns: dict[Path, list[Any]] = {}
         for path in self._paths:
             if missing == "null" and path[0] not in events.schema.names:
@@ -296,6 +298,8 @@ def _in_effect(versions: list[Record], at: int | None) -> int | None:
 def _times(events: pa.Table | pa.RecordBatch, name: str) -> list[int | None]:
     from rookery.model.schema import Attribute
 
+    if name not in events.schema.names:
+        raise EventError(f"the events have no column {name!r} for their time")
     column = events.column(name)
     if not pa.types.is_timestamp(column.type):
         raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
