@@ -47,7 +47,7 @@ _HOMES = {
     "partition": "zones",
     "register": "sql",
     "session": "sessions",
-    "summarize": "summarize",
+    "summarize": "summaries",
     "validate": "pipeline",
     "workload": "workloads",
     "write_stream": "sinks",
