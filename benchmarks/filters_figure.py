@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def main(arguments: list[str]) -> int:
     try:
         import matplotlib
     except ImportError:
-        print("matplotlib is not installed; `pip install matplotlib`")
+        print("matplotlib is not installed; see benchmarks/requirements.txt", file=sys.stderr)
         return 2
     matplotlib.use("Agg")
     from matplotlib import pyplot
