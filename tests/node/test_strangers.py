@@ -235,6 +235,8 @@ def test_knowing_our_prefix_does_not_unlock_somebody_elses_address() -> None:
         victim.hear_octets(octets, sender=attacker)
     to_bystander = sum(len(octets) for octets, address in victim.sent if address == bystander)
     assert 0 < to_bystander <= 3 * received
+    # Nor is the attacker's address kept: it is none of the participant's.
+    assert victim.participant.peers[0].answered == {}
 
 
 @pytest.mark.parametrize(
@@ -406,6 +408,13 @@ def test_fragments_are_bounded_whatever_they_claim() -> None:
         victim.hear(piece(60, first, 1_000, 1 << 20))
     assert victim.counters["fragment_octets"] > 0
     assert victim.participant.held_octets <= 50_000
+    before = victim.participant.held_octets
+    victim.hear(piece(80, 1, 100, 1_000))
+    once = victim.participant.held_octets
+    for _ in range(5):
+        victim.hear(piece(80, 1, 100, 1_000))
+    assert before < once == victim.participant.held_octets
+    assert victim.counters["duplicate_fragment"] == 5
     assert "disagree about its size" in reasons(
         [*victim.hear(piece(70, 1, 100, 1_000)), *victim.hear(piece(70, 2, 200, 1_000))]
     )

@@ -213,6 +213,7 @@ def test_participant_announcements_come_back(participant: ParticipantAnnouncemen
         (encode_header(bytes(12)) + struct.pack("<BBHIIiIiII", 7, 1, 28, 0, 0, 0, 5, 0, 3, 1), "from 5 to 3"),
         (encode_header(bytes(12)) + struct.pack("<BBHIIiIiII", 7, 1, 28, 0, 0, 0, 0, 0, 0, 1), "heartbeat from 0"),
         (encode_header(bytes(12)) + struct.pack("<BBHIIiIII", 6, 1, 24, 0, 0, 0, 1, 1 << 31, 1), "2147483648 bits"),
+        (encode_header(bytes(12)) + struct.pack("<BBHIIiII9II", 6, 1, 60, 0, 0, 0, 1, 257, *[0] * 10), "257 bits"),
         (
             encode_header(bytes(12)) + struct.pack("<BBHHHIIiIIHHI", 0x16, 1, 32, 0, 28, 0, 0, 0, 1, 1, 1, 0, 9),
             "of 0 octets",
