@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from benchmarks.matching_floor import read_bandwidth, split, walk
 from benchmarks.matching_peers import PEERS, measure_system
-from benchmarks.matching_report import bars, header, print_bars, print_floor, print_table
+from benchmarks.matching_report import bars, header, print_bars, print_floor, print_header, print_table
 from benchmarks.row_scans import column_scan, numpy_scan, row_lists, row_scan
 from benchmarks.workloads import WORKLOADS, Workload, make_boxes, make_events
 
@@ -53,14 +53,19 @@ def main(arguments: list[str]) -> int:
         return report_compile(as_json=options.json, quick=options.quick)
     result: dict[str, Any] = {"header": header(), "bandwidth": read_bandwidth(), "cells": []}
     faults: list[str] = []
+    if not options.json:
+        print_header(result["header"])
     for name in options.workload:
-        result["cells"] += _measure(WORKLOADS[name], options, faults)
+        cells = _measure(WORKLOADS[name], options, faults)
+        result["cells"] += cells
+        if not options.json:
+            print_table(cells)  # as soon as it is known: the whole run is long
+            sys.stdout.flush()
     result["bars"] = bars(result["cells"])
     result["faults"] = faults
     if options.json:
         print(json.dumps(result, indent=1))
     else:
-        print_table(result)
         print_bars(result["bars"])
         print_floor(result)
         print("\n" + ("\n".join(faults) if faults else "match totals agree wherever a system ran"))
@@ -73,6 +78,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--workload", action="append", choices=[*WORKLOADS], help="one workload (may be repeated)")
     parser.add_argument("--sizes", type=_sizes, help="numbers of subscriptions, such as 1k,10k,1M")
     parser.add_argument("--limit", type=float, help="CPU seconds for building and matching in one cell (20; quick 1)")
+    parser.add_argument("--scans", action="store_true", help="bitmap and the scans only")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--compile", action="store_true", help="text to index, latency of one event, cost of an edit")
     parser.add_argument("--ten-million", action="store_true", help="10 M subscriptions given as columns")
@@ -118,7 +124,7 @@ def _measure(workload: Workload, options: argparse.Namespace, faults: list[str])
         cell, expected[size] = _measure_core(workload, size, most_events, quick=options.quick)
         cells.append(cell)
     wanted = [(cell["size"], cell["checked_events"]) for cell in cells]
-    for system in PEERS:
+    for system in () if options.scans else PEERS:
         _progress(f"{workload.name}: {system}")
         least = 0.05 if options.quick else 0.25
         found = measure_system(system, workload.name, wanted, limit=options.limit, least_seconds=least)

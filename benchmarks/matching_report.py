@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.matching_peers import PACKAGES
 from benchmarks.workloads import WORKLOADS
 
-__all__ = ["bars", "header", "print_bars", "print_floor", "print_table"]
+__all__ = ["bars", "header", "print_bars", "print_floor", "print_header", "print_table"]
 
 #: workload, size, and how many times faster than the row scan `bitmap` is to be.
 BARS = (("range", 10_000, 50), ("range", 100_000, 50), ("range", 1_000_000, 50), ("device", 100_000, 1000))
@@ -36,17 +36,20 @@ def header() -> dict[str, Any]:
     }
 
 
-def print_table(result: dict[str, Any]) -> None:
-    """Print events/s by system and size, then what building took and holds."""
-    head = result["header"]
+def print_header(head: dict[str, Any]) -> None:
+    """Print the machine, the versions and how to read the table."""
     print(f"{head['machine']}; Python {head['python']}, " + ", ".join(f"{k} {v}" for k, v in head["versions"].items()))
     print(
         "Events per second of CPU time, best of 3 after a warm-up (*: one pass). Same subscriptions and events for all."
     )
     print("The scans read ready matrices; bitmap reads an Arrow batch and returns index arrays (indices) or an Arrow")
     print("table with ids (match_many), as the other engines do; Polars and DuckDB hold the events in their own form.")
-    for workload in dict.fromkeys(cell["workload"] for cell in result["cells"]):
-        cells = [cell for cell in result["cells"] if cell["workload"] == workload]
+
+
+def print_table(measured: list[dict[str, Any]]) -> None:
+    """Print events/s by system and size, then what building took and holds, for each workload."""
+    for workload in dict.fromkeys(cell["workload"] for cell in measured):
+        cells = [cell for cell in measured if cell["workload"] == workload]
         print(f"\n{workload}: {WORKLOADS[workload].describe()}")
         names = list(dict.fromkeys(name for cell in cells for name in cell["systems"]))
         _row("events/s", [_short(cell["size"]) for cell in cells])
