@@ -129,6 +129,8 @@ NARROW: list[tuple[str, Any, list[Any]]] = [
     ("float64", pa.array([1, None, 3], pa.int32()), [1.0, None, 3.0]),
     ("float64", pa.array([0.5, None, 3], pa.float32()), [0.5, None, 3.0]),
     ("decimal(10,2)", pa.array([1, None, 3], pa.decimal128(5, 0)), [1, None, 3]),
+    ("decimal(10,2)", pa.array([1, None, 3], pa.int64()), [1, None, 3]),
+    ("decimal(70,40)", pa.array([1, None, 3], pa.uint64()), [1, None, 3]),
     (
         "timestamp[us]",
         pa.array([1, None, 3], pa.int64()).cast(pa.timestamp("s")),
@@ -165,6 +167,7 @@ def test_a_column_of_another_width_is_read_exactly(kind: str, column: Any, value
         ("timestamp[s]", pa.array([1], pa.int64()).cast(pa.timestamp("ms"))),
         ("bool", pa.array([1])),
         ("decimal(3,1)", pa.array([1.5])),
+        ("decimal(3,1)", pa.array([100])),
     ],
     ids=str,
 )

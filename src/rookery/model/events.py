@@ -183,6 +183,9 @@ def _cast(attribute: Attribute, array: pa.Array) -> pa.Array:
     elif not _same_family(kind, given):
         raise EventError(f"{attribute.text} is a {kind.name}, and the events have {given}")
     try:
+        if isinstance(kind, DecimalType) and pa.types.is_integer(given):
+            # Arrow asks for room for every int64; that these values fit is for the second cast to say.
+            array = array.cast(pa.decimal256(min(76, 20 + kind.scale), kind.scale))
         return array if given == wanted else array.cast(wanted, safe=not isinstance(kind, FloatType))
     except pa.ArrowException as error:
         raise EventError(f"{attribute.text}: the events' {given} does not fit {kind.name}: {error}") from None

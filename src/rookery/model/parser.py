@@ -135,6 +135,8 @@ def _unexpected(tokens: list[str], index: int, expected: str) -> NoReturn:
         hint = "strings stand in single quotes: 'text'"
     elif token in ("==", "=") or (token == "&" or token == "|"):
         hint = {"&": "write AND", "|": "write OR"}.get(token)
+    elif _keyword(token) == "NULL":
+        hint = "NULL equals nothing: write IS NULL or IS NOT NULL"
     elif token in ("+", "-", "*", "/"):
         hint = "the language has no arithmetic: compare a field with a value"
     raise _Fault(index, f"expected {expected}, found {_shown(token)}", hint)
