@@ -1,7 +1,8 @@
 """A structured fuzzer for the RTPS codec and the participant: nearly right datagrams, not random ones.
 
     python fuzz/rtps.py --packets 1000000 --seed 1      mutate real datagrams, report the rate and the tables
-    python fuzz/rtps.py --atheris [corpus folder]       the same target under libFuzzer, if atheris is installed
+    python fuzz/rtps.py --write-corpus DIR              write the datagrams as files, for libFuzzer to begin with
+    python fuzz/rtps.py --atheris DIR -runs=1000000     the same target under libFuzzer, if atheris is installed
 
 The participant under attack takes the place of one of the two Cyclone DDS participants that the golden datagrams were
 captured from: it has that participant's prefix and its readers and writers, so that the datagrams are addressed to it,
@@ -206,14 +207,19 @@ def run(packets: int, seed: int) -> dict[str, int]:
 
 
 def run_atheris(arguments: list[str]) -> None:
-    """Hand the target to libFuzzer."""
+    """Hand the target to libFuzzer; a conversation lasts for 500 inputs, since to begin one costs as much as 100."""
     import atheris
 
     datagrams = corpus()
-    target = Target(datagrams, prefixes(datagrams)[0])
+    us = prefixes(datagrams)[0]
     atheris.instrument_all()
+    target, inputs = Target(datagrams, us), 0
 
     def one_input(octets: bytes) -> None:
+        nonlocal target, inputs
+        inputs += 1
+        if inputs % 500 == 0:
+            target = Target(datagrams, us)
         target.receive(octets, Address("127.0.0.1", 40_000))
 
     atheris.Setup([sys.argv[0], *arguments], one_input)
@@ -225,11 +231,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--packets", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--atheris", nargs="*")
-    arguments = parser.parse_args()
-    if arguments.atheris is not None:
-        run_atheris(arguments.atheris)
+    parser.add_argument("--write-corpus", type=Path, metavar="DIR")
+    parser.add_argument("--atheris", action="store_true", help="what follows goes to libFuzzer")
+    arguments, rest = parser.parse_known_args()
+    if arguments.write_corpus is not None:
+        arguments.write_corpus.mkdir(parents=True, exist_ok=True)
+        for number, datagram in enumerate(corpus()):
+            (arguments.write_corpus / f"{number:04}").write_bytes(datagram)
         return 0
+    if arguments.atheris:
+        run_atheris(rest)
+        return 0
+    if rest:
+        parser.error(f"what is {' '.join(rest)}?")
     import resource
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
