@@ -25,6 +25,7 @@ __all__ = [
     "SparkUnavailableError",
     "SubscriptionError",
     "TopicError",
+    "UnknownKeyError",
     "UnknownSubscriptionError",
     "UnsupportedPolicyError",
     "WireFormatError",
@@ -102,6 +103,13 @@ class CompiledSetError(RookeryError, ValueError):
 
 class FilterError(RookeryError, ValueError):
     """A filter that cannot be built, or bytes that are no filter."""
+
+
+class UnknownKeyError(FilterError, KeyError):
+    """A key to remove that this owner never added; removing it would make other keys vanish."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0])
 
 
 class SpaceError(RookeryError, ValueError):

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.equations import intersection_estimate
 from rookery.filters.hashing import DomainKey
-from rookery.filters.protocol import UnknownKeyError
 from rookery.filters.tree import BloomTree
 from rookery.filters.tree.geometry import TreeGeometry, levels_for
 from rookery.filters.tree.matrix import RowMatrix

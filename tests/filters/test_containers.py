@@ -19,6 +19,7 @@ from rookery.filters import (
     ObserverFilter,
     RibbonFilter,
     from_bytes,
+    is_newer,
     summarize,
 )
 from rookery.filters.container import FILL_CAP
@@ -109,6 +110,24 @@ def test_the_same_key_and_domain_give_the_same_bytes():
         first = summarize(KEYS, structure, domain_key=one).to_bytes()
         assert first == summarize(KEYS, structure, domain_key=two).to_bytes()
         assert first[12:] != summarize(KEYS, structure).to_bytes()[12:]
+
+
+def test_epochs_wrap():
+    assert is_newer(1, 0)
+    assert not is_newer(0, 0)
+    assert not is_newer(0, 1)
+    assert is_newer(3, 0xFFFFFFFE)
+    assert not is_newer(0xFFFFFFFE, 3)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("bad", [None, 5, b"bytes", "\ud800"])
+def test_what_is_no_key_is_refused(structure, bad):
+    made = summarize(["a"], structure)
+    with pytest.raises(FilterError):
+        made.add(bad)
+    with pytest.raises(FilterError):
+        made.add_many([bad])
 
 
 def test_an_unknown_structure_is_named():

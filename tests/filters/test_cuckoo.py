@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.cuckoo import CuckooFilter, codec, kernels, plain
 from rookery.filters.cuckoo.table import GENERATOR_SEED, CuckooTable
 from rookery.filters.hashing import DomainKey, KeyHasher, endpoint_key
-from rookery.filters.protocol import UnknownKeyError
 
 
 def topic(name: str) -> str:

@@ -25,6 +25,7 @@ def fuzzer():
     return module
 
 
+@pytest.mark.timeout(1200)  # half a minute of CPU, more on a busy machine
 def test_a_million_mutated_containers(fuzzer):
     verdicts, _ = fuzzer.run(decodes=1_000_000, seed=20)
     assert sum(verdicts.values()) >= 1_000_000

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.golomb import GolombSet, kernels, plain
 from rookery.filters.golomb.codec import decode_values, encode_values
 from rookery.filters.hashing import endpoint_key
-from rookery.filters.protocol import UnknownKeyError
 
 
 def topics(count: int, prefix: str = "T") -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters import (
     BlockedBloomFilter,
     BloomFilter,
@@ -24,7 +24,6 @@ from rookery.filters import (
     DomainKey,
     GolombSet,
     RibbonFilter,
-    UnknownKeyError,
     from_bytes,
     summarize,
 )

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.hashing import DomainKey, KeyHasher, endpoint_key
-from rookery.filters.protocol import UnknownKeyError
 from rookery.filters.ribbon import RibbonFilter, kernels, plain
 from rookery.filters.ribbon.snapshot import RibbonSnapshot
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from rookery.filters.bank import FilterBank
     from rookery.filters.blocked import BlockedBloomFilter
     from rookery.filters.bloom import BloomFilter, CountingBloomFilter
+    from rookery.filters.container import is_newer
     from rookery.filters.cuckoo import CuckooFilter
     from rookery.filters.golomb import GolombSet
     from rookery.filters.hashing import DomainKey, KeyHasher, endpoint_key
     from rookery.filters.observer import ObserverFilter
-    from rookery.filters.protocol import DeletableFilter, Filter, UnknownKeyError
+    from rookery.filters.protocol import DeletableFilter, Filter
     from rookery.filters.ribbon import RibbonFilter
     from rookery.filters.summaries import STRUCTURES, AnyFilter, from_bytes, summarize
     from rookery.filters.tree import BloomTree, QueryResult
@@ -46,9 +47,9 @@ __all__ = [
     "ObserverFilter",
     "QueryResult",
     "RibbonFilter",
-    "UnknownKeyError",
     "endpoint_key",
     "from_bytes",
+    "is_newer",
     "summarize",
 ]
 
@@ -65,7 +66,7 @@ _MODULE_OF = {
     "ObserverFilter": "observer",
     "DeletableFilter": "protocol",
     "Filter": "protocol",
-    "UnknownKeyError": "protocol",
+    "is_newer": "container",
     "RibbonFilter": "ribbon",
     "AnyFilter": "summaries",
     "STRUCTURES": "summaries",

@@ -41,6 +41,7 @@ __all__ = [
     "Prefix",
     "check_fill",
     "hasher_for",
+    "is_newer",
     "keyed_flag",
     "read_prefix",
     "write_prefix",
@@ -94,6 +95,14 @@ def hasher_for(flags: int, seed: int, domain_key: DomainKey | None) -> KeyHasher
     if domain_key is None:
         raise FilterError("this filter is keyed; give the domain_key of its domain")
     return KeyHasher(seed=seed, domain_key=domain_key)
+
+
+def is_newer(epoch: int, than: int) -> bool:
+    """Return whether one epoch follows another, by the arithmetic of serial numbers: they wrap.
+
+    A summary is a whole snapshot, so what is not newer is dropped and a lost one is harmless (spec 2.5).
+    """
+    return 0 < (epoch - than) & 0xFFFFFFFF < 1 << 31
 
 
 def check_fill(bits: NDArray[np.uint8], bit_count: int) -> int:

@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from rookery.errors import FilterError
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys
 
-__all__ = ["DeletableFilter", "Filter", "UnknownKeyError", "require_owner"]
-
-
-class UnknownKeyError(FilterError, KeyError):
-    """A key to remove that this owner never added; removing it would make other keys vanish."""
-
-    def __str__(self) -> str:  # KeyError would print the repr of the message
-        return str(self.args[0])
+__all__ = ["DeletableFilter", "Filter", "require_owner"]
 
 
 @runtime_checkable

@@ -8,16 +8,14 @@ so the processor runs ahead of its own misses, and asking for the lines costs mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic as _numba_intrinsic
 from numpy.typing import NDArray
 
-from rookery.filters.hashing.kernels import BLOCK, hash_block
+from rookery.filters.hashing.kernels import BLOCK, hash_block, intrinsic
 from rookery.kernels import kernel
 
 __all__ = ["MULTIPLIERS", "add_strings", "contains_strings"]
@@ -28,10 +26,6 @@ MULTIPLIERS = (0xB456BCFD, 0x3ABF2A21, 0x0B5181C5, 0x47900469, 0xD66AD737, 0xE8B
 _32 = np.uint64(32)
 _EIGHT = np.uint64(8)
 _LANES = ir.VectorType(ir.IntType(32), 8)
-
-
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    return _numba_intrinsic(function)
 
 
 def _vector(values: tuple[int, ...]) -> Any:
@@ -48,7 +42,7 @@ def _block_and_mask(context: Any, builder: Any, signature: Any, arguments: Any) 
     return pointer, builder.shl(_vector((1,) * 8), places)
 
 
-@_intrinsic
+@intrinsic
 def _set_block(typing_context: Any, words: Any, at: Any, value: Any) -> Any:
     """Set the eight bits of `value` in the block that begins at word `at`."""
 
@@ -63,7 +57,7 @@ def _set_block(typing_context: Any, words: Any, at: Any, value: Any) -> Any:
     return types.void(words, types.uint64, types.uint64), generate
 
 
-@_intrinsic
+@intrinsic
 def _test_block(typing_context: Any, words: Any, at: Any, value: Any) -> Any:
     """Return whether the eight bits of `value` are set in the block that begins at word `at`."""
 

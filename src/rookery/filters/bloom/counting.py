@@ -14,13 +14,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.bloom.exact import exact_rate
 from rookery.filters.bloom.filter import COUNTERS, HEADER_BYTES, BloomFilter, check_geometry, unpack_geometry
 from rookery.filters.bloom.plain import bit_positions, distinct_positions
 from rookery.filters.container import BLOOM, FILL_CAP, check_fill, read_prefix, write_prefix
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys
-from rookery.filters.protocol import UnknownKeyError, require_owner
+from rookery.filters.protocol import require_owner
 
 __all__ = ["LIMIT", "CounterRow", "CountingBloomFilter"]
 
@@ -222,8 +222,8 @@ class CountingBloomFilter:
 
     @property
     def size_in_bits(self) -> int:
-        """Four bits for each counter: what the owner holds and hands over; the announcement carries m bits."""
-        return 4 * self.bit_count
+        """m: the announcement carries bits; the counters (four bits each) stay with the owner."""
+        return self.bit_count
 
     @property
     def expected_false_positive_rate(self) -> float:

@@ -18,12 +18,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.cuckoo import codec, kernels
 from rookery.filters.cuckoo.table import MAXIMAL_LOG2_BUCKETS, CuckooTable
 from rookery.filters.equations import combined_rate
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
-from rookery.filters.protocol import UnknownKeyError, require_owner
+from rookery.filters.protocol import require_owner
 
 __all__ = ["DISCOVERY_SLOT_BITS", "CuckooFilter"]
 

@@ -83,7 +83,7 @@ class KeyHasher:
 
     def __call__(self, key: str) -> int:
         """Return the 64-bit hash of one key."""
-        data = key.encode()
+        data = _utf8(key)
         if self.domain_key is None:
             value = int(xxhash.xxh3_64_intdigest(data))
             return fmix64(value ^ self._salt) if self._salt else value
@@ -100,6 +100,13 @@ class KeyHasher:
             hash_strings(offsets, data, self.secret, self.salt, hashes)
             parts.append(hashes)
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
+
+
+def _utf8(key: str) -> bytes:
+    try:
+        return key.encode()
+    except (AttributeError, UnicodeEncodeError) as fault:
+        raise FilterError(f"a key is a string that UTF-8 can write, not {key!r}") from fault
 
 
 def string_buffers(keys: Keys) -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint8]]]:
@@ -131,9 +138,10 @@ def _arrow_strings(keys: Iterable[str]) -> Any:
 
     listed: Sequence[str] = keys if isinstance(keys, (list, tuple)) else list(keys)
     try:
-        return pyarrow.array(listed, type=pyarrow.string())
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as fault:
+        made = pyarrow.array(listed)  # inferred, so that bytes are seen and refused instead of taken for strings
+    except (pyarrow.ArrowException, UnicodeEncodeError) as fault:
         raise FilterError(f"keys are strings: {fault}") from fault
+    return made if listed else made.cast(pyarrow.string())
 
 
 def _plain_strings(chunk: Any) -> Iterator[Any]:

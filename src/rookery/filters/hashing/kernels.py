@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rookery.kernels import kernel
 
-__all__ = ["BLOCK", "fmix64", "hash_block", "hash_strings", "load64", "mulhi64", "prefetch"]
+__all__ = ["BLOCK", "fmix64", "hash_block", "hash_strings", "intrinsic", "load64", "mulhi64", "prefetch"]
 
 #: The length of every secret: XXH3's own, and those derived for a domain.
 SECRET_BYTES = 192
@@ -31,7 +31,8 @@ SECRET_BYTES = 192
 BLOCK = 1024
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make a function that writes LLVM instructions callable from kernels."""
     return _numba_intrinsic(function)
 
 
@@ -41,7 +42,7 @@ def _unaligned_load(builder: Any, address: Any, bits: int) -> Any:
     return value if bits == 64 else builder.zext(value, ir.IntType(64))
 
 
-@_intrinsic
+@intrinsic
 def load64(typing_context: Any, address: Any) -> Any:
     """Load eight little-endian bytes at `address`."""
 
@@ -51,7 +52,7 @@ def load64(typing_context: Any, address: Any) -> Any:
     return types.uint64(types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def load32(typing_context: Any, address: Any) -> Any:
     """Load four little-endian bytes at `address`."""
 
@@ -61,7 +62,7 @@ def load32(typing_context: Any, address: Any) -> Any:
     return types.uint64(types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def load8(typing_context: Any, address: Any) -> Any:
     """Load the byte at `address`."""
 
@@ -71,7 +72,7 @@ def load8(typing_context: Any, address: Any) -> Any:
     return types.uint64(types.int64), generate
 
 
-@_intrinsic
+@intrinsic
 def mulhi64(typing_context: Any, left: Any, right: Any) -> Any:
     """Return the upper half of the 128-bit product."""
 
@@ -83,7 +84,7 @@ def mulhi64(typing_context: Any, left: Any, right: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), generate
 
 
-@_intrinsic
+@intrinsic
 def swap64(typing_context: Any, value: Any) -> Any:
     """Reverse the bytes of a 64-bit word."""
 
@@ -93,7 +94,7 @@ def swap64(typing_context: Any, value: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@_intrinsic
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line that holds item `index` of `array`; never faults, returns nothing."""
 

@@ -23,12 +23,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.container import RIBBON, read_prefix, write_prefix
 from rookery.filters.equations import combined_rate
 from rookery.filters.golomb.codec import decode_values, encode_values
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
-from rookery.filters.protocol import UnknownKeyError, require_owner
+from rookery.filters.protocol import require_owner
 from rookery.filters.ribbon import kernels
 from rookery.filters.ribbon.snapshot import MAXIMAL_LAYERS, RibbonSnapshot
 

@@ -7,16 +7,14 @@ Solutions are kept as words [word][layer]: one probe reads neighbors. The plain 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic as _numba_intrinsic
 from numpy.typing import NDArray
 
-from rookery.filters.hashing.kernels import BLOCK, fmix64, hash_block, prefetch
+from rookery.filters.hashing.kernels import BLOCK, fmix64, hash_block, intrinsic, prefetch
 from rookery.kernels import kernel
 
 __all__ = ["contains_hash", "contains_hashes", "contains_strings", "find_seed", "solve"]
@@ -27,11 +25,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _RIGHT = np.uint64(0xABCDEF)
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    return _numba_intrinsic(function)
-
-
-@_intrinsic
+@intrinsic
 def _ones(typing_context: Any, value: Any) -> Any:
     """Count the ones of a word."""
 
@@ -41,7 +35,7 @@ def _ones(typing_context: Any, value: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@_intrinsic
+@intrinsic
 def _trailing_zeros(typing_context: Any, value: Any) -> Any:
     """Count the zeros below the lowest one of a word that is not 0."""
 

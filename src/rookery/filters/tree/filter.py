@@ -18,12 +18,12 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.errors import FilterError
+from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters import equations
 from rookery.filters.bloom.exact import exact_rate
 from rookery.filters.bloom.plain import distinct_positions
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
-from rookery.filters.protocol import UnknownKeyError, require_owner
+from rookery.filters.protocol import require_owner
 from rookery.filters.tree import kernels, wire
 from rookery.filters.tree.geometry import TreeGeometry, levels_for
 from rookery.filters.tree.matrix import RowMatrix
