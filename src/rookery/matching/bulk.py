@@ -6,8 +6,10 @@ trees: their columns are turned into codes by NumPy, so ten million of them fit 
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,11 +26,23 @@ from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import EnumType, IntegerType
 
-__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "read_records", "records_to_table"]
+__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused", "read_records", "records_to_table"]
 
 Array = np.ndarray[Any, Any]
 
 _OPTIONAL = ("topic", "parameters", "subscriber", "version", "valid_from", "valid_to")
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the garbage collector still: a bulk makes millions of small objects without a cycle among them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def read_records(table: pa.Table) -> Iterator[Record | SubscriptionError]:

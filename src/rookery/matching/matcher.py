@@ -16,7 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, read_records, records_to_table
+from rookery.matching.bulk import (
+    Boxes,
+    boxes_to_rows,
+    boxes_to_table,
+    collector_paused,
+    read_records,
+    records_to_table,
+)
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
@@ -25,6 +32,7 @@ from rookery.matching.records import Record, Records, make_record
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.view import Engine, View
 from rookery.model.schema import Schema
+from rookery.model.shapes import Shapes
 
 __all__ = ["Matcher"]
 
@@ -37,12 +45,13 @@ MOST_DEAD = 4096
 class Matcher:
     """A set of subscriptions over one schema; see `rookery.matcher`."""
 
-    __slots__ = ("_dead", "_make_engine", "_on_error", "_set_version", "_view", "quarantined", "schema")
+    __slots__ = ("_dead", "_make_engine", "_on_error", "_set_version", "_shapes", "_view", "quarantined", "schema")
 
     def __init__(self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> None:
         if on_error not in ("raise", "quarantine"):
             raise ValueError(f"on_error is 'raise' or 'quarantine', got {on_error!r}")
         self.schema = schema
+        self._shapes = Shapes(schema)
         #: The subscriptions that could not be compiled, with the reason and the place.
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
@@ -155,7 +164,7 @@ class Matcher:
             raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
         values = make_record(subscription_id, "", parameters=parameters).parameters
         family = [msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family]
-        self._install(family_entries(family, self.schema), list(slots))
+        self._install(family_entries(family, self._shapes), list(slots))
 
     def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
         """Remove a subscription, or one version of it."""
@@ -165,7 +174,7 @@ class Matcher:
         left = [] if version is None else [record for record in family if record.version != version]
         if len(left) == len(family):
             raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
-        self._install(family_entries(left, self.schema), slots)
+        self._install(family_entries(left, self._shapes), slots)
 
     def _edit(self, subscription_id: object, where: object, details: dict[str, Any], *, replacing: bool) -> None:
         """Add or replace one subscription."""
@@ -175,7 +184,7 @@ class Matcher:
             records.check_new(record, replacing=replacing)
             slots = list(records.find(record.subscription_id))
             family = [] if replacing else [records[slot] for slot in slots]
-            entries = family_entries([*family, record], self.schema)
+            entries = family_entries([*family, record], self._shapes)
         except SubscriptionError as error:
             if self._on_error == "raise":
                 raise
@@ -191,11 +200,12 @@ class Matcher:
         """
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
-        for one in read_records(table):
-            if isinstance(one, SubscriptionError):
-                faults.append(one)
-            else:
-                candidates.append(one)
+        with collector_paused():
+            for one in read_records(table):
+                if isinstance(one, SubscriptionError):
+                    faults.append(one)
+                else:
+                    candidates.append(one)
         self.compact()
         candidates, families, dead = sort_out(candidates, self._view.records, faults)
         stage = Stage(self._view.space.copy())
@@ -203,14 +213,15 @@ class Matcher:
         first = len(self._view.records)
         for begin in range(0, len(candidates), BULK):
             entries: list[Entry] = []
-            for record in candidates[begin : begin + BULK]:
-                try:
-                    entries.append((record, lower_record(record, self.schema), None))
-                except SubscriptionError as error:
-                    faults.append(error)
-            stage.add(entries, first + len(plain))
+            with collector_paused():
+                for record in candidates[begin : begin + BULK]:
+                    try:
+                        entries.append((record, lower_record(record, self._shapes), None))
+                    except SubscriptionError as error:
+                        faults.append(error)
+                stage.add(entries, first + len(plain))
             plain += [entry[0] for entry in entries]
-        entries = [entry for family in families for entry in family_entries(family, self.schema, faults)]
+        entries = [entry for family in families for entry in family_entries(family, self._shapes, faults)]
         if faults and self._on_error == "raise":
             first_fault = faults[0]
             if len(faults) > 1:

@@ -15,10 +15,8 @@ from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.records import Record, Records
 from rookery.matching.rows import Rows, RowsBuilder
 from rookery.matching.timeline import Dating, deciding_times
-from rookery.model.check import checking
-from rookery.model.lower import Term, lower
-from rookery.model.parser import parse
-from rookery.model.schema import Schema
+from rookery.model.lower import Term
+from rookery.model.shapes import Shapes
 from rookery.model.values import Intervals
 
 __all__ = ["Entry", "Stage", "family_entries", "lower_record", "sort_out"]
@@ -77,7 +75,7 @@ def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:
     return Term(constraints, term.exact)
 
 
-def lower_record(record: Record, schema: Schema) -> list[Term]:
+def lower_record(record: Record, shapes: Shapes) -> list[Term]:
     """Parse, check and lower a record's filter; a fault carries the subscription's id."""
     if record.where is None:
         raise SubscriptionError(
@@ -86,18 +84,18 @@ def lower_record(record: Record, schema: Schema) -> list[Term]:
             hint="use replace()",
         )
     try:
-        return checking(record.where, parse(record.where), lambda tree: lower(tree, schema, record.parameters))
+        return shapes.lower(record.where, record.parameters)
     except SubscriptionError as error:
         error.subscription_id = record.subscription_id
         raise
 
 
-def family_entries(family: list[Record], schema: Schema, faults: list[SubscriptionError] | None = None) -> list[Entry]:
+def family_entries(family: list[Record], shapes: Shapes, faults: list[SubscriptionError] | None = None) -> list[Entry]:
     """Return all versions of one id as entries; with `faults`, a bad one is reported there and left out."""
     good: list[tuple[Record, list[Term]]] = []
     for record in family:
         try:
-            good.append((record, lower_record(record, schema)))
+            good.append((record, lower_record(record, shapes)))
         except SubscriptionError as error:
             if faults is None:
                 raise

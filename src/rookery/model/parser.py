@@ -34,7 +34,7 @@ from rookery.model.expressions import (
 )
 from rookery.model.instants import parse_instant
 
-__all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse"]
+__all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse", "tokens_of"]
 
 #: Parentheses and NOTs inside one another. Spark stops at about 500 on its default stack; people write fewer than 10.
 MAXIMUM_DEPTH = 100
@@ -48,7 +48,8 @@ _TOKEN = re.compile(
       | <= | >= | <> | != | %[0-9]+ | \S""",
     re.VERBOSE,
 )
-_tokens = _TOKEN.findall
+#: Cut a text into its tokens; what is no token is a token of one character, for the parser to refuse.
+tokens_of = _TOKEN.findall
 
 _OPERATORS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -89,7 +90,7 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
             text=text,
             position=lone.start(),
         )
-    tokens: list[str] = _tokens(text)
+    tokens: list[str] = tokens_of(text)
     if not tokens:
         return Constant(True)
     tokens.append(_END)
