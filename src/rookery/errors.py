@@ -7,6 +7,7 @@ Two rules. The caller's mistake raises at once, and the error is also the builti
 from __future__ import annotations
 
 __all__ = [
+    "BrokerError",
     "CalendarError",
     "CheckoutError",
     "CheckpointError",
@@ -154,6 +155,10 @@ class UnsupportedPolicyError(RookeryError, ValueError):
 
 class HistoryFullError(RookeryError, BufferError):
     """A keep-all writer holds as many unacknowledged samples as it may: wait for its readers, or keep the last n."""
+
+
+class BrokerError(RookeryError, RuntimeError):
+    """Something was asked of a broker that is leaving or has left: its clients must attach to another one."""
 
 
 class CalendarError(RookeryError, ValueError):

@@ -1,0 +1,435 @@
+"""One broker: messages, commands and the time go in; messages to send, events and the next timer come out. No I/O.
+
+The verbs: `start` or `join`, then `receive(message, sender, now)`, `undeliverable(message, receiver, now)` for what
+came back, `handle_timer(now)` when `timer()` says so; after each, `messages_to_send()` and `next_event()`. Clients:
+`subscribe`, `unsubscribe`, `publish`, `leave`.
+
+This file holds the state that all parts share, the routing of messages over zones, and what is known of others. Who
+owns which zone is in `membership.py`, subscriptions and events in `delivery.py`, network distance in `proximity.py`.
+Everything periodic happens at a beat, so there is one timer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rookery.errors import BrokerError
+from rookery.routing.brokers.claims import Claim
+from rookery.routing.brokers.configuration import BrokerConfiguration
+from rookery.routing.brokers.delivery import Delivery
+from rookery.routing.brokers.events import BrokerEvent, JoinFailed
+from rookery.routing.brokers.membership import Membership
+from rookery.routing.brokers.messages import (
+    Body,
+    EventId,
+    Find,
+    Found,
+    Grant,
+    Granted,
+    Heartbeat,
+    Here,
+    Join,
+    Message,
+    Notified,
+    Notify,
+    Publish,
+    Published,
+    Put,
+    Region,
+    Replica,
+    Routed,
+    SeatReport,
+    Who,
+)
+from rookery.routing.brokers.proximity import Proximity
+from rookery.routing.brokers.sampling import Dice, Reservoir
+from rookery.routing.brokers.seats import Seat
+from rookery.routing.brokers.spanhop import next_hop
+from rookery.routing.brokers.zones import Path, Point, contains, gap
+
+__all__ = ["Broker"]
+
+#: A message that has made so many hops is dropped; whoever sent it tries again.
+MOST_HOPS = 256
+#: Holes that are looked up at one beat.
+PROBES = 4
+
+
+class Broker:
+    """A broker of one topic."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        configuration: BrokerConfiguration,
+        dice: Dice,
+        *,
+        position: tuple[float, ...] = (),
+    ) -> None:
+        self.id = broker_id
+        self.configuration = configuration
+        self.dice = dice
+        #: Coordinates on the network, see `coordinates.py`.
+        self.position = position
+        self.seats: dict[Path, Seat] = {}
+        #: When each neighbor was last heard of, at first or second hand.
+        self.heard: dict[int, int] = {}
+        #: Whom a message could not reach, and when that was.
+        self.unreachable: dict[int, int] = {}
+        self.counters: Counter[str] = Counter()
+        #: Points of events that passed here: where newcomers are sent.
+        self.passing = Reservoir()
+        self.now = 0
+        self.membership = Membership(self)
+        self.delivery = Delivery(self)
+        self.proximity = Proximity(self)
+        self._outbox: list[tuple[int, Message]] = []
+        self._local: deque[Message] = deque()
+        self._events: deque[BrokerEvent] = deque()
+        self._next_beat: int | None = None
+        self._next_ancestors = 0
+
+    # ---- verbs ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: int) -> None:
+        """Be the first broker: own the whole space."""
+        self._awake(now)
+        self.membership.found()
+        self._settle()
+
+    def join(self, bootstrap: int, now: int) -> None:
+        """Join the network that a broker belongs to."""
+        self._awake(now)
+        self.membership.join(bootstrap)
+        self._settle()
+
+    def receive(self, message: Message, sender: int, now: int) -> None:
+        """Take a message in."""
+        self.now = max(now, self.now)
+        if self.membership.left:
+            return
+        self.unreachable.pop(sender, None)
+        self._dispatch(message, sender)
+        self._settle()
+
+    def undeliverable(self, message: Message, receiver: int, now: int) -> None:
+        """Take back a message that could not be delivered: its receiver is gone (failure cases 1 to 3)."""
+        self.now = max(now, self.now)
+        if self.membership.left:
+            return
+        self.unreachable[receiver] = self.now
+        self.counters["undeliverable"] += 1
+        for seat in self.seats.values():
+            seat.queue.forget(receiver)
+        if isinstance(message, Routed):
+            if message.point:
+                self.route(message)
+            else:
+                self.emit(JoinFailed(receiver))
+        elif isinstance(message, Grant):
+            self.membership.take_back(message.state.claim)
+        elif isinstance(message, Notify):
+            self.delivery.notified(message.event_id, receiver)
+        self._settle()
+
+    def handle_timer(self, now: int) -> None:
+        """Do what is due."""
+        self.now = max(now, self.now)
+        if self._next_beat is None or self.now < self._next_beat or self.membership.left:
+            return
+        self._next_beat = self.now + self.configuration.beat
+        self._beat()
+        self._settle()
+
+    def timer(self) -> int | None:
+        """Return when `handle_timer` wants to be called."""
+        return None if self.membership.left else self._next_beat
+
+    def messages_to_send(self) -> list[tuple[int, Message]]:
+        """Return what is to be sent, each with its receiver, and forget it."""
+        sent, self._outbox = self._outbox, []
+        return sent
+
+    def next_event(self) -> BrokerEvent | None:
+        """Return the next event for the program, or None."""
+        return self._events.popleft() if self._events else None
+
+    def subscribe(
+        self, subscription_id: str, where: str, *, now: int, parameters: Sequence[object] = (), version: int = 1
+    ) -> None:
+        """Subscribe a client of this broker; ids must be unique in the network."""
+        self.now = max(now, self.now)
+        self._open_for_clients()
+        self.delivery.subscribe(subscription_id, where, tuple(parameters), version)
+        self._settle()
+
+    def unsubscribe(self, subscription_id: str, *, now: int) -> None:
+        """End a client's subscription."""
+        self.now = max(now, self.now)
+        self.delivery.unsubscribe(subscription_id)
+        self._settle()
+
+    def publish(self, event: Mapping[str, Any], *, now: int) -> EventId:
+        """Publish an event; `Acknowledged` comes when everyone who wants it has it."""
+        self.now = max(now, self.now)
+        self._open_for_clients()
+        event_id = self.delivery.publish(dict(event))
+        self._settle()
+        return event_id
+
+    def leave(self, now: int) -> None:
+        """Hand everything over; `Left` comes when that is done."""
+        self.now = max(now, self.now)
+        self.delivery.close()
+        self.membership.leave()
+        self._settle()
+
+    def _open_for_clients(self) -> None:
+        if self.membership.leaving:
+            raise BrokerError(f"broker {self.id} is leaving: attach to another one")
+
+    # ---- what the parts share ------------------------------------------------------------------------------------
+
+    def send(self, receiver: int, message: Message) -> None:
+        """Send a message, or keep it for oneself."""
+        if receiver == self.id:
+            self._local.append(message)
+        else:
+            self.counters[type(message).__name__] += 1
+            self._outbox.append((receiver, message))
+
+    def emit(self, event: BrokerEvent) -> None:
+        """Tell the program."""
+        self._events.append(event)
+
+    def alive(self, owner: int) -> bool:
+        """Tell whether a broker is not known to be gone."""
+        if owner == self.id:
+            return True
+        if owner in self.unreachable:
+            return False
+        heard = self.heard.get(owner)
+        return heard is None or self.now - heard <= self.configuration.silence * self.configuration.beat
+
+    def silence(self, owner: int) -> int:
+        """Return for how long a broker has been taken for dead, negative while it is not."""
+        limit = self.configuration.silence * self.configuration.beat
+        since = self.now - self.heard.get(owner, self.now) - limit
+        return max(since, self.now - self.unreachable[owner]) if owner in self.unreachable else since
+
+    def seat_at(self, point: Point) -> Seat | None:
+        """Return the own seat that holds a point."""
+        for seat in self.seats.values():
+            if contains(seat.cell, point):
+                return seat
+        return None
+
+    def home(self) -> Seat | None:
+        """Return the seat that the broker keeps: the deepest."""
+        return max(self.seats.values(), key=lambda seat: (len(seat.path), seat.path), default=None)
+
+    def dispatch_body(self, point: Point, body: Body) -> None:
+        """Send a body on its way over the zones."""
+        home = self.home()
+        source = home.claim if home is not None else None
+        self.route(Routed(point, body, self.id, (), source, source))
+
+    def route(self, routed: Routed) -> None:
+        """Bring a message one hop closer to its point, or accept it here."""
+        point, body = routed.point, routed.body
+        if isinstance(body, Publish):
+            self.passing.add(point, self.dice)
+        seat = self.seat_at(point)
+        if seat is not None:
+            self._arrive(seat, routed)
+            return
+        if not self.seats:
+            onward = self.membership.forwarding(point)
+            if onward is not None:
+                self.send(onward, routed)
+            else:
+                self.counters["dropped"] += 1
+            return
+        seat = max(
+            self.seats.values(),
+            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
+        )
+        came_back = self.id in routed.visited
+        hop = next_hop(
+            seat,
+            point,
+            usable=self._usable,
+            neighbors_only=came_back,
+            used=frozenset(routed.visited) if came_back else frozenset(),
+        )
+        if hop is None or len(routed.visited) >= MOST_HOPS:
+            self.counters["dropped"] += 1
+            return
+        self.counters["forwarded"] += 1
+        visited = (*routed.visited, self.id)
+        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
+
+    def _usable(self, claim: Claim) -> bool:
+        return claim.owner != self.id and self.alive(claim.owner)
+
+    def _arrive(self, seat: Seat, routed: Routed) -> None:
+        body = routed.body
+        match body:
+            case Publish():
+                self.counters["hops"] += len(routed.visited)
+                self.counters["arrived"] += 1
+                self.delivery.accept(seat, routed, body)
+            case Region():
+                self.delivery.spread(seat, body)
+            case Who(asker):
+                self.send(asker, Here(seat.current_claim()))
+            case Join():
+                self.membership.admit(seat, body)
+            case Put():
+                self.proximity.put(seat, body)
+            case Find():
+                self.proximity.find(seat, routed.point, body)
+
+    # ---- what is known of others ---------------------------------------------------------------------------------
+
+    def learn(self, claim: Claim, heard_at: int) -> None:
+        """Take in a claim that was fresh at a time: from its owner, or at second hand."""
+        owner = claim.owner
+        if owner == self.id:
+            return
+        if heard_at <= self.unreachable.get(owner, -1):
+            return
+        if self.now - heard_at > self.configuration.silence * self.configuration.beat:
+            return
+        if self.membership.contest(claim):
+            return
+        for seat in self.seats.values():
+            if seat.learn(claim):
+                self.unreachable.pop(owner, None)
+                known = self.heard.get(owner)
+                if known is None:
+                    self.membership.greet(owner)
+                self.heard[owner] = heard_at if known is None else max(known, heard_at)
+
+    def report(self, seat: Seat) -> SeatReport:
+        """Return what neighbors are told of a seat."""
+        return SeatReport(seat.current_claim(), seat.heirs(self.alive), self.ages(seat), seat.stamp)
+
+    def ages(self, seat: Seat) -> tuple[tuple[Claim, int], ...]:
+        """Return all neighbors of a seat, each with the age of that news.
+
+        The dead are among them: whoever gets this zone must know whose zones wait for an heir.
+        """
+        dead = self.configuration.silence * self.configuration.beat + 1
+        found = []
+        for claim in seat.neighbors:
+            age = 0 if claim.owner == self.id else max(0, self.now - self.heard.get(claim.owner, self.now))
+            found.append((claim, max(age, dead) if claim.owner in self.unreachable else age))
+        return tuple(found)
+
+    def _dispatch(self, message: Message, sender: int) -> None:
+        match message:
+            case Heartbeat():
+                self._heartbeat(message, sender)
+            case Routed((), Join() as join):
+                if self.seats:
+                    self.membership.invite(join)
+            case Routed() if len(message.point) == self.configuration.space.dimensions:
+                for claim in (message.source, message.via):
+                    if claim is not None and claim.owner != self.id and claim.owner not in self.unreachable:
+                        for seat in self.seats.values():
+                            seat.queue.learn(claim)
+                self.route(message)
+            case Here(claim):
+                self.heard[claim.owner] = self.now
+                self.learn(claim, self.now)
+                for seat in self.seats.values():
+                    seat.queue.learn(claim)
+            case Grant(state):
+                self.membership.accept(state, sender)
+            case Granted(path, epoch):
+                self.membership.granted(path, epoch)
+            case Replica():
+                self.delivery.replica(message)
+            case Notify():
+                self.delivery.notify(message)
+                self.send(sender, Notified(message.event_id))
+            case Notified(event_id):
+                self.delivery.notified(event_id, sender)
+            case Published(event_id):
+                self.delivery.published(event_id)
+            case Found():
+                self.proximity.found(message)
+
+    def _heartbeat(self, message: Heartbeat, sender: int) -> None:
+        if sender in self.heard:
+            self.heard[sender] = self.now
+        related = False
+        told = {report.claim.path for report in message.reports if report.claim.owner == sender}
+        for seat in self.seats.values():
+            for claim in list(seat.neighbors):
+                if claim.owner == sender and claim.path not in told:
+                    seat.drop(claim.path)
+        for report in message.reports:
+            claim = report.claim
+            if claim.owner != sender:
+                continue
+            self.learn(claim, self.now)
+            news = True
+            for seat in self.seats.values():
+                held = seat.neighbors.get(claim.path)
+                if held is not None and held.owner == sender:
+                    related = True
+                    self.heard[sender] = self.now
+                    known = seat.details.get(claim.path)
+                    news = known is None or known.stamp != report.stamp or known.claim.epoch != claim.epoch
+                    seat.details[claim.path] = report
+            if news:
+                for other, age in report.neighbors:
+                    self.learn(other, self.now - age)
+        if not related and message.answer and self.seats:
+            self.send(sender, Heartbeat(tuple(self.report(seat) for seat in self.seats.values()), answer=False))
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def _awake(self, now: int) -> None:
+        self.now = max(now, self.now)
+        phase = int(self.dice.random() * self.configuration.beat)
+        self._next_beat = self.now + 1 + phase
+        self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
+
+    def _beat(self) -> None:
+        around = {claim.owner for seat in self.seats.values() for claim in seat.neighbors}
+        self.heard = {owner: when for owner, when in self.heard.items() if owner in around}
+        forgotten = self.now - 20 * self.configuration.beat
+        self.unreachable = {owner: when for owner, when in self.unreachable.items() if when > forgotten}
+        for owner in around:
+            self.heard.setdefault(owner, self.now)
+        self.membership.beat()
+        self.delivery.beat()
+        if self.seats and self.now >= self._next_ancestors:
+            self._next_ancestors = self.now + self.configuration.ancestors
+            self.refresh_ancestors()
+        for seat in list(self.seats.values()):
+            for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
+                del seat.details[path]
+            for point in seat.holes()[:PROBES]:
+                self.counters["holes"] += 1
+                self.dispatch_body(point, Who(self.id))
+        self.membership.announce()
+
+    def refresh_ancestors(self) -> None:
+        """Look up residents beside every ancestor, at random points, so that the load of relaying is spread."""
+        for seat in list(self.seats.values()):
+            seat.queue.renew()
+            for point in seat.queue.probes(self.dice):
+                self.dispatch_body(point, Who(self.id))
+        self.proximity.refresh()
+
+    def _settle(self) -> None:
+        """Take what was sent to oneself."""
+        while self._local:
+            self._dispatch(self._local.popleft(), self.id)
+        self.membership.flush()

@@ -1,0 +1,251 @@
+"""Subscriptions to the zones they meet, events to the one zone they lie in, notifications to the clients' brokers.
+
+Region routing (specification 3.6): a broker that handles a region below `depth` looks at the cuts of its own path from
+there on. Each time the box reaches across a cut, the other side becomes one message of its own, to a point in it, with
+one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
+and nobody needs to know the tree.
+
+An event has one owner. It is acknowledged to its publisher's broker when every broker with a client that wants it has
+said so; until then the publisher's broker sends it again at a beat, and the receivers drop what they have had. So an
+event outlives the crash of its owner. Subscriptions are soft state, sent again from time to time, and a copy of them
+lies at the first heir of each zone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rookery.routing.brokers.events import Acknowledged, Delivered
+from rookery.routing.brokers.messages import EventId, Notify, Publish, Published, Region, Replica, Routed, Subscription
+from rookery.routing.brokers.seats import Seat
+from rookery.routing.brokers.zones import Path, Point, cell_of, meets, overlap, sibling
+
+if TYPE_CHECKING:
+    from rookery.routing.brokers.broker import Broker
+
+__all__ = ["Delivery"]
+
+#: Events remembered so that none is handled twice.
+REMEMBERED = 1 << 14
+
+
+class Delivery:
+    """The clients of one broker, and the subscriptions and events of its zones."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        #: Subscriptions of the own clients.
+        self.clients: dict[str, Subscription] = {}
+        #: Own events on the way: event, point, when last sent.
+        self.pending: dict[EventId, tuple[dict[str, Any], Point, int]] = {}
+        #: Events owned, whose notifications are on the way: the publisher's broker, who has not answered, since when.
+        self._awaiting: dict[EventId, tuple[int, set[int], int]] = {}
+        self._done: dict[EventId, None] = {}
+        self._delivered: dict[EventId, set[str]] = {}
+        #: Copies of the subscriptions of other brokers' zones.
+        self.replicas: dict[Path, dict[str, tuple[Subscription, int]]] = {}
+        self._sequence = 0
+        self._next_refresh = 0
+
+    # ---- clients -------------------------------------------------------------------------------------------------
+
+    def subscribe(self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int) -> None:
+        """Send a client's subscription to every zone that its box meets."""
+        broker = self._broker
+        box = broker.configuration.space.box(where, parameters or None)
+        lower, upper = box if box is not None else ((), ())
+        subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
+        self.clients[subscription_id] = subscription
+        self._send(subscription)
+
+    def unsubscribe(self, subscription_id: str) -> None:
+        """Take a client's subscription back from every zone."""
+        subscription = self.clients.pop(subscription_id, None)
+        if subscription is not None:
+            self._send(subscription, removed=True)
+
+    def resubscribe(self) -> None:
+        """Send all subscriptions of the clients again."""
+        self._next_refresh = self._broker.now + self._broker.configuration.refresh
+        for subscription in self.clients.values():
+            self._send(subscription)
+
+    def close(self) -> None:
+        """Take every client's subscription back."""
+        for name in list(self.clients):
+            self.unsubscribe(name)
+
+    def _send(self, subscription: Subscription, *, removed: bool = False) -> None:
+        home = self._broker.home()
+        if home is not None and subscription.lower:  # a condition that is never true has no box and goes nowhere
+            self.spread(home, Region(subscription, 0, removed))
+
+    # ---- subscriptions at zones ----------------------------------------------------------------------------------
+
+    def spread(self, seat: Seat, region: Region) -> None:
+        """Handle a region: pass on what lies across the cuts, keep what meets the own zone."""
+        broker, subscription = self._broker, region.subscription
+        broker.counters["regions"] += 1
+        if len(subscription.lower) != seat.dimensions or len(subscription.upper) != seat.dimensions:
+            return
+        path = seat.path
+        if meets(seat.cell, subscription.lower, subscription.upper):
+            self._keep(seat, subscription, region.removed)
+        for depth in range(region.depth, len(path)):
+            beside = cell_of(sibling(path[: depth + 1]), seat.dimensions)
+            if meets(beside, subscription.lower, subscription.upper):
+                corner = tuple(map(max, subscription.lower, beside.lower))
+                broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed))
+
+    def _keep(self, seat: Seat, subscription: Subscription, removed: bool) -> None:
+        broker = self._broker
+        expires = broker.now + broker.configuration.lease
+        if removed:
+            changed = seat.store.remove(subscription.subscription_id)
+        else:
+            seat.store.add(subscription, expires)
+            changed = True
+        if changed and seat.replicated is not None:
+            name = subscription.subscription_id
+            change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
+            broker.send(seat.replicated, Replica(seat.path, *change))
+
+    # ---- replicas ------------------------------------------------------------------------------------------------
+
+    def replicate(self, seat: Seat) -> None:
+        """Bring the subscriptions of a zone to its first heir, if that is a new one."""
+        broker = self._broker
+        heir = next(iter(seat.heirs(broker.alive)), None)
+        if heir == seat.replicated:
+            return
+        self.withdraw_replica(seat)
+        seat.replicated = heir
+        if heir is not None and len(seat.store):
+            broker.send(heir, Replica(seat.path, self.leased(seat), whole=True))
+
+    def leased(self, seat: Seat) -> tuple[tuple[Subscription, int], ...]:
+        """Return the subscriptions of a zone, each with the time its lease has left."""
+        return tuple((subscription, expires - self._broker.now) for subscription, expires in seat.store)
+
+    def withdraw_replica(self, seat: Seat) -> None:
+        """Tell the heir of old that it is heir no more."""
+        if seat.replicated is not None and self._broker.alive(seat.replicated) and len(seat.store):
+            self._broker.send(seat.replicated, Replica(seat.path, (), whole=True))
+        seat.replicated = None
+
+    def replica(self, message: Replica) -> None:
+        """Keep a copy, or store what was sent to the owner."""
+        now = self._broker.now
+        if message.stored:
+            for seat in self._broker.seats.values():
+                for subscription, left in message.added:
+                    if meets(seat.cell, subscription.lower, subscription.upper):
+                        seat.store.add(subscription, now + left)
+            return
+        if message.whole:
+            self.replicas.pop(message.path, None)
+        if message.added or message.path in self.replicas:
+            held = self.replicas.setdefault(message.path, {})
+            for subscription, left in message.added:
+                held[subscription.subscription_id] = (subscription, now + left)
+            for name in message.removed:
+                held.pop(name, None)
+
+    def inherited(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
+        """Return the copies that belong to a zone, and let go of its own."""
+        cell = cell_of(path, self._broker.configuration.space.dimensions)
+        found: dict[str, tuple[Subscription, int]] = {}
+        for held_path, held in self.replicas.items():
+            if overlap(held_path, path):
+                found.update((n, entry) for n, entry in held.items() if meets(cell, entry[0].lower, entry[0].upper))
+        self.replicas.pop(path, None)
+        return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
+
+    # ---- events --------------------------------------------------------------------------------------------------
+
+    def publish(self, event: dict[str, Any]) -> EventId:
+        """Send an event to the owner of its point."""
+        broker = self._broker
+        self._sequence += 1
+        event_id = (broker.id, self._sequence)
+        point = broker.configuration.space.point(event)
+        self.pending[event_id] = (event, point, broker.now)
+        broker.dispatch_body(point, Publish(event_id, event))
+        return event_id
+
+    def accept(self, seat: Seat, routed: Routed, publish: Publish) -> None:
+        """Match an event that lies in an own zone, once, and notify."""
+        broker, event_id = self._broker, publish.event_id
+        if event_id in self._done:
+            broker.send(routed.origin, Published(event_id))
+            return
+        if event_id in self._awaiting:
+            return
+        broker.counters["matched"] += 1
+        seat.reservoir.add(routed.point, broker.dice)
+        wanted: dict[int, list[str]] = {}
+        for subscription in seat.store.match(publish.event):
+            wanted.setdefault(subscription.access, []).append(subscription.subscription_id)
+        self._awaiting[event_id] = (routed.origin, set(wanted), broker.now)
+        hops = len(routed.visited)
+        for access, names in wanted.items():
+            broker.send(access, Notify(event_id, publish.event, tuple(names), hops))
+        if not wanted:
+            self._finish(event_id)
+
+    def notify(self, message: Notify) -> None:
+        """Tell the clients, each once; the last match is whether they still want it."""
+        had = self._delivered.setdefault(message.event_id, set())
+        for name in message.subscriptions:
+            if name in self.clients and name not in had:
+                had.add(name)
+                self._broker.emit(Delivered(name, message.event_id, message.event, message.hops))
+            elif name in had:
+                self._broker.counters["duplicates"] += 1
+        if len(self._delivered) > REMEMBERED:
+            del self._delivered[next(iter(self._delivered))]
+
+    def notified(self, event_id: EventId, access: int) -> None:
+        """A broker has told its clients, or is no more."""
+        waiting = self._awaiting.get(event_id)
+        if waiting is not None:
+            waiting[1].discard(access)
+            if not waiting[1]:
+                self._finish(event_id)
+
+    def _finish(self, event_id: EventId) -> None:
+        origin, _, _ = self._awaiting.pop(event_id)
+        self._done[event_id] = None
+        if len(self._done) > REMEMBERED:
+            del self._done[next(iter(self._done))]
+        self._broker.send(origin, Published(event_id))
+
+    def published(self, event_id: EventId) -> None:
+        """An own event is with everyone who wants it."""
+        if self.pending.pop(event_id, None) is not None:
+            self._broker.emit(Acknowledged(event_id))
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Send again what was not acknowledged, renew what is leased, forget what has expired."""
+        broker = self._broker
+        patience = 2 * broker.configuration.beat
+        for event_id, (event, point, sent) in list(self.pending.items()):
+            if broker.now - sent >= patience:
+                broker.counters["sent again"] += 1
+                self.pending[event_id] = (event, point, broker.now)
+                broker.dispatch_body(point, Publish(event_id, event))
+        for event_id, (_, _, since) in list(self._awaiting.items()):
+            if broker.now - since >= 2 * patience:
+                self._finish(event_id)
+        if broker.seats and broker.now >= self._next_refresh:
+            self.resubscribe()
+        for seat in broker.seats.values():
+            gone = seat.store.expire(broker.now)
+            if gone and seat.replicated is not None:
+                broker.send(seat.replicated, Replica(seat.path, (), tuple(gone)))
+        for held in self.replicas.values():
+            for name in [name for name, (_, expires) in held.items() if expires <= broker.now]:
+                del held[name]
+        self.replicas = {path: held for path, held in self.replicas.items() if held}

@@ -1,0 +1,456 @@
+"""Who owns which zone: join and split, leave and merge, takeover after a crash, and the end of a dispute.
+
+Theory. A zone changes hands in one way only: its owner grants it, whole or the upper half of it, and keeps a copy until
+the new owner says that it has it. If the new owner dies first the zone is taken back. A dead broker's zone is taken
+over by its heirs, in the order that it named itself, each waiting two beats for the one before. All of this makes new
+claims with greater epochs (`claims.py`), so a mistake, such as taking over from a broker that was only slow, ends by
+itself: the lesser claim yields, and its subscriptions go to the winner.
+
+A broker with more than one seat passes the rest on. Seats that are siblings merge; a seat whose sibling is one zone
+goes to that zone's owner, who merges; any other goes deeper into the sibling's subtree, strictly deeper each time,
+until it meets a broker whose own zone can be given away so (the seed's leave, specification 3.3: Z absorbs Y's zone and
+Y takes X's).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rookery.routing.brokers.claims import Claim
+from rookery.routing.brokers.events import Joined, Left
+from rookery.routing.brokers.messages import Grant, Granted, Heartbeat, Join, Replica, Routed, SeatState
+from rookery.routing.brokers.sampling import FEWEST_SAMPLES, cut_of
+from rookery.routing.brokers.seats import HEIRS, Seat
+from rookery.routing.brokers.spanhop import depth_of
+from rookery.routing.brokers.zones import ROOT, Path, Point, cell_of, contains, inside, overlap, sibling, split, volume
+
+if TYPE_CHECKING:
+    from rookery.routing.brokers.broker import Broker
+
+__all__ = ["Membership"]
+
+#: A zone that so many cuts have made is not cut again: its sides are near the end of a double's digits.
+DEEPEST = 40
+#: Beats after which a place from which nobody answers is taken for ownerless.
+WASTE = 8
+
+
+class Membership:
+    """The seats of one broker and how they come and go."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.left = False
+        self.leaving = False
+        self._bootstrap: int | None = None
+        self._asked = 0
+        #: Zones granted and not yet confirmed: the claim made for the receiver, the seat as it was, since when.
+        self._granted: dict[Path, tuple[Claim, Seat, int]] = {}
+        self._greet: set[int] = set()
+        #: Holes in the neighbor tables and since when nobody has answered from there.
+        self._holes: dict[Point, int] = {}
+
+    # ---- joining -------------------------------------------------------------------------------------------------
+
+    def found(self) -> None:
+        """Own everything."""
+        broker = self._broker
+        self._open(Claim(ROOT, 1, broker.id, 0, broker.position))
+        broker.emit(Joined(ROOT))
+
+    def join(self, bootstrap: int) -> None:
+        """Ask a broker for a zone, now and at every second beat until there is one."""
+        broker = self._broker
+        self._bootstrap = bootstrap
+        self._asked = broker.now
+        broker.send(bootstrap, Routed((), Join(broker.id, broker.position), broker.id))
+
+    def admit(self, seat: Seat, join: Join) -> None:
+        """A newcomer has come to this zone: send it on to look at others, or give it a zone."""
+        broker = self._broker
+        if join.newcomer == broker.id:
+            return
+        if self.leaving:
+            self._grant(seat, join.newcomer, join.position)
+            return
+        best = join.best
+        mine = seat.current_claim()
+        if best is None or _weight(mine, seat.dimensions) >= _weight(best, seat.dimensions):
+            best = mine
+        if join.others:
+            onward = Join(join.newcomer, join.position, join.others[1:], best)
+            broker.dispatch_body(join.others[0], onward)
+        elif best.owner != broker.id:
+            broker.dispatch_body(cell_of(best.path, seat.dimensions).lower, Join(join.newcomer, join.position))
+        else:
+            self._give(seat, join)
+
+    def invite(self, join: Join) -> None:
+        """A newcomer has come to this broker: draw the points that it will look at, from the events if there are any.
+
+        Points of events that pass here are a sample of all events, those of the own zone would not be.
+        """
+        broker = self._broker
+        dimensions = broker.configuration.space.dimensions
+        known = broker.passing.points
+        points: list[Point] = []
+        for _ in range(max(1, broker.configuration.choices)):
+            if len(known) >= FEWEST_SAMPLES:
+                points.append(known[int(broker.dice.random() * len(known))])
+            else:
+                points.append(tuple(broker.dice.random() for _ in range(dimensions)))
+        broker.dispatch_body(points[0], Join(join.newcomer, join.position, tuple(points[1:])))
+
+    def _give(self, seat: Seat, join: Join) -> None:
+        """Give a newcomer a whole seat if there is one to spare, else the upper half of this one."""
+        broker = self._broker
+        if len(broker.seats) > 1:
+            spare = min(broker.seats.values(), key=lambda one: (len(one.path), one.path))
+            self._grant(spare, join.newcomer, join.position)
+            return
+        if len(seat.path) >= DEEPEST:
+            return
+        cut = cut_of(seat.cell, len(seat.path) % seat.dimensions, seat.reservoir.points)
+        low, high = split(seat.path, cut)
+        epoch = seat.claim.epoch + 1
+        theirs = Claim(high, epoch, join.newcomer, 0, join.position)
+        whole = seat.state(Claim(low, epoch, broker.id, 0, broker.position), broker.ages(seat), broker.now)
+        before = self._owners(seat)
+        state = seat.state(theirs, (*broker.ages(seat), (whole.claim, 0)), broker.now)
+        self._close(seat)
+        mine = self._open(whole.claim, whole)
+        broker.heard[join.newcomer] = broker.now
+        mine.learn(theirs)
+        self._granted[high] = (theirs, seat, broker.now)
+        broker.send(join.newcomer, Grant(state))
+        self.announce(before | {join.newcomer})
+
+    # ---- zones that change hands ---------------------------------------------------------------------------------
+
+    def _grant(self, seat: Seat, receiver: int, position: tuple[float, ...] = ()) -> None:
+        """Give a whole seat away."""
+        broker = self._broker
+        claim = Claim(seat.path, seat.claim.epoch + 1, receiver, 0, position)
+        state = seat.state(claim, broker.ages(seat), broker.now)
+        self._close(seat)
+        self._granted[seat.path] = (claim, seat, broker.now)
+        for other in broker.seats.values():
+            if other.learn(claim):
+                broker.heard[receiver] = broker.now
+        broker.counters["granted"] += 1
+        broker.send(receiver, Grant(state))
+
+    def accept(self, state: SeatState, sender: int) -> None:
+        """Take a zone that was granted."""
+        broker = self._broker
+        claim = state.claim
+        if claim.owner != broker.id:
+            return
+        broker.send(sender, Granted(claim.path, claim.epoch))
+        first = not broker.seats
+        mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
+        self._take(mine, state)
+        if first and broker.seats:
+            broker.emit(Joined(claim.path))
+            broker.delivery.resubscribe()
+            broker.refresh_ancestors()
+            broker.proximity.publish(newcomer=True)
+        self.announce({sender})
+
+    def _take(self, claim: Claim, state: SeatState) -> None:
+        """Open a seat, but for parts that are one's own already: those only gain what came with it."""
+        broker = self._broker
+        rivals = [seat for seat in broker.seats.values() if overlap(seat.path, claim.path)]
+        for rival in rivals:
+            if inside(claim.path, rival.path):
+                rival.fill(state, broker.now)
+                rival.store.keep(rival.cell)
+                return
+        pieces = [claim.path]
+        for rival in rivals:
+            pieces = [part for piece in pieces for part in _carve(piece, rival.path)]
+        for piece in pieces:
+            self._open(Claim(piece, claim.epoch, broker.id, 0, broker.position), state)
+
+    def granted(self, path: Path, epoch: int) -> None:
+        """The new owner has its zone."""
+        pending = self._granted.get(path)
+        if pending is not None and pending[0].epoch == epoch:
+            del self._granted[path]
+            self._depart()
+
+    def take_back(self, claim: Claim) -> None:
+        """The new owner never got its zone: own it again."""
+        broker = self._broker
+        pending = self._granted.get(claim.path)
+        if pending is None or pending[0].epoch != claim.epoch:
+            return
+        _, seat, _ = self._granted.pop(claim.path)
+        broker.counters["taken back"] += 1
+        mine = Claim(claim.path, claim.epoch + 1, broker.id, 0, broker.position)
+        self._take(mine, seat.state(mine, [(other, 0) for other in seat.neighbors], broker.now))
+        self.announce()
+
+    def forwarding(self, point: Point) -> int | None:
+        """Return who has got the zone around a point, while one is between seats."""
+        dimensions = self._broker.configuration.space.dimensions
+        owners = [
+            claim.owner for claim, _, _ in self._granted.values() if contains(cell_of(claim.path, dimensions), point)
+        ]
+        owners += [claim.owner for claim, _, _ in self._granted.values()]
+        if not owners and self._bootstrap is not None and self._broker.alive(self._bootstrap):
+            return self._bootstrap
+        return owners[0] if owners else None
+
+    # ---- leaving -------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Hand over every seat."""
+        self.leaving = True
+        for seat in list(self._broker.seats.values()):
+            self._hand_over(seat)
+        self._depart()
+
+    def _hand_over(self, seat: Seat) -> None:
+        target = self._partner(seat)
+        if target is None:
+            target = next(iter(seat.heirs(self._broker.alive)), None)
+        if target is not None:
+            self._grant(seat, target)
+        elif not len(seat.neighbors):
+            self._close(seat)  # nobody else is there
+
+    def _depart(self) -> None:
+        if self.leaving and not self.left and not self._granted and not self._broker.seats:
+            self.left = True
+            self._broker.emit(Left())
+
+    # ---- passing seats on ----------------------------------------------------------------------------------------
+
+    def _partner(self, seat: Seat) -> int | None:
+        """Return who should get a seat: its sibling's owner, or the deepest neighbor inside the sibling's zone."""
+        broker = self._broker
+        if not seat.path:
+            return None
+        beside = sibling(seat.path)
+        candidates = [
+            claim
+            for claim in seat.neighbors
+            if inside(claim.path, beside) and claim.owner != broker.id and broker.alive(claim.owner)
+        ]
+        return max(candidates, key=lambda claim: (len(claim.path), claim.owner)).owner if candidates else None
+
+    def _pass_on(self) -> None:
+        """Do one step toward a single seat."""
+        broker = self._broker
+        for path in list(broker.seats):
+            if path and path in broker.seats and sibling(path) in broker.seats:
+                self._merge(broker.seats[path], broker.seats[sibling(path)])
+        if len(broker.seats) < 2 or self._granted:
+            return
+        for seat in broker.seats.values():
+            claim = seat.neighbors.get(sibling(seat.path)) if seat.path else None
+            if claim is not None and claim.owner != broker.id and broker.alive(claim.owner):
+                self._grant(seat, claim.owner)
+                return
+        home = broker.home()
+        assert home is not None
+        for seat in broker.seats.values():
+            if seat is home:
+                continue
+            deeper = self._partner(home) if inside(home.path, sibling(seat.path)) else self._partner(seat)
+            if deeper is not None:
+                self._grant(seat, deeper)
+                return
+
+    def _merge(self, one: Seat, other: Seat) -> None:
+        """Make one seat of two siblings: what a split did is undone."""
+        broker = self._broker
+        before = self._owners(one) | self._owners(other)
+        claim = Claim(one.path[:-1], max(one.claim.epoch, other.claim.epoch) + 1, broker.id, 0, broker.position)
+        states = [seat.state(seat.claim, broker.ages(seat), broker.now) for seat in (one, other)]
+        self._close(one)
+        self._close(other)
+        merged = self._open(claim, states[0])
+        for known, age in states[1].neighbors:
+            merged.learn(known)
+            broker.heard.setdefault(known.owner, broker.now - age)
+        merged.fill(states[1], broker.now)
+        broker.counters["merged"] += 1
+        self.announce(before)
+
+    # ---- disputes and deaths -------------------------------------------------------------------------------------
+
+    def contest(self, claim: Claim) -> bool:
+        """Settle a claim of somebody else on a zone of one's own; say whether it lost."""
+        broker = self._broker
+        lost = False
+        for seat in list(broker.seats.values()):
+            if not overlap(seat.path, claim.path):
+                continue
+            if claim.prevails(seat.claim):
+                self._yield(seat, claim)
+            else:
+                lost = True
+                self._greet.add(claim.owner)
+        pending = [made for made, _, _ in self._granted.values() if overlap(made.path, claim.path)]
+        return lost or any(made.prevails(claim) for made in pending)
+
+    def _yield(self, seat: Seat, winner: Claim) -> None:
+        broker = self._broker
+        broker.counters["yielded"] += 1
+        before = self._owners(seat)
+        self._close(seat)
+        broker.send(winner.owner, Replica(winner.path, broker.delivery.leased(seat), stored=True))
+        if len(winner.path) > len(seat.path):
+            state = seat.state(seat.claim, broker.ages(seat), broker.now)
+            for piece in _carve(seat.path, winner.path):
+                self._open(Claim(piece, seat.claim.epoch, broker.id, 0, broker.position), state)
+        self.announce(before)
+        if not broker.seats and not self.leaving and not self._granted:
+            self.join(winner.owner)
+
+    def _inherit(self) -> None:
+        """Take over the zones of dead neighbors whose turn has come to oneself."""
+        broker = self._broker
+        beat = broker.configuration.beat
+        for seat in list(broker.seats.values()):
+            if broker.seats.get(seat.path) is not seat:
+                continue
+            for claim in list(seat.neighbors):
+                if broker.alive(claim.owner):
+                    continue
+                report = seat.details.get(claim.path)
+                heirs = report.heirs if report is not None else ()
+                rank = heirs.index(broker.id) if broker.id in heirs else HEIRS + 1 + broker.id % HEIRS
+                if broker.silence(claim.owner) >= 2 * rank * beat:
+                    self._succeed(claim, () if report is None else report.neighbors)
+
+    def _succeed(self, dead: Claim, neighbors: tuple[tuple[Claim, int], ...]) -> None:
+        broker = self._broker
+        broker.counters["taken over"] += 1
+        claim = Claim(dead.path, dead.epoch + 1, broker.id, 0, broker.position)
+        self._take(claim, SeatState(claim, neighbors, (), broker.delivery.inherited(dead.path), (), 0, ()))
+        self.announce()
+
+    def _settle_waste(self) -> None:
+        """Claim what has had no owner for long: so many died together that nobody is left who knows their zones.
+
+        The claim goes as far up as the last cut before the hole, with epoch 0: whoever owns a part of it prevails, and
+        what is left after all of them have said so is the waste land.
+        """
+        broker = self._broker
+        patience = WASTE * broker.configuration.beat
+        holes = {point: seat for seat in broker.seats.values() for point in seat.holes()}
+        self._holes = {point: self._holes.get(point, broker.now) for point in holes}
+        for point, seat in holes.items():
+            if broker.now - self._holes[point] < patience or broker.seat_at(point) is not None:
+                continue
+            depth = depth_of(seat.path, point, seat.dimensions)
+            pieces = [sibling(seat.path[: depth + 1])]
+            known = [claim for one in broker.seats.values() for claim in (one.claim, *one.neighbors)]
+            for claim in known:
+                pieces = [part for piece in pieces for part in _carve(piece, claim.path)]
+            for piece in pieces:
+                if contains(cell_of(piece, seat.dimensions), point):
+                    broker.counters["settled"] += 1
+                    self._open(Claim(piece, 0, broker.id, 0, broker.position))
+
+    # ---- seats and what is told of them --------------------------------------------------------------------------
+
+    def _open(self, claim: Claim, state: SeatState | None = None) -> Seat:
+        broker = self._broker
+        seat = Seat(claim, broker.configuration)
+        known = [other for one in broker.seats.values() for other in (one.claim, *one.neighbors)]
+        ancestors = [resident for one in broker.seats.values() for resident in one.queue]
+        broker.seats[seat.path] = seat
+        if state is not None:
+            for other, age in state.neighbors:
+                if other.owner != broker.id or other.path in broker.seats:
+                    seat.learn(other)
+                    if other.owner != broker.id:
+                        broker.heard.setdefault(other.owner, broker.now - age)
+            seat.fill(state, broker.now)
+            seat.store.keep(seat.cell)
+            seat.reservoir = seat.reservoir.part(seat.cell)
+        for other in known:
+            seat.learn(other)
+        for resident in ancestors:
+            seat.queue.learn(resident, first=False)
+        for one in broker.seats.values():
+            if one is not seat:
+                one.learn(claim)
+        return seat
+
+    def _close(self, seat: Seat) -> None:
+        self._broker.delivery.withdraw_replica(seat)
+        del self._broker.seats[seat.path]
+        for other in self._broker.seats.values():
+            held = other.neighbors.get(seat.path)
+            if held is not None and held.owner == self._broker.id:
+                other.drop(seat.path)
+
+    def _owners(self, seat: Seat) -> set[int]:
+        return {claim.owner for claim in seat.neighbors if claim.owner != self._broker.id}
+
+    def greet(self, owner: int) -> None:
+        """Tell a broker soon that one is there."""
+        self._greet.add(owner)
+
+    def announce(self, others: set[int] | None = None) -> None:
+        """Tell all neighbors, and some others, what one owns; bring the replicas to the heirs."""
+        broker = self._broker
+        if others is None:
+            others = set()
+        for seat in broker.seats.values():
+            others |= self._owners(seat)
+            broker.delivery.replicate(seat)
+        self._greet |= others
+
+    def flush(self) -> None:
+        """Send the heartbeats that are due: one per receiver, whatever happened."""
+        if not self._greet:
+            return
+        broker = self._broker
+        greeted, self._greet = self._greet, set()
+        greeted.discard(broker.id)
+        if broker.seats and greeted:
+            beat = Heartbeat(tuple(broker.report(seat) for seat in broker.seats.values()))
+            for owner in sorted(greeted):
+                if owner not in broker.unreachable:
+                    broker.send(owner, beat)
+
+    def beat(self) -> None:
+        """Do what is periodic: ask again, take back, take over, pass on."""
+        broker = self._broker
+        beat = broker.configuration.beat
+        for claim, _, since in list(self._granted.values()):
+            if broker.now - since > (broker.configuration.silence + 1) * beat:
+                self.take_back(claim)
+        if not broker.seats and not self.leaving and not self._granted and self._bootstrap is not None:
+            if broker.now - self._asked >= 2 * beat:
+                self.join(self._bootstrap)
+            return
+        for seat in broker.seats.values():  # one resides in one's own seats only
+            seat.queue.forget(broker.id)
+            for other in broker.seats.values():
+                seat.queue.learn(other.claim, first=False)
+        self._inherit()
+        self._settle_waste()
+        if self.leaving:
+            for seat in list(broker.seats.values()):
+                self._hand_over(seat)
+            self._depart()
+        else:
+            self._pass_on()
+
+
+def _weight(claim: Claim, dimensions: int) -> tuple[int, float]:
+    return claim.load, volume(cell_of(claim.path, dimensions))
+
+
+def _carve(whole: Path, part: Path) -> list[Path]:
+    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart."""
+    if not overlap(whole, part):
+        return [whole]
+    return [sibling(part[: depth + 1]) for depth in range(len(whole), len(part))]

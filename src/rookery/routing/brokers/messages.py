@@ -1,0 +1,203 @@
+"""What brokers say to each other. Every message is a msgspec struct, an array with an integer tag on the wire.
+
+Two kinds: a `Routed` message travels over zones toward a point, its body being what to do there; all others go straight
+to a broker. Transport is reliable and in order while both ends live (TCP, or its model in the simulator); what a dead
+broker cannot receive comes back to its sender as undeliverable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rookery.routing.brokers.claims import Claim
+from rookery.routing.brokers.zones import Path, Point
+
+__all__ = [
+    "Body",
+    "EventId",
+    "Find",
+    "Found",
+    "Grant",
+    "Granted",
+    "Heartbeat",
+    "Here",
+    "Join",
+    "Message",
+    "Notified",
+    "Notify",
+    "Publish",
+    "Published",
+    "Put",
+    "Region",
+    "Replica",
+    "Routed",
+    "SeatReport",
+    "SeatState",
+    "Subscription",
+    "Who",
+]
+
+#: The publishing broker and its counter.
+EventId: TypeAlias = tuple[int, int]
+
+
+class Subscription(msgspec.Struct, frozen=True, array_like=True):
+    """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
+
+    subscription_id: str
+    version: int
+    where: str
+    parameters: tuple[Any, ...]
+    lower: Point
+    upper: Point
+    access: int
+
+
+class SeatState(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as it is handed over: the claim that its new owner will make, and all that was known there."""
+
+    claim: Claim
+    neighbors: tuple[tuple[Claim, int], ...]
+    ancestors: tuple[Claim, ...]
+    subscriptions: tuple[tuple[Subscription, int], ...]
+    sample: tuple[Point, ...]
+    seen: int
+    index: tuple[tuple[Path, Claim, int], ...]
+
+
+class SeatReport(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as its owner tells its neighbors of it: who inherits it, and its neighbors with the age of that news."""
+
+    claim: Claim
+    heirs: tuple[int, ...]
+    neighbors: tuple[tuple[Claim, int], ...]
+    stamp: int
+
+
+class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """I am here, and these are my zones. `answer` asks for one back where the receiver thinks otherwise."""
+
+    reports: tuple[SeatReport, ...]
+    answer: bool = True
+
+
+class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Take this zone."""
+
+    state: SeatState
+
+
+class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """I have taken it."""
+
+    path: Path
+    epoch: int
+
+
+class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Keep these subscriptions of my zone for the day I am gone; or, with `stored`, store them: the zone is yours."""
+
+    path: Path
+    added: tuple[tuple[Subscription, int], ...]
+    removed: tuple[str, ...] = ()
+    whole: bool = False
+    stored: bool = False
+
+
+class Notify(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """An event for clients of yours."""
+
+    event_id: EventId
+    event: dict[str, Any]
+    subscriptions: tuple[str, ...]
+    hops: int
+
+
+class Notified(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """Your notification has arrived."""
+
+    event_id: EventId
+
+
+class Published(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """Your event was matched, and everyone who wants it has it."""
+
+    event_id: EventId
+
+
+class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """The point you asked for is mine."""
+
+    claim: Claim
+
+
+class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """What the coordinate index here knows of residents of a zone, and neighbors to ask if that is nothing."""
+
+    zone: Path
+    entries: tuple[Claim, ...]
+    neighbors: tuple[Claim, ...] = ()
+
+
+class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
+    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far."""
+
+    newcomer: int
+    position: tuple[float, ...]
+    others: tuple[Point, ...] = ()
+    best: Claim | None = None
+
+
+class Publish(msgspec.Struct, frozen=True, array_like=True, tag=21):
+    """An event on its way to the owner of its point."""
+
+    event_id: EventId
+    event: dict[str, Any]
+
+
+class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
+    """A subscription on its way to all zones of a region: below `depth` cuts of the path at the point."""
+
+    subscription: Subscription
+    depth: int
+    removed: bool = False
+
+
+class Who(msgspec.Struct, frozen=True, array_like=True, tag=23):
+    """Who owns this point?"""
+
+    asker: int
+
+
+class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
+    """Algorithm 2: note here that a broker resides in a zone, and its coordinates; withdrawn with `lease` 0."""
+
+    zone: Path
+    claim: Claim
+    lease: int
+
+
+class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
+    """Algorithm 3: which residents of a zone does the index at this point know?"""
+
+    zone: Path
+    asker: int
+
+
+Body: TypeAlias = Join | Publish | Region | Who | Put | Find
+
+
+class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
+    """A body on its way to a point; `source` and `via` are claims that every receiver learns from for free."""
+
+    point: Point
+    body: Body
+    origin: int
+    visited: tuple[int, ...] = ()
+    source: Claim | None = None
+    via: Claim | None = None
+
+
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed

@@ -1,0 +1,80 @@
+"""Delivery is exactly 1.0 when all is quiet again, whatever happened before."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rookery.network.simulated_brokers import LinkConditions
+
+from .invariants import SECOND, SETTLED, network
+from .turmoil import History, live_through
+
+#: Half of the histories run over lossless links; in the others packets are lost, latencies vary and deaths show late.
+LOSSY = LinkConditions(latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, loss=0.05)
+SILENT = LinkConditions(latency=5_000, refusal=12 * SECOND)
+
+
+def conditions(seed: int) -> LinkConditions | None:
+    return (None, LOSSY, None, SILENT)[seed % 4]
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_histories(seed: int) -> None:
+    live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6 * 3600)
+def test_ten_thousand_histories() -> None:
+    for seed in range(48, 10_048):
+        try:
+            live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed))
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}") from error
+
+
+def test_a_history_is_a_function_of_its_seed() -> None:
+    one, two = (live_through(5, brokers=5, steps=12, conditions=LOSSY) for _ in range(2))
+    assert one.made.messages == two.made.messages
+    assert one.made.delivered == two.made.delivered
+    assert live_through(6, brokers=5, steps=12, conditions=LOSSY).made.messages != one.made.messages
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> None:
+    """The heir has the subscriptions before anyone sends them again; events meanwhile are sent until they arrive."""
+    history = History(network(9, seed=seed), random.Random(seed))
+    for _ in range(7):  # fewer than there are brokers: one has no client, and so only its zone to lose
+        history.subscribe()
+    history.made.run(10 * SECOND)
+    for broker in history.made.brokers.values():
+        broker.delivery._next_refresh = history.made.calendar.now + 10_000 * SECOND  # nobody sends again
+    access = {broker for broker, _ in history.interests.values()}
+    victim = next(number for number in history.made.brokers if number not in access)
+    history.made.crash(victim)
+    published = {}
+    for _ in range(30):
+        event_id, point = history.publish()
+        published[event_id] = history.wanted(point)
+        history.made.run(SECOND)
+    history.made.run(SETTLED)
+    assert set(published) <= history.made.acknowledged
+    assert history.made.delivered == {(name, event): 1 for event, names in published.items() for name in names}
+
+
+def test_a_departed_broker_takes_its_clients_subscriptions_along() -> None:
+    history = History(network(6), random.Random(2))
+    history.subscribe()
+    (name, (broker, _)) = next(iter(history.interests.items()))
+    history.made.leave(broker)
+    history.made.run(20 * SECOND)
+    assert broker not in history.made.brokers
+    stored = [
+        held.subscription_id
+        for other in history.made.brokers.values()
+        for seat in other.seats.values()
+        for held, _ in seat.store
+    ]
+    assert name not in stored
