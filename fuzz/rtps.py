@@ -25,9 +25,10 @@ from typing import Any
 from rookery.node import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected
+from rookery.rtps.identity import VENDOR, is_builtin
 from rookery.rtps.messages import HEADER_LENGTH, decode_message, encode_message
 from rookery.rtps.sequences import NumberSet
-from rookery.rtps.submessages import Data, DataFragment, Submessage, ToParticipant
+from rookery.rtps.submessages import Data, DataFragment, HeartbeatFragment, Submessage, ToParticipant
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "cases" / "rtps"
 LIMITS = Limits(
@@ -45,6 +46,9 @@ LIMITS = Limits(
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
 INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
+#: The narrowest field of these is narrower than a sequence number.
+WIDTHS = {DataFragment: 0xFFFF, HeartbeatFragment: 0xFFFFFFFF}
+NUMBERS = ("sequence", "first", "last", "start", "count", "sample_size")
 TOPICS = (("hello", "test::Message", False), ("quotes", "test::Quote", True), ("mixed", "test::Mixed", False))
 
 
@@ -58,8 +62,8 @@ def corpus() -> list[bytes]:
     return found
 
 
-def vary(datagram: bytes, us: bytes, dice: random.Random) -> bytes:
-    """Return a well-formed datagram that says something else, with other numbers, mostly addressed to us."""
+def vary(datagram: bytes, us: bytes, number: int, dice: random.Random) -> bytes:
+    """Return a well-formed datagram that says something else, mostly to us; `number` grows from packet to packet."""
     message = decode_message(datagram)
     said: list[Submessage] = []
     for submessage in message.submessages:
@@ -69,14 +73,21 @@ def vary(datagram: bytes, us: bytes, dice: random.Random) -> bytes:
             changes: dict[str, Any] = {}
             for field in fields(submessage):  # type: ignore[arg-type]
                 value = getattr(submessage, field.name)
-                if field.name in ("sequence", "first", "last", "start", "count", "sample_size") and dice.random() < 0.7:
-                    value = dice.choice((value + dice.randrange(1, 40), value + dice.randrange(1 << 30), 1))
-                    changes[field.name] = value & 0xFFFF if isinstance(submessage, DataFragment) else value
+                if field.name == "count" and not isinstance(submessage, DataFragment):
+                    # Mostly newer than the last one, or the rest of the conversation would be old news.
+                    changes["count"] = value + number if dice.random() < 0.95 else dice.choice(INTERESTING)
+                elif field.name in NUMBERS and dice.random() < 0.7:
+                    # Small steps: a number far ahead makes everything after it old.
+                    value += dice.choice((0, 1, 2, dice.randrange(40), number % 500 // 8, number % 500 // 8))
+                    value = 1 << 40 if dice.random() < 0.005 else value
+                    changes[field.name] = value & WIDTHS.get(type(submessage), (1 << 63) - 1)
                 elif isinstance(value, NumberSet) and dice.random() < 0.7:
                     length = dice.randrange(257)
                     changes[field.name] = NumberSet(value.base + dice.randrange(20), length, dice.getrandbits(length))
                 elif field.name in ("final", "key_only") and dice.random() < 0.2:
                     changes[field.name] = not value
+            if "first" in changes and "last" in changes and dice.random() < 0.9:
+                changes["last"] = max(changes["first"] - 1, changes["last"])
             submessage = replace(submessage, **changes)  # type: ignore[type-var]
         said += [submessage] * dice.choice((1, 1, 1, 2))
     if dice.random() < 0.2:
@@ -118,8 +129,12 @@ class Target:
     """A participant in the middle of a conversation, and what must hold of it after every packet."""
 
     def __init__(self, datagrams: list[bytes], prefix: bytes) -> None:
+        # Cyclone's datagrams were captured in domain 7, ours in domain 0.
         configuration = ParticipantConfiguration(
-            prefix=prefix, unicast=Address("127.0.0.1", 9_999), domain_id=7, limits=LIMITS
+            prefix=prefix,
+            unicast=Address("127.0.0.1", 9_999),
+            domain_id=0 if prefix.startswith(VENDOR) else 7,
+            limits=LIMITS,
         )
         self.participant = Participant(configuration)
         self.now = 0
@@ -164,6 +179,11 @@ def _ends_something(datagram: bytes) -> bool:
     return any(isinstance(s, Data) and s.key_only for s in decode_message(datagram).submessages)
 
 
+def _has_samples(datagram: bytes) -> bool:
+    submessages = decode_message(datagram).submessages
+    return any(isinstance(s, Data | DataFragment) and not is_builtin(s.writer) for s in submessages)
+
+
 def prefixes(datagrams: list[bytes]) -> list[bytes]:
     """Return the participants that the datagrams are addressed to."""
     found: dict[bytes, None] = {}
@@ -179,6 +199,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
     dice = random.Random(seed)
     datagrams = corpus()
     lively = [datagram for datagram in datagrams if not _ends_something(datagram)]
+    samples = [datagram for datagram in lively if _has_samples(datagram)]
     targets = prefixes(datagrams)
     totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0}
     target: Target | None = None
@@ -187,10 +208,13 @@ def run(packets: int, seed: int) -> dict[str, int]:
             # A fresh conversation now and then: mutations end up saying goodbye for everyone.
             target = Target(datagrams, dice.choice(targets))
             totals["targets"] += 1
-        packet = dice.choice(datagrams if dice.random() < 0.005 else lively)
+        packet = dice.choice(dice.choice((lively, samples)) if dice.random() < 0.995 else datagrams)
+        if dice.random() < 0.05:
+            # The same words from a stranger: wherever the sender's prefix stands, another one does.
+            packet = packet.replace(packet[8:HEADER_LENGTH], b"stranger" + dice.randbytes(1) * 4)
         way = dice.randrange(4)
         if way != 0:
-            packet = vary(packet, target.participant.prefix, dice)
+            packet = vary(packet, target.participant.prefix, number, dice)
         if way != 1:
             packet = mutate(packet, datagrams, dice)
         host = f"127.0.0.{dice.randrange(1, 4)}"

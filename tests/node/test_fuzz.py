@@ -29,7 +29,7 @@ def test_a_hundred_thousand_nearly_right_packets(fuzzer: ModuleType) -> None:
     totals = fuzzer.run(100_000, seed=0)
     # The packets must reach the machinery: not all refused, not all taken.
     assert 10_000 < totals["rejected"] < 90_000
-    assert totals["events"] > 1_000
+    assert totals["events"] > 500
     assert totals["octets_out"] > 100_000
 
 
