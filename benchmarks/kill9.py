@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROWS_PER_BATCH = 2_000
-BATCHES_PER_KILL = 8
+BATCHES_PER_KILL = 5
 RULES = 150
 
 

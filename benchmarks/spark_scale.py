@@ -51,10 +51,10 @@ def files(spark: Any, folder: Path, events: int, rules: int) -> int:
     """Run the files plan on a tenth and on all of the events."""
     import os
 
-    from rookery.spark import match_files
+    from rookery.spark import Subscriptions, match_files
     from rookery.spark.workloads import workload
 
-    records = workload("devices").rules(rules, 1)
+    records = Subscriptions.arrow(workload("devices").rules(rules, 1))
     rates = []
     for count in (100_000, events // 10, events):
         source = write_events("devices", count, folder)
@@ -79,10 +79,10 @@ def files(spark: Any, folder: Path, events: int, rules: int) -> int:
 
 def zones(spark: Any, folder: Path, rules: int, events: int) -> int:
     """Match many rules by the zoned and the broadcast plan, and compare every pair."""
-    from rookery.spark import match
+    from rookery.spark import Subscriptions, match
     from rookery.spark.workloads import workload
 
-    records = workload("devices").rules(rules, 1)
+    records = Subscriptions.arrow(workload("devices").rules(rules, 1))
     frame = spark.read.parquet(str(write_events("devices", events, folder)))
     found = {}
     for plan in ("broadcast", "zoned"):

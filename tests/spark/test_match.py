@@ -192,13 +192,21 @@ def test_zone_stats_add_up_and_give_the_tree(spark: Any) -> None:
 def test_a_zone_that_cannot_be_cut_is_dealt_out(spark: Any) -> None:
     from pyspark.sql.functions import lit, spark_partition_id
 
-    frame = spark.range(3_000).selectExpr("id as event_id", "if(id < 2700, 1.0, id * 1.0) as x")
+    frame = spark.range(3_000).selectExpr("id as event_id", "if(id < 2700, 1.0D, id * 1.0D) as x")
     rules = pa.table({"subscription_id": range(20), "where": [f"x > {number / 10}" for number in range(20)]})
     placed = partition(frame, rules, zones=4)
     held = placed.where("x = 1.0").groupBy(spark_partition_id().alias("p")).agg({"*": "count"}).collect()
     assert len(held) > 1
     assert pairs(match(frame, rules, plan="zoned", zones=4)) == pairs(match(frame, rules, plan="broadcast"))
     assert placed.select(lit(1)).count() == 3_000
+
+
+def test_the_events_may_have_a_column_named_zone(spark: Any) -> None:
+    frame = spark.createDataFrame([(1, 1.0, "north"), (2, 9.0, "south")], "event_id bigint, x double, zone string")
+    rules = pa.table({"subscription_id": ["n"], "where": ["zone = 'north' and x < 5"]})
+    assert pairs(match(frame, rules, plan="zoned", zones=2)) == [(1, "n", 1)]
+    with pytest.raises(PipelineError, match="already have a column 'zone'"):
+        partition(frame, rules)
 
 
 def test_sql_gives_the_same(spark: Any) -> None:

@@ -40,6 +40,10 @@ log = logging.getLogger("rookery.spark")
 BATCH_PROPERTY = "streaming.sql.batchId"
 
 
+#: Batches whose set stays on record, and how often older ones are forgotten. Spark replays the last one only.
+KEPT_BATCHES, SWEEP = 1_000, 100
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRules:
     """The rules of one stream: the log of its sets, the source where a worker may look, and the events' schema."""
@@ -78,7 +82,11 @@ class LiveRules:
     def judge(self, batch: int) -> SetVersion:
         """Return the set that judges a batch: the recorded one, or the one in force now, which is then recorded."""
         known = self.log.bound(batch)
-        return known if known is not None else self.log.bind(batch, self.refresh().number)
+        if known is not None:
+            return known
+        if batch and batch % SWEEP == 0:
+            self.log.forget(before=batch - KEPT_BATCHES)
+        return self.log.bind(batch, self.refresh().number)
 
     def load(self, batch: int) -> CompiledSet:
         """Return the compiled set that judges a batch."""

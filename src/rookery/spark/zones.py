@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ZoneMap", "fit", "match_zoned", "partition", "zone_expression", "zone_stats"]
 
+#: Columns of ours beside the events' own, whose names are theirs to choose.
+ZONE, PARTITION = "_rookery_zone", "_rookery_partition"
+
 #: Events in the sample that zones are fitted on.
 SAMPLE = 20_000
 
@@ -58,10 +61,6 @@ class ZoneMap:
         """How many partitions there are in all."""
         return sum(self.shares)
 
-    def zone_of_partition(self) -> list[int]:
-        """Return the zone of each partition."""
-        return [zone for zone, share in enumerate(self.shares) for _ in range(share)]
-
 
 def fit(events: DataFrame, rules: CompiledRules, *, zones: int | None = None, sample: int = SAMPLE) -> ZoneMap:
     """Fit the zones on a sample of the events that Spark draws, and on the boxes of the rules."""
@@ -86,7 +85,9 @@ def partition(events: DataFrame, rules: Any, *, event_id: str = "event_id", zone
 
     reading = Reading(event_id=event_id)
     zone_map = fit(events, prepare(events, rules, reading), zones=zones)
-    return _placed(events, zone_map, event_id).drop("_partition")
+    if "zone" in events.columns:
+        raise PipelineError("the events already have a column 'zone': rename it before partition() adds its own")
+    return _placed(events, zone_map, event_id).drop(PARTITION).withColumnRenamed(ZONE, "zone")
 
 
 def zone_stats(events: DataFrame, rules: Any, *, event_id: str = "event_id", zones: int | None = None) -> DataFrame:
@@ -158,7 +159,7 @@ class MatchZone:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            numbers = batch.column("zone").to_numpy(zero_copy_only=False)
+            numbers = batch.column(ZONE).to_numpy(zero_copy_only=False)
             for zone in np.unique(numbers):
                 carrier = self.carriers[int(zone)]
                 if carrier is None:
@@ -203,13 +204,13 @@ def zone_expression(tree: KdTree, events: DataFrame) -> Column:
 def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
     from pyspark.sql.functions import col, element_at, lit, pmod, xxhash64
 
-    placed = events.withColumn("zone", zone_expression(zone_map.tree, events))
-    share = element_at(lit(list(zone_map.shares)), col("zone") + 1)
-    offset = element_at(lit(zone_map.offsets), col("zone") + 1)
+    placed = events.withColumn(ZONE, zone_expression(zone_map.tree, events))
+    share = element_at(lit(list(zone_map.shares)), col(ZONE) + 1)
+    offset = element_at(lit(zone_map.offsets), col(ZONE) + 1)
     turn = pmod(xxhash64(col(f"`{event_id}`")), share.cast("bigint"))
-    number = (offset + turn).cast("int") if zone_map.partitions > zone_map.tree.zone_count else col("zone")
-    placed = placed.withColumn("_partition", number if zone_map.partitions > 1 else lit(0))
-    return placed.repartitionById(zone_map.partitions, "_partition")
+    number = (offset + turn).cast("int") if zone_map.partitions > zone_map.tree.zone_count else col(ZONE)
+    placed = placed.withColumn(PARTITION, number if zone_map.partitions > 1 else lit(0))
+    return placed.repartitionById(zone_map.partitions, PARTITION)
 
 
 def _attributes(events: DataFrame, rules: CompiledRules) -> list[str]:
