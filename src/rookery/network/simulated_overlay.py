@@ -10,17 +10,20 @@ import hashlib
 import random
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rookery.network.calendar import Calendar
-from rookery.routing.overlay.bulk import clusters, exact_tables
+from rookery.routing.overlay.bulk import clusters, exact_tables, paper_tables
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.directory import block_position
 from rookery.routing.overlay.effects import Deliver, Effect, Note, Publish, Send, SetTimer, Subscribe
 from rookery.routing.overlay.identity import SemanticSpace
+from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.messages import Event, EventId, Message, RingEvent
+from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.peer import Peer
+from rookery.routing.overlay.selection import Rule
 from rookery.routing.overlay.state import Interests, Phase
 
 __all__ = ["SimulatedOverlay", "peer_dice"]
@@ -102,15 +105,15 @@ class SimulatedOverlay:
         """Put peers in place at once with exact tables: the static setting, where everyone knows everyone."""
         peers = [self.make(interests) for interests in everyone]
         self.peers.update((peer.node, peer) for peer in peers)
-        groups = clusters(peer.descriptor for peer in peers)
-        primaries = [group[0] for group in groups.values()]
-        tables = exact_tables(
-            primaries,
-            shared_cell=self.space.shared_cell,
-            window=window,
-            covering_count=self.configuration.rule.covering_count,
-        )
-        for group in groups.values():
+        rule = self.configuration.rule
+        groups = clusters((peer.descriptor for peer in peers), by_cells=rule.by_cells)
+        primaries = [group[0] for group in groups]
+        tables: Mapping[int, LinkTable | PaperTable]
+        if rule == Rule.sound():
+            tables = exact_tables(primaries, shared_cell=self.space.shared_cell, window=window)
+        else:
+            tables = paper_tables(primaries, rule)
+        for group in groups:
             state = self.peers[group[0].node].state
             state.table = tables[group[0].node]
             state.announced = {node: state.table.is_chosen(node) for node in state.table.wanted}

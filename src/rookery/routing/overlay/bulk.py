@@ -14,23 +14,46 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from rookery.routing.overlay.identity import Descriptor, Relation, relation
 from rookery.routing.overlay.links import LinkTable
+from rookery.routing.overlay.paper import PaperTable
+from rookery.routing.overlay.selection import Rule
 
-__all__ = ["clusters", "exact_tables"]
+__all__ = ["clusters", "exact_tables", "paper_tables"]
 
 Indices = NDArray[np.int64]
 
 
-def clusters(peers: Iterable[Descriptor]) -> dict[frozenset[int], list[Descriptor]]:
-    """Group peers of equal cells, in the order given; the first of each group is its primary (spec 2.6)."""
-    groups: dict[frozenset[int], list[Descriptor]] = defaultdict(list)
+def clusters(peers: Iterable[Descriptor], *, by_cells: bool = True) -> list[list[Descriptor]]:
+    """Group peers of equal cells, in the order given; the first of each group is its primary (spec 2.6).
+
+    As printed, peers of equal identity are grouped; the primary then wants what any of them wants.
+    """
+    groups: dict[object, list[Descriptor]] = defaultdict(list)
     for peer in peers:
-        groups[peer.cells].append(peer)
-    return dict(groups)
+        groups[peer.cells if by_cells else peer.identity].append(peer)
+    if not by_cells:
+        for group in groups.values():
+            union = frozenset[int]().union(*(one.cells for one in group))
+            group[0] = msgspec.structs.replace(group[0], cells=union)
+    return list(groups.values())
+
+
+def paper_tables(primaries: Sequence[Descriptor], rule: Rule) -> dict[int, PaperTable]:
+    """Return the table of each peer by the printed scan over everybody, links announced to both ends."""
+    tables = {peer.node: PaperTable(peer, rule) for peer in primaries}
+    known = {peer.node: peer for peer in primaries}
+    for table in tables.values():
+        table.known = known
+        for node in table.chosen:
+            tables[node].incoming.add(table.own.node)
+    for table in tables.values():
+        table.known = {node: known[node] for node in table.chosen | table.incoming}
+    return tables
 
 
 def exact_tables(

@@ -15,7 +15,7 @@ import msgspec
 
 from rookery.routing.overlay.effects import SetTimer
 from rookery.routing.overlay.identity import Descriptor
-from rookery.routing.overlay.messages import Cluster, ClusterJoin, Leave, MemberAlive, Primary
+from rookery.routing.overlay.messages import Cluster, ClusterJoin, Contacts, Leave, Lookup, MemberAlive, Primary
 from rookery.routing.overlay.ring import blocks_of, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
@@ -30,6 +30,7 @@ __all__ = [
     "receive_join",
     "receive_primary",
     "retry",
+    "settle_claim",
     "succeed",
 ]
 
@@ -82,17 +83,16 @@ def picture(state: PeerState) -> Cluster:
 def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -> None:
     """Be a member: remember who speaks for us, who comes next, and what to copy."""
     mine = state.self_descriptor.node
-    if all(one.node != mine for one in message.members):
+    if message.primary.node == mine or all(one.node != mine for one in message.members):
         return
     if state.phase is Phase.ACTIVE:
         if message.primary.epoch <= state.own.epoch:
             return  # an old picture of a cluster that we speak for now
         for member in state.members:
             state.send(member.node, message)
-    elif state.phase is Phase.MEMBER and state.primary is not None:
-        older = message.primary.epoch < state.primary.epoch and message.primary.random_id == state.primary.random_id
-        if older:
-            return
+    elif not _is_ours(state, now, sender, message):
+        state.send(sender, Leave(()))
+        return
     was_member = state.phase is Phase.MEMBER
     kept = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
     members = list(message.members)
@@ -109,6 +109,19 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         state.effects.append(SetTimer("heartbeat", now + state.configuration.heartbeat))
 
 
+def _is_ours(state: PeerState, now: int, sender: int, message: Cluster) -> bool:
+    """Tell whether a picture comes from who speaks for us, from its successor, or from whom we asked to join."""
+    current = state.primary
+    if message.primary.cells != state.self_descriptor.cells and state.configuration.exact:
+        return False
+    if state.phase is Phase.JOINING or current is None or current.node in (sender, message.primary.node):
+        return True
+    if message.primary.random_id == current.random_id:
+        return message.primary.epoch > current.epoch
+    period = state.configuration.heartbeat or 0
+    return now - state.heard.get(current.node, now) > 2 * period
+
+
 def _step_back(state: PeerState) -> None:
     """Be ourselves again, with the highest epoch we have been seen with: graves of the old name must not hold us."""
     epoch = max(state.own.epoch, state.self_descriptor.epoch)
@@ -116,10 +129,12 @@ def _step_back(state: PeerState) -> None:
     state.reset(state.self_descriptor)
 
 
-def receive_alive(state: PeerState, now: int, sender: int) -> None:
-    """A member lives; one we do not know is told to come in again."""
-    if state.phase is Phase.ACTIVE and any(one.node == sender for one in state.members):
-        state.heard[sender] = now
+def receive_alive(state: PeerState, now: int, message: MemberAlive) -> None:
+    """A member lives; one we do not know came with another cluster, and is taken in."""
+    if state.phase is Phase.ACTIVE and any(one.node == message.own.node for one in state.members):
+        state.heard[message.own.node] = now
+    else:
+        receive_join(state, now, ClusterJoin(message.own))
 
 
 def beat(state: PeerState, now: int) -> None:
@@ -140,7 +155,7 @@ def beat(state: PeerState, now: int) -> None:
     if now - state.heard.get(state.primary.node, now) > (3 + place) * period:
         succeed(state, now, gone=state.primary)
     else:
-        state.send(state.primary.node, MemberAlive())
+        state.send(state.primary.node, MemberAlive(state.self_descriptor))
 
 
 def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
@@ -182,16 +197,34 @@ def receive_primary(state: PeerState, now: int, message: Primary) -> None:
         state.remote_tables.pop(message.old, None)
 
 
-def meet(state: PeerState, now: int, twin: Descriptor) -> None:
-    """Another primary of our cells turned up: the one that took over, or the one that came first, stays."""
+def meet(state: PeerState, now: int, twin: Descriptor) -> bool:
+    """Another primary of our cells turned up: say whether we stay, and dissolve if not.
+
+    At one place of the circle the one that took over stays; at different places the one that stands first.
+    """
     if twin.random_id == state.own.random_id:
-        stays = (twin.epoch, twin.node) > (state.own.epoch, state.own.node)
+        stays = (state.own.epoch, state.own.node) > (twin.epoch, twin.node)
     else:
-        stays = twin.position < state.own.position
-    if stays:
+        stays = state.own.position < twin.position
+    if not stays:
         dissolve(state, now, twin)
-    else:
-        state.send(twin.node, picture(state))
+    elif state.configuration.directory:
+        blocks = blocks_of(state.own.cells, state.configuration, shared_cell=state.space.shared_cell)
+        block, cells = next(iter(blocks.items()))
+        start_lookup(state, now, block, cells, register=True, claim=True, kind="renewal", replaces=twin.node)
+    return stays
+
+
+def settle_claim(state: PeerState, now: int, lookup: Lookup) -> bool:
+    """Answer a claim to our own cells ourselves.
+
+    Twins do not link to each other, so each may take the other's place for its own: nobody else could tell them apart.
+    """
+    if not (lookup.claim and lookup.register and state.phase is Phase.ACTIVE and state.is_twin(lookup.origin)):
+        return False
+    if meet(state, now, lookup.origin):
+        state.send(lookup.origin.node, Contacts(lookup.block, state.own, {}, state.own, lookup.request))
+    return True
 
 
 def dissolve(state: PeerState, now: int, primary: Descriptor) -> None:

@@ -224,6 +224,15 @@ def renew(state: PeerState, now: int) -> None:
         start_lookup(state, now, block, cells, register=True, claim=place == 0, kind="renewal")
 
 
+def _restart(state: PeerState, now: int) -> None:
+    """The directory cannot be reached from where we are: begin again, through others that we have met meanwhile."""
+    outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    state.bootstraps = tuple(state.ways_in)
+    state.reset(state.self_descriptor)
+    state.requests = outgoing
+    start(state, now)
+
+
 def retry(state: PeerState, now: int, number: int) -> None:
     """Ask again what was not answered; the last time, make do without."""
     request = state.requests[number]
@@ -231,7 +240,7 @@ def retry(state: PeerState, now: int, number: int) -> None:
     wait = state.configuration.request_timeout << min(request.attempt, 3)
     request.deadline = now + wait
     if request.kind == "join":
-        others = [node for node in (*state.bootstraps, *state.table.known) if node != state.own.node]
+        others = state.ways_in
         if others:
             _send_join(state, number, others[state.dice.randrange(len(others))])
         return  # without an answer there is nobody to make do with
@@ -240,19 +249,24 @@ def retry(state: PeerState, now: int, number: int) -> None:
         state.note(f"request given up: {request.kind}")
         if request.kind == "entry":
             publishing.give_up(state, number)
-        _finish(state, now)
+        elif request.kind == "contacts" and state.phase is Phase.JOINING:
+            _restart(state, now)
     elif request.kind == "cluster":
         cluster.retry(state, now, number)
     elif request.kind == "inject":
         publishing.retry(state, now, number)
     elif request.kind in ("contacts", "renewal", "entry"):
         send_lookup(state, now, number, cached=False)
+    elif request.kind == "find" and request.about == {state.space.shared_cell}:
+        del state.requests[number]  # who was asked is gone; another time another one is asked
     elif request.kind == "find":  # the contact may be gone: ask the directory for others
         del state.requests[number]
         kind = "contacts" if state.phase is Phase.JOINING else "renewal"
         blocks = blocks_of(request.about, state.configuration, shared_cell=state.space.shared_cell)
         for node in request.tried:
             state.avoided[node] = now + 10 * SECOND
+            if state.phase is Phase.JOINING:  # nothing is announced yet, and all we know is hearsay
+                state.table.forget(node)
         for block, cells in blocks.items():
             start_lookup(state, now, block, cells, register=False, claim=False, kind=kind)
         _finish(state, now)

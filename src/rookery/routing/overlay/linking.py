@@ -26,6 +26,7 @@ def receive_link(state: PeerState, now: int, link: Link) -> None:
     state.sent_tables.pop(other.node, None)
     if state.phase is Phase.JOINING:
         state.learn((other,), now)
+        state.heard[other.node] = now
         if link.chosen:
             state.table.admit(other)
         return
@@ -39,6 +40,7 @@ def receive_link(state: PeerState, now: int, link: Link) -> None:
         state.send(other.node, Redirect(child))
         return
     state.learn((other,), now)
+    state.heard[other.node] = now
     if link.chosen:
         state.table.admit(other)
     else:

@@ -138,8 +138,9 @@ class Redirect(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=11):
-    """I am alive; my table, when it changed since the last one you were sent."""
+    """I am alive, and choose you or not; my table, when it changed since the last one you were sent."""
 
+    chosen: bool
     table: Table | None
 
 
@@ -232,6 +233,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True, tag=22):
 
 class MemberAlive(msgspec.Struct, frozen=True, array_like=True, tag=23):
     """From a member to the primary."""
+
+    own: Descriptor
 
 
 class Primary(msgspec.Struct, frozen=True, array_like=True, tag=24):

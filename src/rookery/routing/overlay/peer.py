@@ -114,7 +114,8 @@ class Peer:
         before, state.interests = state.interests.cells, interests
         if interests.cells == before:
             return
-        others = tuple(dict.fromkeys((*state.bootstraps, *state.table.known, *(one.node for one in state.fingers))))
+        others = tuple(state.ways_in)
+        alone = state.phase is Phase.ACTIVE and not state.table.known and not len(state.fingers)
         was = max(state.own.epoch, state.self_descriptor.epoch)
         repair.leave(state, now)
         old = state.self_descriptor
@@ -123,7 +124,10 @@ class Peer:
         )
         state.reset(state.self_descriptor)
         state.bootstraps = others
-        joining.start(state, now)
+        if alone:  # nobody to ask; should those that we once came through be back, the heartbeat finds them
+            joining.activate(state, now)
+        else:
+            joining.start(state, now)
 
     def on_timer(self, now: int, timer: str) -> list[Effect]:
         """A timer has run out: `heartbeat`, or `request` for answers that are overdue."""
@@ -161,7 +165,8 @@ class Peer:
             case Lookup():
                 if message.register:  # only who has its place is a finger
                     state.learn_finger(message.origin, now)
-                ring.receive_lookup(state, now, message)
+                if not cluster.settle_claim(state, now, message):
+                    ring.receive_lookup(state, now, message)
             case Find():
                 ring.receive_find(state, now, message)
             case Found():
@@ -201,7 +206,7 @@ class Peer:
             case ClusterJoin():
                 cluster.receive_join(state, now, message)
             case MemberAlive():
-                cluster.receive_alive(state, now, sender)
+                cluster.receive_alive(state, now, message)
             case Primary():
                 cluster.receive_primary(state, now, message)
         return state.take_effects()

@@ -42,17 +42,18 @@ def heartbeat(state: PeerState, now: int) -> None:
             state.send(node, Ping())
     table = None
     for node in state.table.known:
+        chosen = state.table.is_chosen(node)
         if state.sent_tables.get(node) != state.table.version:
             state.sent_tables[node] = state.table.version
             table = table or tuple(state.table.known.values())
-            state.send(node, Heartbeat(table))
+            state.send(node, Heartbeat(chosen, table))
         else:
-            state.send(node, Heartbeat(None))
+            state.send(node, Heartbeat(chosen, None))
     state.rounds += 1
     _tidy(state)
     if state.configuration.directory:
         _verify(state, now)
-    if not state.table.known and state.bootstraps:
+    if not state.table.known:
         _come_back(state, now)
 
 
@@ -71,12 +72,12 @@ def _verify(state: PeerState, now: int) -> None:
     shared = state.space.shared_cell
     if state.rounds % state.configuration.refresh == 0:
         renew(state, now)
-        fingers = list(state.fingers)
-        if fingers:  # the shared ring has no directory: walk to our own place from somewhere else
+        # The shared ring has no directory: walk to our own place from elsewhere, be it from an island cut off from us.
+        starts = state.ways_in
+        if starts:
             number = state.ask("find", frozenset((shared,)), now)
-            start = fingers[state.dice.randrange(len(fingers))]
-            message = Find(state.own, frozenset((shared,)), state.configuration.hop_limit, number)
-            state.send(start.node, message)
+            start = starts[state.dice.randrange(len(starts))]
+            state.send(start, Find(state.own, frozenset((shared,)), state.configuration.hop_limit, number))
     elif state.doubtful:
         for block, cells in blocks_of(state.doubtful, state.configuration, shared_cell=shared).items():
             start_lookup(state, now, block, cells, register=True, claim=False, kind="renewal")
@@ -86,7 +87,7 @@ def _verify(state: PeerState, now: int) -> None:
 def _come_back(state: PeerState, now: int) -> None:
     """All links are lost: join again, unless nobody else is there."""
     if not any(one.kind == "join" for one in state.requests.values()):
-        others = [node for node in state.bootstraps if node != state.own.node]
+        others = state.ways_in
         if others:
             rejoin(state, now, others)
 
@@ -101,6 +102,10 @@ def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbea
         state.send(sender, Unlink(stranger=True))
         return
     state.heard[sender] = now
+    if message.chosen:  # where a LINK or UNLINK was lost or overtaken
+        state.table.admit(state.table.known[sender])
+    else:
+        state.table.dismiss(sender)
     if message.table is not None:
         state.remote_tables[sender] = message.table
         state.learn(message.table, now)

@@ -33,11 +33,13 @@ __all__ = [
 def blocks_of(
     cells: Iterable[int], configuration: OverlayConfiguration, *, shared_cell: int
 ) -> dict[int, frozenset[int]]:
-    """Group cells by the block of the directory that they belong to; the shared cell needs none."""
+    """Group cells by the block of the directory that they belong to; the shared cell alone needs one for its claim."""
     found: dict[int, set[int]] = defaultdict(set)
     for cell in cells:
         if cell != shared_cell:
             found[cell // configuration.block_size].add(cell)
+    if not found:
+        return {shared_cell // configuration.block_size: frozenset()}
     return {block: frozenset(found[block]) for block in sorted(found)}
 
 

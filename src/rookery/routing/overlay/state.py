@@ -27,6 +27,10 @@ from rookery.routing.overlay.selection import Rule
 __all__ = ["Dice", "Interests", "PeerState", "Phase", "Request"]
 
 
+#: Peers remembered from before, whether linked or not: a way back to those from whom a mass crash cut us off.
+ACQUAINTANCES = 16
+
+
 class Dice(Protocol):
     """What a peer needs of a generator of random numbers; `random.Random` has it."""
 
@@ -69,6 +73,7 @@ class PeerState:
     """The memory of one peer."""
 
     __slots__ = (
+        "acquaintances",
         "announced",
         "announced_version",
         "avoided",
@@ -131,6 +136,7 @@ class PeerState:
         self.directory = Directory()
         self.tombstones: dict[int, tuple[int, int]] = {}
         self.avoided: dict[int, int] = {}
+        self.acquaintances: list[int] = []
         self.outgoing: dict[EventId, tuple[int, Any]] = {}
         self.entries: dict[int, tuple[EventId, int]] = {}
         self.reset(descriptor)
@@ -179,17 +185,21 @@ class PeerState:
     def learn(self, others: Iterable[Descriptor], now: int) -> bool:
         """Consider descriptors that came along, except of those known to be gone; say whether a link changed."""
         changed = False
+        # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
+        spoken = now - 2 * (self.configuration.heartbeat or 0)
         for other in others:
             buried = self.tombstones.get(other.node)
             if buried is not None and buried[0] >= other.epoch and buried[1] > now:
                 continue
             strange = other.node not in self.table.known
+            if strange:
+                self._remember(other.node)
             if self.fingers.consider(other) and strange:
-                self.heard[other.node] = now  # from now on it is watched
+                self.heard[other.node] = spoken
             if self.table.consider(other):
                 changed = True
                 if strange:
-                    self.heard[other.node] = now
+                    self.heard[other.node] = spoken
         return changed
 
     def learn_finger(self, other: Descriptor, now: int) -> None:
@@ -197,8 +207,19 @@ class PeerState:
         buried = self.tombstones.get(other.node)
         if buried is not None and buried[0] >= other.epoch and buried[1] > now:
             return
+        self._remember(other.node)
         if self.fingers.consider(other) and other.node not in self.table.known:
             self.heard[other.node] = now
+
+    def _remember(self, node: int) -> None:
+        if node not in self.acquaintances and node != self.own.node:
+            self.acquaintances = [*self.acquaintances[1 - ACQUAINTANCES :], node]
+
+    @property
+    def ways_in(self) -> list[int]:
+        """Peers through whom the rest of the overlay may be found, when links are not enough."""
+        found = (*self.bootstraps, *self.acquaintances, *self.table.known, *(one.node for one in self.fingers))
+        return [node for node in dict.fromkeys(found) if node != self.self_descriptor.node]
 
     def bury(self, node: int, now: int, *, epoch: int | None = None) -> None:
         """Remember that a peer is gone, so that those who do not know yet cannot bring it back."""
