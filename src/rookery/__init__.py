@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rookery.errors import RookeryError
     from rookery.matching import CompiledSet, matcher
     from rookery.model import Schema, covers, merge, parse
-    from rookery.network.client import join
 
 __all__ = ["CompiledSet", "RookeryError", "Schema", "__version__", "covers", "join", "matcher", "merge", "parse"]
 
