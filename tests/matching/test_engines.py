@@ -238,5 +238,5 @@ class Edits(RuleBasedStateMachine):
         self.compare(Random(seed))
 
 
-Edits.TestCase.settings = settings(max_examples=40, stateful_step_count=15)
+Edits.TestCase.settings = settings(max_examples=25, stateful_step_count=12)
 TestEdits = Edits.TestCase
