@@ -20,6 +20,7 @@ from rookery.routing.overlay.ring import blocks_of, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = [
+    "ask_twin",
     "beat",
     "dissolve",
     "join",
@@ -213,6 +214,14 @@ def meet(state: PeerState, now: int, twin: Descriptor) -> bool:
         block, cells = next(iter(blocks.items()))
         start_lookup(state, now, block, cells, register=True, claim=True, kind="renewal", replaces=twin.node)
     return stays
+
+
+def ask_twin(state: PeerState, now: int, twin: Descriptor) -> None:
+    """Claim our cells at another who is said to be their primary: one of us will dissolve."""
+    blocks = blocks_of(state.own.cells, state.configuration, shared_cell=state.space.shared_cell)
+    block, cells = next(iter(blocks.items()))
+    number = state.ask("renewal", (block, cells, True, True, None), now)
+    state.send(twin.node, Lookup(block, cells, state.own, True, True, state.configuration.hop_limit // 4, number))
 
 
 def settle_claim(state: PeerState, now: int, lookup: Lookup) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from rookery.routing.overlay import cluster
 from rookery.routing.overlay.identity import Descriptor, Relation, hamming, relation
 from rookery.routing.overlay.links import LinkTable
-from rookery.routing.overlay.messages import Link, LinkCorrection, Redirect, Unlink
+from rookery.routing.overlay.messages import Leave, Link, LinkCorrection, Redirect, Unlink
 from rookery.routing.overlay.ring import around, hand_over
 from rookery.routing.overlay.state import PeerState, Phase
 
@@ -31,7 +31,7 @@ def receive_link(state: PeerState, now: int, link: Link) -> None:
             state.table.admit(other)
         return
     if state.phase is not Phase.ACTIVE:
-        state.send(other.node, Unlink(stranger=True))
+        state.send(other.node, Leave(()))  # we stand on no ring any more
         return
     if state.is_twin(other):
         cluster.meet(state, now, other)

@@ -78,10 +78,12 @@ def _verify(state: PeerState, now: int) -> None:
             number = state.ask("find", frozenset((shared,)), now)
             start = starts[state.dice.randrange(len(starts))]
             state.send(start, Find(state.own, frozenset((shared,)), state.configuration.hop_limit, number))
+    elif state.twin is not None:
+        cluster.ask_twin(state, now, state.twin)
     elif state.doubtful:
         for block, cells in blocks_of(state.doubtful, state.configuration, shared_cell=shared).items():
             start_lookup(state, now, block, cells, register=True, claim=False, kind="renewal")
-    state.doubtful = set()
+    state.doubtful, state.twin = set(), None
 
 
 def _come_back(state: PeerState, now: int) -> None:
@@ -95,8 +97,8 @@ def _come_back(state: PeerState, now: int) -> None:
 def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbeat) -> None:
     """The other end lives; its table, if it came, is remembered and considered."""
     if state.phase is not Phase.ACTIVE:
-        if state.phase is not Phase.JOINING:
-            state.send(sender, Unlink(stranger=True))
+        if state.phase is Phase.MEMBER:
+            state.send(sender, Leave(()))  # we stand on no ring any more
         return
     if sender not in state.table.known:
         state.send(sender, Unlink(stranger=True))
@@ -166,7 +168,7 @@ def receive_leave(state: PeerState, now: int, sender: int, message: Leave) -> No
             state.cluster_table = message.table or state.cluster_table
             cluster.succeed(state, now, gone=state.primary)
         return
-    if any(one.node == sender for one in state.members):
+    if any(one.node == sender for one in state.members) and sender not in state.table.known:
         state.members = [one for one in state.members if one.node != sender]
         return
     if sender in state.table.known:

@@ -110,6 +110,7 @@ class PeerState:
         "space",
         "table",
         "tombstones",
+        "twin",
         "waiting_blocks",
     )
 
@@ -159,6 +160,7 @@ class PeerState:
         self.deferred: list[Find] = []
         self.doubtful: set[int] = set()
         self.predecessor: int | None = None
+        self.twin: Descriptor | None = None
         self.fruitless = 0
         self.rounds = 0
         self.heard: dict[int, int] = {}
@@ -196,6 +198,8 @@ class PeerState:
                 self._remember(other.node)
             if self.fingers.consider(other) and strange:
                 self.heard[other.node] = spoken
+            if other.cells == self.own.cells and other.node != self.own.node:
+                self.twin = other  # by hearsay; asked with the next heartbeat
             if self.table.consider(other):
                 changed = True
                 if strange:
