@@ -1,7 +1,8 @@
 """Matching on Spark against what users write today: nested-loop joins, explode and count, DuckDB, Polars.
 
-`python -m benchmarks spark [--quick]`. One run on local[2]; every line says how many events, rules and matches, and the
-ratio to the better nested-loop join. A peer that would take too long runs on fewer events and is compared by its rate.
+`python -m benchmarks spark [--quick] [--part joins|hundred|ceiling]`. One run on local[2]; every line says how many
+events, rules and matches, and the ratio to the better nested-loop join. A peer that would take too long runs on fewer
+events and is compared by its rate.
 """
 
 from __future__ import annotations
@@ -77,106 +78,128 @@ def cross(spark: Any, path: Path, columns: list[str]) -> int:
     return int(frame.mapInArrow(count_rows, "rows long").groupBy().sum("rows").collect()[0][0])
 
 
-def main(arguments: list[str]) -> int:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks spark", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the events")
-    asked = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="rookery-benchmark-"))
-    try:
-        return run(folder, 10 if asked.quick else 1)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+class Bench:
+    """A session, a folder, and how many events a part has."""
 
+    def __init__(self, spark: Any, folder: Path, divide: int) -> None:
+        self.spark, self.folder = spark, folder
+        self.small, self.large, self.few = 100_000 // divide, 2_000_000 // divide, 2_000
 
-def run(folder: Path, divide: int) -> int:
-    """Run all parts and print the ratios."""
-    from rookery.spark import Subscriptions, match, match_files, session
-    from rookery.spark.workloads import workload
+    def read(self, rows: int) -> Any:
+        """Return so many events of `ranges` as a DataFrame over Parquet."""
+        return self.spark.read.parquet(str(write_events("ranges", rows, self.folder)))
 
-    spark = session(master="local[2,4]", memory="4g")
-    ranges, devices = workload("ranges"), workload("devices")
-    small, large, few = 100_000 // divide, 2_000_000 // divide, 2_000
-    ten, hundred = ranges.bounds(10_000, 1), ranges.bounds(100_000, 1)
+    def files(self, source: Path, rules: Any) -> int:
+        """Run the files plan and return the number of matches."""
+        from rookery.spark import match_files
 
-    def read(rows: int) -> Any:
-        return spark.read.parquet(str(write_events("ranges", rows, folder)))
+        return match_files(self.spark, source, rules, self.folder / "out", event_id="event_id", overwrite=True).matches
 
-    def files(source: Path, rules: Any) -> int:
-        return match_files(spark, source, rules, folder / "out", event_id="event_id", overwrite=True).matches
-
-    def compiled(records: pa.Table, events: Any) -> Any:
+    def compiled(self, records: pa.Table, events: Any) -> Any:
         """Compile once, as a pipeline does: the set is kept with the rules. The time is a line of its own."""
+        from rookery.spark import Subscriptions, match
+
         rules = Subscriptions.arrow(records)
         started = time.perf_counter()
         match(events, rules)
         print(f"  {len(records):,} rules compiled and sent in {time.perf_counter() - started:.2f} s", flush=True)
+        match(events.limit(1_000), rules).count()  # warm: the JVM, the workers, the kernels
         return rules
 
-    records = compiled(ranges.rules(10_000, 1), read(few))
-    match(read(few), records).count()  # warm: the JVM, the workers, the kernels
-    files(write_events("ranges", few, folder), records)
+
+def joins(bench: Bench) -> bool:
+    """Compare with the joins at 10,000 rules."""
+    from rookery.spark import match
+    from rookery.spark.workloads import workload
 
     print("\n10,000 rules, three ranges of eight attributes")
-    events = read(small)
-    wide = timed("nested loop, 16 comparisons", small, 10_000, lambda: peers.nested_loop_wide(spark, events, ten))
-    narrow = timed("nested loop, 3 looked up", small, 10_000, lambda: peers.nested_loop_indexed(spark, events, ten))
-    raw = ranges.rules(10_000, 1)
-    whole = timed("rookery match, compiling included", small, 10_000, lambda: match(events, raw).count(), best_of=2)
-    here = timed("rookery match", small, 10_000, lambda: match(events, records).count(), best_of=2)
-    here_files = timed(
-        "rookery match_files", small, 10_000, lambda: files(folder / f"ranges-{small}", records), best_of=2
+    ranges, spark, small, large, few = workload("ranges"), bench.spark, bench.small, bench.large, bench.few
+    bounds, raw = ranges.bounds(10_000, 1), ranges.rules(10_000, 1)
+    events, tiny, table = bench.read(small), bench.read(few), ranges.table(small)
+    rules = bench.compiled(raw, tiny)
+    lines = [
+        timed("nested loop, 16 comparisons", small, 10_000, lambda: peers.nested_loop_wide(spark, events, bounds)),
+        timed("nested loop, 3 looked up", small, 10_000, lambda: peers.nested_loop_indexed(spark, events, bounds)),
+        timed("rookery, compiling included", small, 10_000, lambda: match(events, raw).count(), best_of=2),
+        timed("rookery match", small, 10_000, lambda: match(events, rules).count(), best_of=2),
+        timed("rookery match_files", small, 10_000, lambda: bench.files(bench.folder / f"ranges-{small}", rules)),
+        timed("DuckDB join", small, 10_000, lambda: peers.duckdb_join(table, bounds)),
+    ]
+    fewer = [
+        timed("explode and count", few, 10_000, lambda: peers.explode_and_count(spark, tiny, bounds)),
+        timed("Polars join_where", few, 10_000, lambda: peers.polars_join(ranges.table(few), bounds)),
+        timed("rookery match", few, 10_000, lambda: match(tiny, rules).count()),
+    ]
+    many = bench.read(large)
+    bulk = [
+        timed("rookery match", large, 10_000, lambda: match(many, rules).count()),
+        timed("rookery match_files", large, 10_000, lambda: bench.files(bench.folder / f"ranges-{large}", rules)),
+    ]
+    better = max(lines[0].rate, lines[1].rate)
+    print(f"  ratio to the better nested loop at {small:,}: match {lines[3].rate / better:.1f}×")
+    print(f"    compiling included {lines[2].rate / better:.1f}×")
+    print(
+        f"  ratio of rates at {large:,}: match {bulk[0].rate / better:.1f}×, match_files {bulk[1].rate / better:.1f}×"
     )
-    table = ranges.table(small)
-    duck = timed("DuckDB join", small, 10_000, lambda: peers.duckdb_join(table, ten))
-    tiny = read(few)
-    timed("explode and count", few, 10_000, lambda: peers.explode_and_count(spark, tiny, ten))
-    timed("Polars join_where", few, 10_000, lambda: peers.polars_join(ranges.table(few), ten))
-    same = {line.matches for line in (wide, narrow, whole, here, here_files, duck)}
-    better = max(wide.rate, narrow.rate)
-    events = read(large)
-    bulk = timed("rookery match", large, 10_000, lambda: match(events, records).count())
-    bulk_files = timed("rookery match_files", large, 10_000, lambda: files(folder / f"ranges-{large}", records))
-    same_bulk = {bulk.matches, bulk_files.matches}
+    return all(len({line.matches for line in part}) == 1 for part in (lines, fewer, bulk))
+
+
+def hundred(bench: Bench) -> bool:
+    """Compare at 100,000 rules; the join on few events, by its rate."""
+    from rookery.spark import match
+    from rookery.spark.workloads import workload
 
     print("\n100,000 rules")
-    large_rules = compiled(ranges.rules(100_000, 1), tiny)
-    tiny_wide = timed("nested loop, 3 looked up", few, 100_000, lambda: peers.nested_loop_indexed(spark, tiny, hundred))
-    tiny_here = match(tiny, large_rules).count()
-    events = read(2 * small)
-    most = timed("rookery match", 2 * small, 100_000, lambda: match(events, large_rules).count())
-    most_files = timed(
-        "rookery match_files", 2 * small, 100_000, lambda: files(folder / f"ranges-{2 * small}", large_rules)
-    )
+    ranges, small, few = workload("ranges"), bench.small, bench.few
+    bounds, tiny, events = ranges.bounds(100_000, 1), bench.read(few), bench.read(2 * small)
+    rules = bench.compiled(ranges.rules(100_000, 1), tiny)
+    slow = timed("nested loop, 3 looked up", few, 100_000, lambda: peers.nested_loop_indexed(bench.spark, tiny, bounds))
+    same = match(tiny, rules).count() == slow.matches
+    fast = timed("rookery match", 2 * small, 100_000, lambda: match(events, rules).count())
+    source = bench.folder / f"ranges-{2 * small}"
+    whole = timed("rookery match_files", 2 * small, 100_000, lambda: bench.files(source, rules))
+    print(f"  ratio of rates: match {fast.rate / slow.rate:.1f}×, match_files {whole.rate / slow.rate:.1f}×")
+    return same and fast.matches == whole.matches
+
+
+def ceiling(bench: Bench) -> bool:
+    """Compare the files plan with handing the same columns to Python and doing nothing."""
+    from rookery.spark import match
+    from rookery.spark.workloads import workload
 
     print("\n10,000 selective rules (one device, two thresholds), Parquet in")
-    source = write_events("devices", large, folder)
-    selective = compiled(devices.rules(10_000, 1), spark.read.parquet(str(source)))
-    ceiling = timed(
-        "Spark to Python, nothing done",
-        large,
-        10_000,
-        lambda: cross(spark, source, ["event_id", "device", "x", "y"]),
-        best_of=2,
-    )
-    picked = timed("rookery match_files", large, 10_000, lambda: files(source, selective), best_of=2)
-    picked_frame = timed(
-        "rookery match", large, 10_000, lambda: match(spark.read.parquet(str(source)), selective).count()
-    )
-    spark.stop()
+    large = bench.large
+    source = write_events("devices", large, bench.folder)
+    frame = bench.spark.read.parquet(str(source))
+    rules = bench.compiled(workload("devices").rules(10_000, 1), frame)
+    columns = ["event_id", "device", "x", "y"]
+    cross(bench.spark, source, columns)
+    bench.files(source, rules)
+    top = timed("Spark to Python, nothing done", large, 0, lambda: cross(bench.spark, source, columns), best_of=3)
+    whole = timed("rookery match_files", large, 10_000, lambda: bench.files(source, rules), best_of=3)
+    fast = timed("rookery match", large, 10_000, lambda: match(frame, rules).count())
+    print(f"  match_files over the ceiling: {whole.rate / top.rate:.2f}×; match: {fast.rate / top.rate:.2f}×")
+    return whole.matches == fast.matches
 
-    agree = (
-        len(same) == len(same_bulk) == 1
-        and tiny_wide.matches == tiny_here
-        and most.matches == most_files.matches
-        and picked.matches == picked_frame.matches
-    )
-    print("\nratios")
-    print(f"  match / better nested loop at {small:,}          {here.rate / better:8.1f}×")
-    print(f"  the same, compiling included                  {whole.rate / better:8.1f}×")
-    print(f"  match / better nested loop at {large:,}        {bulk.rate / better:8.1f}×  (rates)")
-    print(f"  match_files / better nested loop at {large:,}  {bulk_files.rate / better:8.1f}×  (rates)")
-    print(f"  match / nested loop, 100,000 rules            {most.rate / tiny_wide.rate:8.1f}×  (rates)")
-    print(f"  match_files / Spark-to-Python ceiling         {picked.rate / ceiling.rate:8.1f}×")
-    print(f"  match counts {'identical everywhere' if agree else 'DIFFER'}")
-    return 0 if agree else 1
+
+PARTS = {"joins": joins, "hundred": hundred, "ceiling": ceiling}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks spark", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the events")
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    asked = parser.parse_args(arguments)
+    from rookery.spark import session
+
+    spark = session(master="local[2,4]", memory="4g")
+    folder = Path(tempfile.mkdtemp(prefix="rookery-benchmark-"))
+    try:
+        bench = Bench(spark, folder, 10 if asked.quick else 1)
+        agree = [part(bench) for name, part in PARTS.items() if asked.part in (name, "all")]
+        print(f"\nmatch counts {'identical everywhere' if all(agree) else 'DIFFER'}")
+        return 0 if all(agree) else 1
+    finally:
+        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
