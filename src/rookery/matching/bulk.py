@@ -166,33 +166,46 @@ def boxes_to_rows(labeler: Labeler, boxes: Boxes, *, first: int, count: int) -> 
     if topic is not None:
         texts[space.number(TOPIC.path)] = {topic}
     labeler.label(texts)
-    sides: dict[int, list[Array]] = {}
-    for (_, name, which), (number, column) in zip(given, columns, strict=True):
-        codes = _codes(space, number, name, column)
-        bounds = sides.setdefault(number, [np.full(count, LOWEST_CODE), np.full(count, HIGHEST_CODE)])
-        known = codes != NULL_CODE
-        for side in which:
-            best = np.maximum if side == 0 else np.minimum
-            bounds[side][known] = best(bounds[side][known], codes[known])
     if topic is not None:
         number = space.number(TOPIC.path)
-        sides[number] = [np.full(count, space.labels[number][topic])] * 2
-    numbers = sorted(sides)
-    tested = (
-        np.stack([_tested(*sides[number]) for number in numbers], axis=1) if numbers else np.zeros((count, 0), np.bool_)
+        same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([topic]))
+        columns.append((number, same))
+        given.append(({}, TOPIC.text, (0, 1)))
+    return _fill_rows(
+        space, [(*one, name, which) for one, (_, name, which) in zip(columns, given, strict=True)], first, count
     )
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(tested.sum(axis=1))])
-    limits: Array = np.zeros((count, 0, 2), np.int64)
-    if numbers:
-        limits = np.stack([np.stack(sides[number], axis=1) for number in numbers], axis=1)
-    attribute = np.broadcast_to(np.array(numbers, np.uint16), tested.shape)
+
+
+def _fill_rows(
+    space: CodeSpace, columns: list[tuple[int, pa.Array, str, tuple[int, ...]]], first: int, count: int
+) -> Rows:
+    """Write the bounds attribute by attribute into the arrays of the rows, which are the only large ones."""
+    numbers = sorted({number for number, _, _, _ in columns})
+    tested = {number: np.zeros(count, np.bool_) for number in numbers}
+    for number, column, _, _ in columns:
+        tested[number] |= column.is_valid().to_numpy(zero_copy_only=False)
+    start = np.zeros(count + 1, np.int64)
+    for number in numbers:
+        start[1:] += tested[number]
+    np.cumsum(start, out=start)
+    attribute = np.empty(start[-1], np.uint16)
+    bounds = np.empty((start[-1], 2), np.int64)
+    place = start[:-1].copy()
+    for number in numbers:
+        mine = place[tested[number]]
+        sides = [np.full(count, LOWEST_CODE), np.full(count, HIGHEST_CODE)]
+        for _, column, name, which in (one for one in columns if one[0] == number):
+            codes = _codes(space, number, name, column)
+            known = codes != NULL_CODE
+            for side in which:
+                best = np.maximum if side == 0 else np.minimum
+                np.copyto(sides[side], best(sides[side], codes), where=known)
+        attribute[mine] = number
+        for side in (0, 1):
+            bounds[mine, side] = sides[side][tested[number]]
+        place += tested[number]
     slot = np.arange(first, first + count, dtype=np.int32)
-    return Rows(slot, start, attribute[tested], limits[tested], np.empty((0, 2), np.int64))
-
-
-def _tested(low: Array, high: Array) -> Array:
-    tested: Array = (low != LOWEST_CODE) | (high != HIGHEST_CODE)
-    return tested
+    return Rows(slot, start, attribute, bounds, np.empty((0, 2), np.int64))
 
 
 def _column(space: CodeSpace, name: str, values: Any, count: int) -> tuple[int, pa.Array]:
@@ -222,9 +235,9 @@ def _codes(space: CodeSpace, number: int, name: str, column: pa.Array) -> Array:
     kind = space.attributes[number].type
     if isinstance(kind, EnumType) and (unknown := _texts(column) - set(kind.labels)):
         raise SubscriptionError(f"{name} has no label {sorted(unknown)[0]!r}")
-    codes = np.empty((len(column), number + 1), np.int64)
-    space.encode_column(column, number, codes)
-    mine = codes[:, number].copy()
+    codes = np.empty((len(column), 1), np.int64)
+    space.encode_column(column, number, codes, 0)
+    mine = codes[:, 0]
     if kind.lowest == NULL_CODE and (mine == LOWEST_CODE).any():
         raise SubscriptionError(
             f"{name}: boxes cannot tell the lowest two int64s apart", hint="leave that side open (null)"

@@ -159,34 +159,34 @@ class CodeSpace:
                 continue
             else:
                 array = event_column(batch, attribute)
-            self.encode_column(array, number, codes)
+            self.encode_column(array, number, codes, number)
         return codes
 
-    def encode_column(self, array: pa.Array, number: int, codes: np.ndarray[Any, Any]) -> None:
-        """Write the codes of one column, as `event_column` gives it, into its place."""
+    def encode_column(self, array: pa.Array, number: int, codes: np.ndarray[Any, Any], column: int) -> None:
+        """Write the codes of one attribute, as `event_column` gives it, into a column of `codes`."""
         kind = self.attributes[number].type
         if isinstance(kind, StringType | EnumType):
-            codes[:, number] = self._encode_texts(array, number)
+            codes[:, column] = self._encode_texts(array, number)
             return
         valid = (
             np.ones(len(array), np.bool_) if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
         )
         if isinstance(kind, DecimalType):
-            codes[:, number] = _encode_decimals(array, kind)
+            codes[:, column] = _encode_decimals(array, kind)
             return
         if isinstance(kind, FloatType):
             values = array.cast(pa.float64()) if kind.bits == 32 else array
             values = values.fill_null(0.0) if values.null_count else values
-            encode_doubles(values.to_numpy(zero_copy_only=False), valid, codes, number)
+            encode_doubles(values.to_numpy(zero_copy_only=False), valid, codes, column)
             return
         if isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed:
             whole = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
             shifted = (whole ^ np.uint64(1 << 63)).view(np.int64)
-            codes[:, number] = np.where(valid, np.where(shifted == HIGHEST_CODE, shifted, shifted + 1), NULL_CODE)
+            codes[:, column] = np.where(valid, np.where(shifted == HIGHEST_CODE, shifted, shifted + 1), NULL_CODE)
             return
         integers = array.cast(pa.int64()) if array.type != pa.int64() else array
         integers = integers.fill_null(0) if integers.null_count else integers
-        encode_integers(integers.to_numpy(zero_copy_only=False), valid, codes, number)
+        encode_integers(integers.to_numpy(zero_copy_only=False), valid, codes, column)
 
     def _encode_texts(self, array: pa.Array, number: int) -> np.ndarray[Any, Any]:
         if not len(array):

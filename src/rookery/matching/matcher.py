@@ -290,7 +290,7 @@ class Matcher:
             view.engine.replace(view.engine.rows().relabeled(moves), len(view.space))
         self._grow(len(view.records))
         view.inexact |= stage.inexact
-        rows = stage.rows()
+        rows = stage.take_rows()
         if len(rows):
             view.engine.insert(rows, len(view.space))
         self._set_version += 1

@@ -58,9 +58,10 @@ class Stage:
             self.moves.append(moves)
             self._parts = [rows.relabeled(moves) for rows in self._parts]
 
-    def rows(self) -> Rows:
-        """Return all rows of the stage."""
-        return Rows.concatenate(self._parts)
+    def take_rows(self) -> Rows:
+        """Hand over all rows of the stage; it keeps none, so that a large bulk is not in memory twice."""
+        parts, self._parts = self._parts, []
+        return Rows.concatenate(parts)
 
 
 def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:

@@ -49,8 +49,10 @@ DIRECT_ROWS = 32
 BLOCK_ATTRIBUTES = 20
 #: Partitions from this many blocks on have summaries.
 SUMMARY_BLOCKS = 8
-#: Bounds looked at per attribute to place its cut points.
-CUT_SAMPLE = 200_000
+#: Rows looked at to place the cut points.
+CUT_SAMPLE = 400_000
+#: Blocks whose attributes are counted at a time; with it, what building needs beside its result is bounded.
+COUNTED_BLOCKS = 2048
 
 #: The fields of an index that are numbers, not arrays.
 _NUMBERS = ("seed", "blocked_rows")
@@ -112,8 +114,7 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
     attribute, bounds = strip_keys(order, rows.start, rows.attribute, rows.bounds, signature, first, numbers, start)
     stripped = Rows(rows.slot[order], start, attribute, bounds, rows.pool)
     cuts = _cut_points(stripped, attributes)
-    inner, ranks = _order_within(stripped, partitions, cuts, attributes)
-    stripped = stripped.take(inner)
+    ranks = _order_within(stripped, partitions, cuts, attributes)
     block_first, block_numbers = _block_attributes(stripped, partitions.blocked_rows, ranks)
     lines = line_words(len(block_numbers) * BUCKETS)
     fill_blocks(
@@ -172,11 +173,11 @@ def _partition(rows: Rows, signature: Array, first: Array, numbers: Array) -> tu
     for seed in range(1, 100):
         hashes = assign_keys(rows.start, rows.attribute, rows.bounds, signature, first, numbers, seed, keys)
         order = np.argsort(hashes, kind="stable")
-        ordered_keys, ordered_signature = keys[order], signature[order]
-        new_hash = np.flatnonzero(np.diff(hashes[order]) != 0) + 1
-        new_key = np.flatnonzero(
-            (np.diff(ordered_keys, axis=0) != 0).any(axis=1) | (np.diff(ordered_signature) != 0)
-        ) + 1  # fmt: skip
+        new_hash = np.flatnonzero(_changes(hashes, order)) + 1
+        changed = _changes(signature, order)
+        for column in range(width):
+            changed |= _changes(keys[:, column], order)
+        new_key = np.flatnonzero(changed) + 1
         if len(new_hash) == len(new_key):
             break  # no two keys share a hash
     begins = np.concatenate([np.zeros(min(1, len(rows)), np.int64), new_key])
@@ -196,16 +197,26 @@ def _partition(rows: Rows, signature: Array, first: Array, numbers: Array) -> tu
     return order[places], _Partitions(first_rows, keys[heads], table_first, table, blocked_rows), seed
 
 
+def _changes(values: Array, order: Array) -> Array:
+    """Say of each place in an order but the first whether its value differs from the one before."""
+    ordered = values[order]
+    changes: Array = ordered[1:] != ordered[:-1]
+    return changes
+
+
+def sample_rows(rows: Rows, count: int) -> Rows:
+    """Return about `count` of the rows, spread evenly."""
+    return rows if len(rows) <= 2 * count else rows.take(np.arange(0, len(rows), len(rows) // count))
+
+
 def _cut_points(rows: Rows, attributes: int) -> Array:
     """Place each attribute's cut points at quantiles of the bounds that its predicates have."""
+    rows = sample_rows(rows, CUT_SAMPLE)
     cuts = np.full((attributes, CUTS), np.iinfo(np.int64).max, np.int64)
     plain = (rows.attribute & SET_FLAG) == 0
     numbers = np.concatenate([rows.attribute[plain].astype(np.int64), _pool_numbers(rows)])
     low = np.concatenate([rows.bounds[plain, 0], rows.pool[:, 0]])
     high = np.concatenate([rows.bounds[plain, 1], rows.pool[:, 1]])
-    if len(numbers) > 2 * CUT_SAMPLE * attributes:
-        stride = len(numbers) // (CUT_SAMPLE * attributes)
-        numbers, low, high = numbers[::stride], low[::stride], high[::stride]
     order = np.argsort(numbers, kind="stable")
     limits = np.searchsorted(numbers[order], np.arange(attributes + 1))
     for number in range(attributes):
@@ -242,21 +253,35 @@ def _pool_numbers(rows: Rows) -> Array:
     return numbers
 
 
-def _order_within(rows: Rows, partitions: _Partitions, cuts: Array, attributes: int) -> tuple[Array, Array]:
-    """Return the order of the rows, large partitions tiled by their best attributes, and the attributes' ranks."""
+def _order_within(rows: Rows, partitions: _Partitions, cuts: Array, attributes: int) -> Array:
+    """Tile the rows of large partitions by their best attributes, in place; return the attributes' ranks."""
     spans = np.empty((len(rows.attribute), 2), np.uint8)
     weight = np.zeros(attributes, np.float64)
     bucket_spans(rows.attribute, rows.bounds, rows.pool, cuts, spans, weight)
     rank = np.empty(attributes, np.int64)
     rank[np.argsort(-weight, kind="stable")] = np.arange(attributes)
-    axes = np.empty((len(rows), 4), np.int64)
-    pick_axes(rows.start, rows.attribute, spans, rank, axes)
-    order = np.arange(len(rows))
-    sizes = np.diff(partitions.first)
-    for partition in np.flatnonzero(sizes >= 2 * BLOCK_ROWS):
+    for partition in np.flatnonzero(np.diff(partitions.first) >= 2 * BLOCK_ROWS):
         first, last = partitions.first[partition], partitions.first[partition + 1]
-        order[first:last] = first + _tile(axes[first:last])
-    return order, rank
+        axes = np.empty((last - first, 4), np.int64)
+        pick_axes(rows.start[first : last + 1], rows.attribute, spans, rank, axes)
+        _permute(rows, first, last, _tile(axes))
+    return rank
+
+
+def _permute(rows: Rows, first: int, last: int, order: Array) -> None:
+    """Put the rows from `first` to `last` into an order, in place."""
+    begin, end = rows.start[first], rows.start[last]
+    part = Rows(
+        rows.slot[first:last],
+        rows.start[first : last + 1] - begin,
+        rows.attribute[begin:end],
+        rows.bounds[begin:end],
+        rows.pool,
+    ).take(order)
+    rows.slot[first:last] = part.slot
+    rows.start[first : last + 1] = part.start + begin
+    rows.attribute[begin:end] = part.attribute
+    rows.bounds[begin:end] = part.bounds
 
 
 def _tile(axes: Array) -> Array:
@@ -280,21 +305,26 @@ def _tile(axes: Array) -> Array:
 
 def _block_attributes(rows: Rows, blocked_rows: int, rank: Array) -> tuple[Array, Array]:
     """Choose the attributes that have lines in each block: those that most of its rows test, strongest first."""
-    blocks = (blocked_rows + BLOCK_ROWS - 1) // BLOCK_ROWS
+    step = COUNTED_BLOCKS * BLOCK_ROWS
+    chosen = [_counted(rows, first, min(blocked_rows, first + step), rank) for first in range(0, blocked_rows, step)]
+    counts = np.concatenate([np.zeros(1, np.int64), *(per_block for per_block, _ in chosen)])
+    numbers = np.concatenate([np.empty(0, np.int64), *(mine for _, mine in chosen)])
+    return np.cumsum(counts), numbers
+
+
+def _counted(rows: Rows, first: int, last: int, rank: Array) -> tuple[Array, Array]:
+    """Return how many attributes each block of a range of rows gets, and which."""
+    blocks = (last - first + BLOCK_ROWS - 1) // BLOCK_ROWS
     attributes = len(rank)
-    last = rows.start[blocked_rows]
-    row_of = np.repeat(np.arange(blocked_rows), np.diff(rows.start[: blocked_rows + 1]))
-    numbers = (rows.attribute[:last] & ATTRIBUTE_MASK).astype(np.int64)
-    pair = (row_of // BLOCK_ROWS) * attributes + numbers
-    pairs, counts = np.unique(pair, return_counts=True)
+    row_of = np.repeat(np.arange(last - first), np.diff(rows.start[first : last + 1]))
+    numbers = (rows.attribute[rows.start[first] : rows.start[last]] & ATTRIBUTE_MASK).astype(np.int64)
+    pairs, counts = np.unique((row_of // BLOCK_ROWS) * attributes + numbers, return_counts=True)
     block, number = pairs // attributes, pairs % attributes
     order = np.lexsort((rank[number], -counts, block))
     block, number = block[order], number[order]
     begins = np.searchsorted(block, np.arange(blocks + 1))
-    position = np.arange(len(block)) - begins[block]
-    kept = position < BLOCK_ATTRIBUTES
-    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(block[kept], minlength=blocks))])
-    return first.astype(np.int64), number[kept].astype(np.int64)
+    kept = np.arange(len(block)) - begins[block] < BLOCK_ATTRIBUTES
+    return np.bincount(block[kept], minlength=blocks).astype(np.int64), number[kept].astype(np.int64)
 
 
 def _summaries(partitions: _Partitions, block_first: Array, numbers: Array, lines: Array) -> dict[str, Array]:

@@ -104,8 +104,12 @@ def strip_keys(
     order: Any, start: Any, attribute: Any, bounds: Any, signature: Any, first: Any, numbers: Any, out_start: Any
 ) -> Any:
     """Return attribute and bounds of the rows in `order` without the predicates that the key already decides."""
-    kept_attribute = np.empty(attribute.shape[0], np.uint16)
-    kept_bounds = np.empty((attribute.shape[0], 2), np.int64)
+    left = attribute.shape[0]
+    for position in range(order.shape[0]):
+        mine = signature[order[position]]
+        left -= first[mine + 1] - first[mine]  # each attribute of a row's key is one of its predicates
+    kept_attribute = np.empty(left, np.uint16)
+    kept_bounds = np.empty((left, 2), np.int64)
     count = 0
     out_start[0] = 0
     for position in range(order.shape[0]):
@@ -122,7 +126,7 @@ def strip_keys(
                 kept_bounds[count, 1] = bounds[predicate, 1]
                 count += 1
         out_start[position + 1] = count
-    return kept_attribute[:count].copy(), kept_bounds[:count].copy()
+    return kept_attribute, kept_bounds
 
 
 @kernel

@@ -7,6 +7,7 @@ that uses most of its equalities, and under the empty key if none does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,24 +26,24 @@ KEY_ATTRIBUTES = 4
 LEAST_ROWS = 33
 _BITS = 62
 _MOST_MASKS = 10_000
+_ROWS_AT_ONCE = 1 << 20
 
 
 def choose_signatures(rows: Rows, attributes: int) -> tuple[Array, Array, Array]:
     """Return each row's signature, where each signature's attributes begin, and those; signature 0 is empty."""
-    points = (rows.bounds[:, 0] == rows.bounds[:, 1]) & ((rows.attribute & SET_FLAG) == 0)
-    numbers = rows.attribute[points].astype(np.int64)
-    counts = np.bincount(numbers, minlength=attributes)
+    counts = np.zeros(attributes, np.int64)
+    for _, numbers, _ in _points(rows):
+        counts += np.bincount(numbers, minlength=attributes)
     candidates = [int(number) for number in np.argsort(-counts, kind="stable")[:_BITS] if counts[number] >= LEAST_ROWS]
-    signature = np.zeros(len(rows), np.int64)
     if not candidates:
-        return signature, np.zeros(2, np.int64), np.empty(0, np.int64)
-    distinct = {number: len(np.unique(rows.bounds[points, 0][numbers == number])) for number in candidates}
+        return np.zeros(len(rows), np.int64), np.zeros(2, np.int64), np.empty(0, np.int64)
+    distinct = _distinct(rows, candidates)
     bit_of = np.zeros(attributes, np.int64)
     for bit, number in enumerate(candidates):
         bit_of[number] = 1 << bit
     masks = np.zeros(len(rows), np.int64)
-    row_of = np.repeat(np.arange(len(rows)), np.diff(rows.start))
-    np.bitwise_or.at(masks, row_of[points], bit_of[numbers])
+    for row_of, numbers, _ in _points(rows):
+        np.bitwise_or.at(masks, row_of, bit_of[numbers])
     kinds, inverse, sizes = np.unique(masks, return_inverse=True, return_counts=True)
     kept = _kept(kinds, sizes, candidates, distinct)
     choice = np.zeros(len(kinds), np.int64)
@@ -55,6 +56,23 @@ def choose_signatures(rows: Rows, attributes: int) -> tuple[Array, Array, Array]
     lists = [[], *([candidates[bit] for bit in _bits(mask)] for mask in kept)]
     first = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in lists])]).astype(np.int64)
     return signature, first, np.array([number for one in lists for number in one], np.int64)
+
+
+def _points(rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield row, attribute and value of the equality predicates, some rows at a time."""
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        last = min(len(rows), first + _ROWS_AT_ONCE)
+        part = slice(rows.start[first], rows.start[last])
+        bounds, attribute = rows.bounds[part], rows.attribute[part]
+        points = (bounds[:, 0] == bounds[:, 1]) & ((attribute & SET_FLAG) == 0)
+        row_of = np.repeat(np.arange(first, last), np.diff(rows.start[first : last + 1]))
+        yield row_of[points], attribute[points].astype(np.int64), bounds[points, 0]
+
+
+def _distinct(rows: Rows, candidates: list[int]) -> dict[int, int]:
+    """Return how many values each attribute is compared with, by the first rows: enough to rank attributes."""
+    _, numbers, values = next(_points(rows))
+    return {number: len(np.unique(values[numbers == number])) for number in candidates}
 
 
 def _bits(mask: int) -> list[int]:
