@@ -17,12 +17,11 @@ from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionE
 from rookery.matching.bulk import read_records, records_to_table
 from rookery.matching.output import check_request
 from rookery.matching.records import Record, make_record
-from rookery.matching.view import fields_of
+from rookery.matching.view import event_time, fields_of
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
 from rookery.model.events import comparable, comparables, event_column, step_into
 from rookery.model.expressions import Literal, value_text
-from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
 from rookery.model.types import TimestampType
@@ -191,7 +190,7 @@ class ScanMatcher:
 
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
         row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in self._paths}
-        at = None if time is None else microseconds_of(time)
+        at = None if time is None else event_time(time)
         self._require_time(at is not None)
         if topic is None and self._topics():
             topic = event.get("topic")
@@ -217,7 +216,7 @@ class ScanMatcher:
                 columns[path] = comparables(attribute, event_column(events, attribute))
         self._require_time(time is not None or as_of is not None)
         if as_of is not None:
-            times: list[int | None] = [microseconds_of(as_of)] * events.num_rows
+            times: list[int | None] = [event_time(as_of)] * events.num_rows
         elif time is not None:
             times = _times(events, time)
         else:

@@ -25,7 +25,7 @@ from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import TimestampType
 
-__all__ = ["Engine", "View"]
+__all__ = ["Engine", "View", "event_time", "fields_of"]
 
 Array = np.ndarray[Any, Any]
 Path = tuple[str | int, ...]
@@ -164,7 +164,7 @@ class View:
         if time is None:
             self._refuse_dated("give time=")
         else:
-            hidden[TIME.text] = _microseconds(time) * 1_000
+            hidden[TIME.text] = event_time(time) * 1_000
         return hidden
 
     def _hidden_batch(
@@ -176,7 +176,7 @@ class View:
         else:
             hidden[TOPIC.text] = self._one_topic(topic)
         if as_of is not None:
-            hidden[TIME.text] = _microseconds(as_of) * 1_000
+            hidden[TIME.text] = event_time(as_of) * 1_000
         elif time is None:
             self._refuse_dated("name the column of the event's time: time=")
         elif self.space.known(TIME.path) is not None:
@@ -202,7 +202,8 @@ class View:
         return topics[0] if topics else None
 
 
-def _microseconds(value: object) -> int:
+def event_time(value: object) -> int:
+    """Return a time that a caller gives for events, in microseconds; EventError says what is wrong with it."""
     try:
         return microseconds_of(value)
     except (TypeError, ValueError) as error:
