@@ -17,7 +17,7 @@ from typing import Any
 from rookery.network.calendar import Calendar
 from rookery.routing.brokers.broker import Broker
 from rookery.routing.brokers.configuration import BrokerConfiguration
-from rookery.routing.brokers.events import Acknowledged, BrokerEvent, Delivered, JoinFailed, Left
+from rookery.routing.brokers.events import Acknowledged, BrokerEvent, Delivered, Isolated, JoinFailed, Left
 from rookery.routing.brokers.messages import EventId, Message
 
 __all__ = ["LinkConditions", "SimulatedBrokers"]
@@ -116,8 +116,8 @@ class SimulatedBrokers:
                 self.acknowledged.add(event.event_id)
             elif isinstance(event, Left):
                 self.brokers.pop(broker.id, None)
-            elif isinstance(event, JoinFailed):
-                self._join_elsewhere(broker)
+            elif isinstance(event, JoinFailed | Isolated):
+                self._find_others(broker)
             if self.on_event is not None:
                 self.on_event(broker.id, event)
         when = broker.timer()
@@ -125,10 +125,15 @@ class SimulatedBrokers:
             self._timers[broker.id] = when
             self.calendar.at(max(when, self.calendar.now), lambda: self._wake(broker, when))
 
-    def _join_elsewhere(self, broker: Broker) -> None:
+    def _find_others(self, broker: Broker) -> None:
+        """Do what a program does with its list of entry points: try another one."""
         others = [number for number, other in self.brokers.items() if other.seats and number != broker.id]
-        if others and not broker.seats:
-            broker.join(others[self._dice.randrange(len(others))], self.calendar.now)
+        if others:
+            other = others[self._dice.randrange(len(others))]
+            if broker.seats:
+                broker.introduce(other, self.calendar.now)
+            else:
+                broker.join(other, self.calendar.now)
             self.calendar.after(0, lambda: self.flush(broker))
 
     def _wake(self, broker: Broker, when: int) -> None:

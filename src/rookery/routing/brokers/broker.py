@@ -19,7 +19,7 @@ from rookery.errors import BrokerError
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.delivery import Delivery
-from rookery.routing.brokers.events import BrokerEvent, JoinFailed
+from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
@@ -53,6 +53,8 @@ __all__ = ["Broker"]
 
 #: A message that has made so many hops is dropped; whoever sent it tries again.
 MOST_HOPS = 256
+#: Brokers that a broker remembers having met.
+ACQUAINTANCES = 32
 #: Holes that are looked up at one beat.
 PROBES = 4
 
@@ -78,6 +80,8 @@ class Broker:
         self.heard: dict[int, int] = {}
         #: Whom a message could not reach, and when that was.
         self.unreachable: dict[int, int] = {}
+        #: Brokers met lately, neighbors or not: what is left of the others if the network falls into parts.
+        self.acquaintances: dict[int, None] = {}
         self.counters: Counter[str] = Counter()
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
@@ -105,12 +109,20 @@ class Broker:
         self.membership.join(bootstrap)
         self._settle()
 
+    def introduce(self, other: int, now: int) -> None:
+        """Name a broker of the network to one that is alone."""
+        self.now = max(now, self.now)
+        self.meet(other)
+        self.membership.greet(other)
+        self._settle()
+
     def receive(self, message: Message, sender: int, now: int) -> None:
         """Take a message in."""
         self.now = max(now, self.now)
         if self.membership.left:
             return
         self.unreachable.pop(sender, None)
+        self.meet(sender)
         self._dispatch(message, sender)
         self._settle()
 
@@ -120,6 +132,7 @@ class Broker:
         if self.membership.left:
             return
         self.unreachable[receiver] = self.now
+        self.acquaintances.pop(receiver, None)
         self.counters["undeliverable"] += 1
         for seat in self.seats.values():
             seat.queue.forget(receiver)
@@ -339,10 +352,12 @@ class Broker:
             case Routed() if len(message.point) == self.configuration.space.dimensions:
                 for claim in (message.source, message.via):
                     if claim is not None and claim.owner != self.id and claim.owner not in self.unreachable:
+                        self.meet(claim.owner)
                         for seat in self.seats.values():
                             seat.queue.learn(claim)
                 self.route(message)
             case Here(claim):
+                self.meet(claim.owner)
                 self.heard[claim.owner] = self.now
                 self.learn(claim, self.now)
                 for seat in self.seats.values():
@@ -412,6 +427,7 @@ class Broker:
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
+            self._look_around()
         for seat in list(self.seats.values()):
             for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
                 del seat.details[path]
@@ -427,6 +443,27 @@ class Broker:
             for point in seat.queue.probes(self.dice):
                 self.dispatch_body(point, Who(self.id))
         self.proximity.refresh()
+
+    def meet(self, other: int) -> None:
+        """Remember a broker; the one not met for longest is forgotten for it."""
+        if other == self.id or other in self.unreachable:
+            return
+        self.acquaintances.pop(other, None)
+        if len(self.acquaintances) >= ACQUAINTANCES:
+            del self.acquaintances[next(iter(self.acquaintances))]
+        self.acquaintances[other] = None
+
+    def _look_around(self) -> None:
+        """Greet brokers met before that are no neighbors.
+
+        So many deaths at once may leave two groups that know nothing of each other and inherit each other's zones. One
+        greeting across is enough: the claims of the two meet, and the lesser ones yield.
+        """
+        if not self.acquaintances and not any(len(seat.neighbors) for seat in self.seats.values()):
+            self.emit(Isolated())
+        for _ in range(min(2, len(self.acquaintances))):
+            known = list(self.acquaintances)
+            self.membership.greet(known[int(self.dice.random() * len(known))])
 
     def _settle(self) -> None:
         """Take what was sent to oneself."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rookery.routing.brokers.messages import EventId
 from rookery.routing.brokers.zones import Path
 
-__all__ = ["Acknowledged", "BrokerEvent", "Delivered", "JoinFailed", "Joined", "Left"]
+__all__ = ["Acknowledged", "BrokerEvent", "Delivered", "Isolated", "JoinFailed", "Joined", "Left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class JoinFailed:
     """The broker asked for a zone is gone: `join` again through another one."""
 
     bootstrap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """Everyone the broker knew is gone. It may be the last one; if not, `introduce` it to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +53,4 @@ class Acknowledged:
     event_id: EventId
 
 
-BrokerEvent: TypeAlias = Joined | JoinFailed | Left | Delivered | Acknowledged
+BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | Delivered | Acknowledged

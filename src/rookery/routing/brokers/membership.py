@@ -149,6 +149,8 @@ class Membership:
         broker.send(sender, Granted(claim.path, claim.epoch))
         first = not broker.seats
         mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
+        for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
+            broker.meet(known.owner)
         self._take(mine, state)
         if first and broker.seats:
             broker.emit(Joined(claim.path))

@@ -6,8 +6,9 @@ in every zone that it resides in, at the point where its own coordinates fall. W
 point where its *own* coordinates fall, and finds there those that are close to itself.
 
 Repairs: the index keeps many entries per zone where the printed one overwrites; entries are leased; the closest of what
-was found is chosen in both branches; where nothing is found the neighbors of that point inside the zone are asked, four
-at most, and then the resident known before stays.
+was found is chosen in both branches. The neighbors of the point inside the zone, four at most, are asked in any case,
+not only where the first index is empty: the closest broker is often noted just across a border, and look-ups are rare.
+Where nothing is found the resident known before stays.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Proximity:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        #: Look-ups on the way: neighbors still to ask.
-        self._asked: dict[Path, list[Claim] | None] = {}
+        #: Look-ups on the way: neighbors still to ask (None before the first answer), and the closest found so far.
+        self._asked: dict[Path, tuple[list[Claim] | None, Claim | None]] = {}
 
     @property
     def _extent(self) -> tuple[Point, Point] | None:
@@ -81,7 +82,7 @@ class Proximity:
         for seat in list(broker.seats.values()):
             for entries in seat.levels[1:]:
                 for zone in list(entries):
-                    self._asked[zone] = None
+                    self._asked[zone] = (None, None)
                     point = scale(broker.position, cell_of(zone, seat.dimensions), extent)
                     broker.dispatch_body(point, Find(zone, broker.id))
 
@@ -97,27 +98,23 @@ class Proximity:
         """Answer a look-up."""
         entries = seat.index.get(message.zone, {})
         fresh = tuple(claim for claim, expires in entries.values() if expires > self._broker.now)
-        around: tuple[Claim, ...] = ()
-        if not fresh:
-            beside = [claim for claim in seat.neighbors if inside(claim.path, message.zone)]
-            beside.sort(key=lambda claim: (center_distance(cell_of(claim.path, seat.dimensions), point), claim.owner))
-            around = tuple(beside[:PROBES])
-        self._broker.send(message.asker, Found(message.zone, fresh, around))
+        beside = [claim for claim in seat.neighbors if inside(claim.path, message.zone)]
+        beside.sort(key=lambda claim: (center_distance(cell_of(claim.path, seat.dimensions), point), claim.owner))
+        self._broker.send(message.asker, Found(message.zone, fresh, tuple(beside[:PROBES])))
 
     def found(self, message: Found) -> None:
         """Choose the closest of what was found, or ask on."""
         broker = self._broker
         if message.zone not in self._asked:
             return
-        waiting = self._asked.pop(message.zone)
-        best = closest(broker.position, [claim for claim in message.entries if broker.alive(claim.owner)])
-        if best is not None:
-            for seat in broker.seats.values():
-                seat.queue.prefer(best)
-            return
+        waiting, best = self._asked.pop(message.zone)
+        usable = [claim for claim in message.entries if broker.alive(claim.owner)]
+        best = closest(broker.position, usable if best is None else [*usable, best])
         left = list(message.neighbors) if waiting is None else waiting
         if left:
-            ask, *rest = left
-            self._asked[message.zone] = rest
-            point = cell_of(ask.path, broker.configuration.space.dimensions).lower
+            self._asked[message.zone] = (left[1:], best)
+            point = cell_of(left[0].path, broker.configuration.space.dimensions).lower
             broker.dispatch_body(point, Find(message.zone, broker.id))
+        elif best is not None:
+            for seat in broker.seats.values():
+                seat.queue.prefer(best)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.zones import Path, cell_of, inside, touching
 
-__all__ = ["ExactTable", "exact_tables", "face_neighbors", "level_zones"]
+__all__ = ["ExactTable", "exact_tables", "face_neighbors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,6 @@ def face_neighbors(path: Path, paths: Sequence[Path], dimensions: int) -> list[P
     return [other for other in paths if touching(cell, cell_of(other, dimensions))]
 
 
-def level_zones(path: Path, level: int, paths: Sequence[Path], *, dimensions: int, bits: int) -> list[Path]:
-    """Return AQ[level].nb: the zones of that level beside the ancestor, inside and outside of its domain."""
-    depth = level * bits
-    zones = dict.fromkeys(other[:depth] for other in paths)
-    return face_neighbors(path[:depth], list(zones), dimensions)
-
-
 def exact_tables(
     paths: Sequence[Path],
     *,
@@ -48,17 +41,22 @@ def exact_tables(
 ) -> list[ExactTable]:
     """Make everybody's table; `resident(broker, zone, inside)` chooses among the brokers inside a zone."""
     claims = [Claim(path, 0, number) for number, path in enumerate(paths)]
+    #: By depth, the zones of that level and the brokers inside each.
+    by_depth: dict[int, dict[Path, list[int]]] = {}
+    for depth in range(bits, max(map(len, paths)) + bits, bits):
+        zones = by_depth.setdefault(depth, {})
+        for number, path in enumerate(paths):
+            zones.setdefault(path[:depth], []).append(number)
     tables = []
     for number, path in enumerate(paths):
         levels: list[dict[Path, list[Claim]]] = [{}]
         for level in range(1, len(path) // bits + 1):
             domain = path[: (level - 1) * bits]
             entries: dict[Path, list[Claim]] = {}
-            for zone in level_zones(path, level, paths, dimensions=dimensions, bits=bits):
-                if in_domain and not inside(zone, domain):
-                    continue
-                within = [other for other, candidate in enumerate(paths) if inside(candidate, zone)]
-                entries[zone] = [claims[resident(number, zone, within)]]
+            within = by_depth[level * bits]
+            candidates = [zone for zone in within if not in_domain or inside(zone, domain)]
+            for zone in face_neighbors(path[: level * bits], candidates, dimensions):
+                entries[zone] = [claims[resident(number, zone, within[zone])]]
             levels.append(entries)
         beside = set(face_neighbors(path, paths, dimensions))
         neighbors = [claim for claim in claims if claim.path in beside]
