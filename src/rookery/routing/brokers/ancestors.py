@@ -24,7 +24,7 @@ LEASE = 2
 class AncestorQueue:
     """AQ of one zone: `levels[i]` maps the zones beside path[: i * bits] to residents, the latest first."""
 
-    __slots__ = ("_bits", "_capacity", "_dimensions", "_learned", "_path", "_refreshes", "levels")
+    __slots__ = ("_bits", "_capacity", "_dimensions", "_learned", "_path", "_preferred", "_refreshes", "levels")
 
     def __init__(self, path: Path, *, dimensions: int, bits: int, capacity: int) -> None:
         self._path = path
@@ -32,6 +32,8 @@ class AncestorQueue:
         self._bits = bits
         self._capacity = capacity
         self._refreshes = 0
+        #: By zone, the resident that is closest on the network: it stays first.
+        self._preferred: dict[Path, int] = {}
         #: The lease of a resident: the number of the refresh before which it was last heard of.
         self._learned: dict[tuple[int, Path], int] = {}
         self.levels: list[dict[Path, list[Claim]]] = [{} for _ in range(len(path) // bits + 1)]
@@ -73,19 +75,20 @@ class AncestorQueue:
                     residents[place] = claim
                 return
         if first:
-            residents.insert(0, claim)
+            residents.insert(int(self._preferred.get(zone) == residents[0].owner), claim)
             del residents[self._capacity :]
         elif len(residents) < self._capacity:
             residents.append(claim)
 
     def prefer(self, claim: Claim) -> None:
-        """Put a resident first in its entry: the one that is closest on the network (Algorithm 3)."""
+        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3)."""
         self.learn(claim)
         for level in self.levels:
-            for residents in level.values():
+            for zone, residents in level.items():
                 for place, resident in enumerate(residents):
                     if resident.owner == claim.owner and resident.path == claim.path:
                         residents.insert(0, residents.pop(place))
+                        self._preferred[zone] = claim.owner
 
     def forget(self, owner: int) -> None:
         """Drop a broker that is gone, wherever it is a resident."""

@@ -83,7 +83,11 @@ def place_landmarks(times: Floats, dimensions: int, generator: np.random.Generat
 
 
 def place_host(landmarks: Floats, times: Floats) -> Floats:
-    """Return the coordinates of one host from its times to the landmarks; the better of two starts."""
+    """Return the coordinates of one host from its times to the landmarks; the best of three starts.
+
+    Near the closest landmark, amid all, and where the times' squares, less those to the closest, cross: the last is
+    exact for times that are distances, and keeps hosts from being mirrored into a wrong place.
+    """
     from scipy.optimize import least_squares
 
     wanted = np.maximum(times, SHORTEST)
@@ -98,8 +102,13 @@ def place_host(landmarks: Floats, times: Floats) -> Floats:
         return slope
 
     method = "lm" if len(landmarks) >= landmarks.shape[1] else "trf"
-    nearest = landmarks[int(wanted.argmin())] + 1e-3
-    fits = [least_squares(errors, start, jac=jacobian, method=method) for start in (nearest, landmarks.mean(axis=0))]
+    closest = int(wanted.argmin())
+    anchor = landmarks[closest]
+    sides = 2 * (landmarks - anchor)
+    squares = (landmarks**2).sum(axis=1) - (anchor**2).sum() + wanted[closest] ** 2 - wanted**2
+    crossing = np.linalg.lstsq(sides, squares, rcond=None)[0]
+    starts = (anchor + 1e-3, landmarks.mean(axis=0), crossing)
+    fits = [least_squares(errors, start, jac=jacobian, method=method) for start in starts]
     found: Floats = min(fits, key=lambda fit: fit.cost).x
     return found
 
