@@ -71,6 +71,8 @@ def receive_join(state: PeerState, now: int, message: ClusterJoin) -> None:
         return
     if all(one.node != newcomer.node for one in state.members):
         state.members.append(newcomer)
+        state.fingers.remove(newcomer.node)
+        state.table.forget(newcomer.node)
         state.cluster_sent = False
     state.heard[newcomer.node] = now
     state.send(newcomer.node, picture(state))
@@ -78,7 +80,7 @@ def receive_join(state: PeerState, now: int, message: ClusterJoin) -> None:
 
 def picture(state: PeerState) -> Cluster:
     """Return what a member must know."""
-    return Cluster(state.own, tuple(state.members), tuple(state.table.known.values()))
+    return Cluster(state.own, tuple(state.members), tuple(state.table.known.values()), tuple(state.acquaintances))
 
 
 def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -> None:
@@ -103,6 +105,8 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
     state.requests = kept
     state.primary, state.members, state.cluster_table = message.primary, members, message.table
     state.heard[sender] = now
+    for node in message.acquaintances:
+        state.remember(node)
     for one in message.table[:8]:  # a way in, should all of the cluster be lost
         state.fingers.consider(one)
     state.fingers.consider(message.primary)

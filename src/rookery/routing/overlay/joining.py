@@ -33,6 +33,7 @@ __all__ = [
     "renew",
     "retry",
     "start",
+    "walk_shared_ring",
 ]
 
 
@@ -64,6 +65,7 @@ def receive_join(state: PeerState, now: int, join: Join) -> None:
         return
     if state.phase is not Phase.ACTIVE:
         return  # the newcomer will ask somebody else
+    state.remember(join.origin.node)
     onward = _toward_place(state, join) if state.configuration.directory else _down_the_metric(state, join)
     if onward is not None and join.hops_left > 0:
         state.send(onward, Join(join.origin, join.residual, join.hops_left - 1, join.request))
@@ -224,6 +226,18 @@ def renew(state: PeerState, now: int) -> None:
         start_lookup(state, now, block, cells, register=True, claim=place == 0, kind="renewal")
 
 
+def walk_shared_ring(state: PeerState, number: int) -> None:
+    """Walk to our own place on the shared ring from somewhere else, be it from an island cut off from us."""
+    request = state.requests[number]
+    starts = [node for node in state.ways_in if node not in request.tried]
+    if not starts:
+        del state.requests[number]
+        return
+    start = starts[state.dice.randrange(len(starts))]
+    request.tried.add(start)
+    state.send(start, Find(state.own, request.about, state.configuration.hop_limit, number))
+
+
 def _restart(state: PeerState, now: int) -> None:
     """The directory cannot be reached from where we are: begin again, through others that we have met meanwhile."""
     outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
@@ -258,7 +272,7 @@ def retry(state: PeerState, now: int, number: int) -> None:
     elif request.kind in ("contacts", "renewal", "entry"):
         send_lookup(state, now, number, cached=False)
     elif request.kind == "find" and request.about == {state.space.shared_cell}:
-        del state.requests[number]  # who was asked is gone; another time another one is asked
+        walk_shared_ring(state, number)  # who was asked is gone: ask another
     elif request.kind == "find":  # the contact may be gone: ask the directory for others
         del state.requests[number]
         kind = "contacts" if state.phase is Phase.JOINING else "renewal"

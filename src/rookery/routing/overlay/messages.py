@@ -224,11 +224,12 @@ class ClusterJoin(msgspec.Struct, frozen=True, array_like=True, tag=21):
 
 
 class Cluster(msgspec.Struct, frozen=True, array_like=True, tag=22):
-    """From the primary to a member: the members in the order of joining, and the outer links to copy."""
+    """From the primary to a member: the members in the order of joining, the outer links to copy, more ways out."""
 
     primary: Descriptor
     members: Table
     table: Table
+    acquaintances: tuple[int, ...] = ()
 
 
 class MemberAlive(msgspec.Struct, frozen=True, array_like=True, tag=23):

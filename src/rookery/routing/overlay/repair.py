@@ -13,9 +13,9 @@ from __future__ import annotations
 from rookery.routing.overlay import cluster
 from rookery.routing.overlay.effects import SetTimer
 from rookery.routing.overlay.identity import Descriptor
-from rookery.routing.overlay.joining import rejoin, renew
+from rookery.routing.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.routing.overlay.linking import watch_predecessor
-from rookery.routing.overlay.messages import Failed, Find, Heartbeat, Leave, Ping, Unlink
+from rookery.routing.overlay.messages import Failed, Heartbeat, Leave, Ping, Unlink
 from rookery.routing.overlay.ring import blocks_of, hand_over, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
@@ -72,12 +72,7 @@ def _verify(state: PeerState, now: int) -> None:
     shared = state.space.shared_cell
     if state.rounds % state.configuration.refresh == 0:
         renew(state, now)
-        # The shared ring has no directory: walk to our own place from elsewhere, be it from an island cut off from us.
-        starts = state.ways_in
-        if starts:
-            number = state.ask("find", frozenset((shared,)), now)
-            start = starts[state.dice.randrange(len(starts))]
-            state.send(start, Find(state.own, frozenset((shared,)), state.configuration.hop_limit, number))
+        walk_shared_ring(state, state.ask("find", frozenset((shared,)), now))  # it has no directory
     elif state.twin is not None:
         cluster.ask_twin(state, now, state.twin)
     elif state.doubtful:

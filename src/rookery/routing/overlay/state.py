@@ -189,13 +189,14 @@ class PeerState:
         changed = False
         # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
         spoken = now - 2 * (self.configuration.heartbeat or 0)
+        members = {one.node for one in self.members}  # they stand on no ring, whatever is said of them
         for other in others:
             buried = self.tombstones.get(other.node)
-            if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+            if other.node in members or (buried is not None and buried[0] >= other.epoch and buried[1] > now):
                 continue
             strange = other.node not in self.table.known
             if strange:
-                self._remember(other.node)
+                self.remember(other.node)
             if self.fingers.consider(other) and strange:
                 self.heard[other.node] = spoken
             if other.cells == self.own.cells and other.node != self.own.node:
@@ -211,11 +212,12 @@ class PeerState:
         buried = self.tombstones.get(other.node)
         if buried is not None and buried[0] >= other.epoch and buried[1] > now:
             return
-        self._remember(other.node)
+        self.remember(other.node)
         if self.fingers.consider(other) and other.node not in self.table.known:
             self.heard[other.node] = now
 
-    def _remember(self, node: int) -> None:
+    def remember(self, node: int) -> None:
+        """Note a peer as a way back into the overlay."""
         if node not in self.acquaintances and node != self.own.node:
             self.acquaintances = [*self.acquaintances[1 - ACQUAINTANCES :], node]
 
