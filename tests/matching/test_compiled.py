@@ -194,6 +194,18 @@ def test_boxes_are_what_the_filters_say() -> None:
         matcher.compile().boxes(["nope"])
 
 
+def test_boxes_of_unsigned_integers_are_outer_bounds() -> None:
+    """Their codes are shifted by 2⁶³, and must not be shifted back in doubles."""
+    values = [0, 1, 2, 2**53, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
+    matcher = rookery.matcher(rookery.Schema(u="uint64"))
+    for slot, value in enumerate(values):
+        matcher.add(slot, f"u = {value}")
+    lower, upper = matcher.compile().boxes(["u"])
+    for slot, value in enumerate(values):
+        assert int(lower[slot, 0]) <= value <= int(upper[slot, 0])
+        assert upper[slot, 0] - lower[slot, 0] <= max(1.0, value / 2**50)
+
+
 def test_signatures_use_equalities_of_their_rows_only() -> None:
     for seed in range(5):
         rows = random_rows(Random(seed), 500, 6, equalities=0.7)
