@@ -19,7 +19,7 @@ from rookery.errors import BrokerError
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.delivery import Delivery
-from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed
+from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed, MessageRejected
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
@@ -42,6 +42,7 @@ from rookery.routing.brokers.messages import (
     Routed,
     SeatReport,
     Who,
+    fits,
 )
 from rookery.routing.brokers.proximity import Proximity
 from rookery.routing.brokers.sampling import Dice, Reservoir
@@ -122,6 +123,10 @@ class Broker:
         if self.membership.left:
             return
         self.unreachable.pop(sender, None)
+        if not fits(message, self.configuration.space.dimensions):
+            self.counters["rejected"] += 1
+            self.emit(MessageRejected(sender, type(message).__name__))
+            return
         self.meet(sender)
         self._dispatch(message, sender)
         self._settle()
@@ -349,7 +354,7 @@ class Broker:
             case Routed((), Join() as join):
                 if self.seats:
                     self.membership.invite(join)
-            case Routed() if len(message.point) == self.configuration.space.dimensions:
+            case Routed():
                 for claim in (message.source, message.via):
                     if claim is not None and claim.owner != self.id and claim.owner not in self.unreachable:
                         self.meet(claim.owner)

@@ -3,8 +3,8 @@
 Theory. Zones are nodes of a binary trie, and whoever owns one claims its path with an epoch. A split gives both halves
 the zone's epoch plus one, a merge gives the whole the greater epoch plus one, a hand-over or a takeover adds one. So of
 two claims that overlap, the later one has the greater epoch; where two brokers took one zone at the same time, the
-greater id wins. `prevails` is a total order on overlapping claims, so brokers that hear the same claims in any order
-end with the same map, and a broker that hears of a prevailing claim on its own zone knows that it has lost it.
+greater id wins. `prevails` is a total order, so a claim that prevails over all that overlap it is kept by everyone who
+hears of it, in whatever order, and a broker that hears of a prevailing claim on its own zone knows that it has lost it.
 """
 
 from __future__ import annotations

@@ -86,8 +86,6 @@ class Delivery:
         """Handle a region: pass on what lies across the cuts, keep what meets the own zone."""
         broker, subscription = self._broker, region.subscription
         broker.counters["regions"] += 1
-        if len(subscription.lower) != seat.dimensions or len(subscription.upper) != seat.dimensions:
-            return
         path = seat.path
         if meets(seat.cell, subscription.lower, subscription.upper):
             self._keep(seat, subscription, region.removed)

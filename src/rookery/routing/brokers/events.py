@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rookery.routing.brokers.messages import EventId
 from rookery.routing.brokers.zones import Path
 
-__all__ = ["Acknowledged", "BrokerEvent", "Delivered", "Isolated", "JoinFailed", "Joined", "Left"]
+__all__ = ["Acknowledged", "BrokerEvent", "Delivered", "Isolated", "JoinFailed", "Joined", "Left", "MessageRejected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,12 @@ class Acknowledged:
     event_id: EventId
 
 
-BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | Delivered | Acknowledged
+@dataclass(frozen=True, slots=True)
+class MessageRejected:
+    """A peer sent what cannot be: points or boxes of another space."""
+
+    sender: int
+    kind: str
+
+
+BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | Delivered | Acknowledged | MessageRejected

@@ -37,6 +37,7 @@ __all__ = [
     "SeatState",
     "Subscription",
     "Who",
+    "fits",
 ]
 
 #: The publishing broker and its counter.
@@ -201,3 +202,26 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed
+
+
+def fits(message: Message, dimensions: int) -> bool:
+    """Tell whether the points and boxes of a message belong to a space of so many dimensions."""
+    match message:
+        case Routed(point, body):
+            if isinstance(body, Join):
+                others = all(len(other) == dimensions for other in body.others)
+                return others and len(point) in (0, dimensions)
+            if isinstance(body, Region) and not _bounded(body.subscription, dimensions):
+                return False
+            return len(point) == dimensions
+        case Grant(state):
+            return all(len(point) == dimensions for point in state.sample) and all(
+                _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
+            )
+        case Replica():
+            return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
+    return True
+
+
+def _bounded(subscription: Subscription, dimensions: int) -> bool:
+    return len(subscription.lower) == len(subscription.upper) == dimensions

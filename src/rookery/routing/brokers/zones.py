@@ -12,7 +12,9 @@ outside beside the distance, and strict progress is progress of the pair.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
+
+from msgspec import Meta
 
 __all__ = [
     "ROOT",
@@ -37,7 +39,8 @@ __all__ = [
 ]
 
 Point: TypeAlias = tuple[float, ...]
-Path: TypeAlias = tuple[tuple[int, float], ...]
+#: No path of a network is longer than 40 cuts (`membership.py`); a longer one from the wire is refused when decoded.
+Path: TypeAlias = Annotated[tuple[tuple[int, float], ...], Meta(max_length=64)]
 #: Squared distance, then the count of dimensions in which the point is outside.
 Gap: TypeAlias = tuple[float, int]
 
