@@ -1,0 +1,42 @@
+"""One tree for brokers and for Spark; and the example of the documentation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rookery.errors import SpaceError
+from rookery.routing.brokers.static import StaticBrokers
+from rookery.routing.brokers.trees import paths_of, tree_of
+from rookery.space import KdTree
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "brokers.md"
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_a_network_is_a_tree_and_a_tree_a_network(dimensions: int) -> None:
+    generator = np.random.default_rng(3)
+    events = generator.beta(2, 8, (5000, dimensions))
+    brokers = StaticBrokers.grown(50, dimensions=dimensions, generator=generator, events=events)
+    names = [f"a{number}" for number in range(dimensions)]
+    tree = tree_of(brokers.paths(), names)
+    assert paths_of(tree) == brokers.paths()
+    points = generator.random((500, dimensions))
+    assert tree.zones_of(points).tolist() == brokers.owners(points).tolist()
+    fitted = KdTree.fit(events, attributes=names, zones=32, dimension="cyclic")
+    assert tree_of(paths_of(fitted), names) == fitted
+
+
+def test_a_tree_that_is_no_network_is_refused() -> None:
+    tree = KdTree(["a", "b"])
+    tree.split(0, attribute="b", cut=0.5)
+    with pytest.raises(SpaceError, match="in turn"):
+        paths_of(tree)
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    exec(compile(example, str(DOCUMENT), "exec"), {})
