@@ -12,7 +12,6 @@ import gc
 import random
 import resource
 import time
-from math import comb, log
 from statistics import fmean
 
 from rookery.network.simulated_baselines import SimulatedBaseline
@@ -20,6 +19,7 @@ from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.baselines import build_hypercube, build_mesh
 from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.routing.overlay.identity import SemanticSpace
+from rookery.routing.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
 from rookery.routing.overlay.selection import Rule
 from rookery.routing.overlay.state import Phase
 from rookery.routing.overlay.workload import StockMarket
@@ -294,19 +294,14 @@ def churn(options: argparse.Namespace) -> None:
         print(f"    {dict(overlay.notes)}", flush=True)
 
 
-def formula_p(bits: int) -> float:
-    """Section V, equations 3 to 6: the chance that a Mirinae peer gets an event it does not want."""
-    return sum((1 - (1 - 1 / bits) ** (bits - m)) * comb(bits, m) / 2**bits for m in range(bits + 1))
-
-
 def overhead(options: argparse.Namespace) -> None:
     """Section V: formulas, then the measured messages, with the ratio of publish to join rate where they cross."""
-    p = formula_p(1024)
-    print(f"formula: p = {p:.4f}; crossover λpub/λjoin = k·d/(2p) = {512 / p:.0f}·k")
-    for peers in SIZES:
-        join_rate = 0.7**-1 * p / 512  # the seed's Figure 6(a) fixes p·λpub / (k·λjoin·d/2) = 0.7, λpub = 1
-        mine, theirs = 512 * log(peers) * join_rate / p, log(peers)
-        print(f"  N={peers}: at Figure 6(a)'s ratio 0.7, p·λpub = 1: overlay {mine:.1f}, Mirinae {theirs:.1f}")
+    p = unwanted_probability(1024)
+    print(f"formula: p = {p:.4f}; crossover λpub/λjoin = k·d/(2p) = {crossover(bit_count=1024):.0f}·k")
+    for peers in SIZES:  # the seed's Figure 6(a) fixes p·λpub / (k·λjoin·d/2) = 0.7
+        ours = join_overhead(bit_count=1024, peer_count=peers, join_rate=1 / (0.7 * 512))
+        theirs = relay_overhead(bit_count=1024, peer_count=peers, publish_rate=1 / p)
+        print(f"  N={peers}: at Figure 6(a)'s ratio 0.7, p·λpub = 1: overlay {ours:.1f}, Mirinae {theirs:.1f}")
     joins = join(argparse.Namespace(peers=options.peers or SIZES, alpha=None, events=50))
     for peers, per_join in joins.items():
         market, dice = StockMarket(), random.Random("overhead")
