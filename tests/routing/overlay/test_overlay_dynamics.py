@@ -133,3 +133,32 @@ def test_a_hub_sends_children_on(limit: int) -> None:
         event = overlay.publish(dice.choice(overlay.ready), quote)
         overlay.settle()
         assert set(overlay.deliveries[event]) == overlay.audience(quote)
+
+
+def test_the_printed_join_goes_down_the_metric_and_leaves_rings_open() -> None:
+    """Residual identities and the metric alone: everybody gets in, and some events do not arrive."""
+    delivered = {}
+    for name, configuration in (
+        ("paper", OverlayConfiguration.paper(heartbeat=None)),
+        ("sound", OverlayConfiguration(heartbeat=None)),
+    ):
+        dice = random.Random(4)
+        overlay = SimulatedOverlay(
+            seed=4, space=SemanticSpace(cell_count=MARKET.cell_count), configuration=configuration
+        )
+        for _ in range(150):
+            overlay.join(MARKET.draw_interests(dice))
+            overlay.settle()
+        assert len(overlay.ready) == 150
+        due = made = 0
+        for _ in range(60):
+            quote = MARKET.draw_quote(dice)
+            event = overlay.publish(dice.choice(overlay.ready), quote)
+            overlay.settle()
+            due += len(overlay.audience(quote))
+            made += len(overlay.deliveries[event])
+        delivered[name] = made / due
+        if name == "paper":
+            assert overlay.messages["Find"] == overlay.messages["Lookup"] == 0
+            assert overlay.messages["Join"] > 150
+    assert delivered["paper"] < delivered["sound"] == 1.0
