@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ from rookery.errors import SchemaError
 from rookery.matching import ENGINES, CompiledSet
 from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES, choose_signatures
 from rookery.matching.kernels import SET_FLAG
-from rookery.model.types import EnumType, StringType
+from rookery.model.types import DecimalType, EnumType, StringType
 
 from .test_kernels import random_rows
 
@@ -204,6 +205,21 @@ def test_boxes_of_unsigned_integers_are_outer_bounds() -> None:
     for slot, value in enumerate(values):
         assert int(lower[slot, 0]) <= value <= int(upper[slot, 0])
         assert upper[slot, 0] - lower[slot, 0] <= max(1.0, value / 2**50)
+
+
+@pytest.mark.parametrize("kind", ["decimal(18,17)", "decimal(17,5)", "decimal(6,2)", "decimal(30,4)"])
+def test_boxes_of_decimals_are_outer_bounds(kind: str) -> None:
+    """A decimal's bound is rounded more than once on its way to a double; all of it must be outward."""
+    random = Random(8)
+    schema = rookery.Schema(d=kind)
+    leaf = schema.attribute(("d",)).type
+    assert isinstance(leaf, DecimalType)
+    values = [Decimal(f"{random.randint(leaf.lowest, leaf.highest)}e{-leaf.scale}") for _ in range(300)]
+    matcher = rookery.matcher(schema)
+    matcher.add_many(pa.table({"subscription_id": list(range(300)), "where": [f"d = {value:f}" for value in values]}))
+    lower, upper = matcher.compile().boxes(["d"])
+    for slot, value in enumerate(values):
+        assert lower[slot, 0] <= value <= upper[slot, 0]
 
 
 def test_signatures_use_equalities_of_their_rows_only() -> None:
