@@ -12,7 +12,7 @@ from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.routing.overlay.effects import Note
 from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.messages import Event, Link, Message, decode, encode
+from rookery.routing.overlay.messages import Contacts, Event, Find, Inject, Join, Link, Lookup, Message, decode, encode
 from rookery.routing.overlay.peer import Peer
 from rookery.routing.overlay.workload import StockMarket
 
@@ -102,6 +102,26 @@ def test_a_descriptor_that_cannot_be_is_rejected() -> None:
         assert peer.receive_octets(0, 5, encode(message)) == [Note("message rejected")]
     assert peer.receive_octets(0, 5, encode(Link(good, True, frozenset()))) != [Note("message rejected")]
     assert 5 in peer.state.table.incoming
+
+
+def test_numbers_and_values_that_cannot_be_are_rejected() -> None:
+    peer = fresh_peer()
+    origin = SPACE.describe(node=5, random_id=7, cells={1})
+    for message in (
+        Event((5, 1), -1, (0, 0.5), 1),
+        Event((5, 1), 3, (0, 0.5), 1),  # the quote lies in another cell
+        Event((5, 1), 0, "no quote", 1),
+        Event((5, 1), 0, None, 1),
+        Event((5, 1), 0, {}, 1),
+        Inject((5, 1), 0, [0], 5),
+        Find(origin, frozenset({-3}), 10, 1),
+        Find(origin, frozenset({1}), 1 << 60, 1),
+        Join(origin, frozenset({99}), 10, 1),
+        Lookup(-1, frozenset(), origin, True, True, 10, 1),
+        Contacts(0, origin, {-1: ()}, None, 1),
+    ):
+        assert peer.receive_octets(0, 5, encode(message)) == [Note("message rejected")], message
+    assert peer.receive_octets(0, 5, encode(Event((5, 1), 0, (0, 0.5), 1))) != [Note("message rejected")]
 
 
 def test_ids_are_remembered_within_limits() -> None:

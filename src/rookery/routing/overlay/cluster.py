@@ -73,7 +73,6 @@ def receive_join(state: PeerState, now: int, message: ClusterJoin) -> None:
         state.members.append(newcomer)
         state.fingers.remove(newcomer.node)
         state.table.forget(newcomer.node)
-        state.cluster_sent = False
     state.heard[newcomer.node] = now
     state.send(newcomer.node, picture(state))
 

@@ -7,10 +7,7 @@ the simulator may; `receive_octets` is the face for a real network and rejects w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-import msgspec
+from collections.abc import Iterable
 
 from rookery.routing.overlay import cluster, dissemination, joining, linking, publishing, repair, ring
 from rookery.routing.overlay.configuration import OverlayConfiguration
@@ -44,6 +41,7 @@ from rookery.routing.overlay.messages import (
     Unlink,
     decode,
 )
+from rookery.routing.overlay.soundness import is_sound
 from rookery.routing.overlay.state import Dice, Interests, PeerState, Phase
 
 __all__ = ["Peer"]
@@ -145,7 +143,7 @@ class Peer:
     def receive_octets(self, now: int, sender: int, octets: bytes) -> list[Effect]:
         """Take octets from a network; what is no message, or describes a peer that cannot be, is counted."""
         message = decode(octets)
-        if message is None or not all(self.state.space.is_sound(one) for one in _descriptors(message)):
+        if message is None or not is_sound(message, self.state):
             self.state.note("message rejected")
             return self.state.take_effects()
         return self.on_message(now, sender, message)
@@ -219,15 +217,3 @@ class Peer:
             if held is not None and held.random_id != message.own.random_id:
                 state.fingers.remove(sender)  # it stands elsewhere now
             state.fingers.consider(message.own)
-
-
-def _descriptors(message: Message) -> Iterator[Descriptor]:
-    waiting: list[Any] = [getattr(message, name) for name in message.__struct_fields__]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Descriptor):
-            yield value
-        elif isinstance(value, tuple):
-            waiting.extend(one for one in value if isinstance(one, msgspec.Struct))
-        elif isinstance(value, dict):
-            waiting.extend(one for one in value.values() if isinstance(one, tuple))

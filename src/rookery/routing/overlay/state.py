@@ -78,8 +78,6 @@ class PeerState:
         "announced_version",
         "avoided",
         "bootstraps",
-        "claim_answered",
-        "cluster_sent",
         "cluster_table",
         "configuration",
         "deferred",
@@ -155,7 +153,6 @@ class PeerState:
         self.announced: dict[int, bool] = {}
         self.requests: dict[int, Request] = {}
         self.waiting_blocks: dict[int, frozenset[int]] = {}
-        self.claim_answered = False
         self.owners: dict[int, Descriptor] = {}
         self.deferred: list[Find] = []
         self.doubtful: set[int] = set()
@@ -168,7 +165,6 @@ class PeerState:
         self.remote_tables: dict[int, tuple[Descriptor, ...]] = {}
         self.primary: Descriptor | None = None
         self.members: list[Descriptor] = []
-        self.cluster_sent = False
         self.cluster_table: tuple[Descriptor, ...] = ()
 
     @property
