@@ -4,9 +4,9 @@ The verbs: `start` or `join`, then `receive(message, sender, now)`, `undeliverab
 came back, `handle_timer(now)` when `timer()` says so; after each, `messages_to_send()` and `next_event()`. Clients:
 `subscribe`, `unsubscribe`, `publish`, `leave`.
 
-This file holds the state that all parts share, the routing of messages over zones, and what is known of others. Who
-owns which zone is in `membership.py`, subscriptions and events in `delivery.py`, network distance in `proximity.py`.
-Everything periodic happens at a beat, so there is one timer.
+This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
+`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions and events in
+`delivery.py`, network distance in `proximity.py`. Everything periodic happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rookery.errors import BrokerError
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.delivery import Delivery
-from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed, MessageRejected
+from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
@@ -40,10 +40,10 @@ from rookery.routing.brokers.messages import (
     Region,
     Replica,
     Routed,
-    SeatReport,
     Who,
     fits,
 )
+from rookery.routing.brokers.neighborhood import Neighborhood
 from rookery.routing.brokers.proximity import Proximity
 from rookery.routing.brokers.sampling import Dice, Reservoir
 from rookery.routing.brokers.seats import Seat
@@ -54,8 +54,6 @@ __all__ = ["Broker"]
 
 #: A message that has made so many hops is dropped; whoever sent it tries again.
 MOST_HOPS = 256
-#: Brokers that a broker remembers having met.
-ACQUAINTANCES = 32
 #: Holes that are looked up at one beat.
 PROBES = 4
 
@@ -77,16 +75,11 @@ class Broker:
         #: Coordinates on the network, see `coordinates.py`.
         self.position = position
         self.seats: dict[Path, Seat] = {}
-        #: When each neighbor was last heard of, at first or second hand.
-        self.heard: dict[int, int] = {}
-        #: Whom a message could not reach, and when that was.
-        self.unreachable: dict[int, int] = {}
-        #: Brokers met lately, neighbors or not: what is left of the others if the network falls into parts.
-        self.acquaintances: dict[int, None] = {}
         self.counters: Counter[str] = Counter()
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
         self.now = 0
+        self.around = Neighborhood(self)
         self.membership = Membership(self)
         self.delivery = Delivery(self)
         self.proximity = Proximity(self)
@@ -113,7 +106,7 @@ class Broker:
     def introduce(self, other: int, now: int) -> None:
         """Name a broker of the network to one that is alone."""
         self.now = max(now, self.now)
-        self.meet(other)
+        self.around.meet(other)
         self.membership.greet(other)
         self._settle()
 
@@ -122,12 +115,12 @@ class Broker:
         self.now = max(now, self.now)
         if self.membership.left:
             return
-        self.unreachable.pop(sender, None)
+        self.around.unreachable.pop(sender, None)
         if not fits(message, self.configuration.space.dimensions):
             self.counters["rejected"] += 1
             self.emit(MessageRejected(sender, type(message).__name__))
             return
-        self.meet(sender)
+        self.around.meet(sender)
         self._dispatch(message, sender)
         self._settle()
 
@@ -136,11 +129,8 @@ class Broker:
         self.now = max(now, self.now)
         if self.membership.left:
             return
-        self.unreachable[receiver] = self.now
-        self.acquaintances.pop(receiver, None)
+        self.around.lose(receiver)
         self.counters["undeliverable"] += 1
-        for seat in self.seats.values():
-            seat.queue.forget(receiver)
         if isinstance(message, Routed):
             if message.point:
                 self.route(message)
@@ -222,21 +212,6 @@ class Broker:
         """Tell the program."""
         self._events.append(event)
 
-    def alive(self, owner: int) -> bool:
-        """Tell whether a broker is not known to be gone."""
-        if owner == self.id:
-            return True
-        if owner in self.unreachable:
-            return False
-        heard = self.heard.get(owner)
-        return heard is None or self.now - heard <= self.configuration.silence * self.configuration.beat
-
-    def silence(self, owner: int) -> int:
-        """Return for how long a broker has been taken for dead, negative while it is not."""
-        limit = self.configuration.silence * self.configuration.beat
-        since = self.now - self.heard.get(owner, self.now) - limit
-        return max(since, self.now - self.unreachable[owner]) if owner in self.unreachable else since
-
     def seat_at(self, point: Point) -> Seat | None:
         """Return the own seat that holds a point."""
         for seat in self.seats.values():
@@ -290,7 +265,7 @@ class Broker:
         self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
 
     def _usable(self, claim: Claim) -> bool:
-        return claim.owner != self.id and self.alive(claim.owner)
+        return claim.owner != self.id and self.around.alive(claim.owner)
 
     def _arrive(self, seat: Seat, routed: Routed) -> None:
         body = routed.body
@@ -310,61 +285,24 @@ class Broker:
             case Find():
                 self.proximity.find(seat, routed.point, body)
 
-    # ---- what is known of others ---------------------------------------------------------------------------------
-
-    def learn(self, claim: Claim, heard_at: int) -> None:
-        """Take in a claim that was fresh at a time: from its owner, or at second hand."""
-        owner = claim.owner
-        if owner == self.id:
-            return
-        if heard_at <= self.unreachable.get(owner, -1):
-            return
-        if self.now - heard_at > self.configuration.silence * self.configuration.beat:
-            return
-        if self.membership.contest(claim):
-            return
-        for seat in self.seats.values():
-            if seat.learn(claim):
-                self.unreachable.pop(owner, None)
-                known = self.heard.get(owner)
-                if known is None:
-                    self.membership.greet(owner)
-                self.heard[owner] = heard_at if known is None else max(known, heard_at)
-
-    def report(self, seat: Seat) -> SeatReport:
-        """Return what neighbors are told of a seat."""
-        return SeatReport(seat.current_claim(), seat.heirs(self.alive), self.ages(seat), seat.stamp)
-
-    def ages(self, seat: Seat) -> tuple[tuple[Claim, int], ...]:
-        """Return all neighbors of a seat, each with the age of that news.
-
-        The dead are among them: whoever gets this zone must know whose zones wait for an heir.
-        """
-        dead = self.configuration.silence * self.configuration.beat + 1
-        found = []
-        for claim in seat.neighbors:
-            age = 0 if claim.owner == self.id else max(0, self.now - self.heard.get(claim.owner, self.now))
-            found.append((claim, max(age, dead) if claim.owner in self.unreachable else age))
-        return tuple(found)
-
     def _dispatch(self, message: Message, sender: int) -> None:
         match message:
             case Heartbeat():
-                self._heartbeat(message, sender)
+                self.around.receive(message, sender)
             case Routed((), Join() as join):
                 if self.seats:
                     self.membership.invite(join)
             case Routed():
                 for claim in (message.source, message.via):
-                    if claim is not None and claim.owner != self.id and claim.owner not in self.unreachable:
-                        self.meet(claim.owner)
+                    if claim is not None and claim.owner != self.id and claim.owner not in self.around.unreachable:
+                        self.around.meet(claim.owner)
                         for seat in self.seats.values():
                             seat.queue.learn(claim)
                 self.route(message)
             case Here(claim):
-                self.meet(claim.owner)
-                self.heard[claim.owner] = self.now
-                self.learn(claim, self.now)
+                self.around.meet(claim.owner)
+                self.around.heard[claim.owner] = self.now
+                self.around.learn(claim, self.now)
                 for seat in self.seats.values():
                     seat.queue.learn(claim)
             case Grant(state):
@@ -383,35 +321,6 @@ class Broker:
             case Found():
                 self.proximity.found(message)
 
-    def _heartbeat(self, message: Heartbeat, sender: int) -> None:
-        if sender in self.heard:
-            self.heard[sender] = self.now
-        related = False
-        told = {report.claim.path for report in message.reports if report.claim.owner == sender}
-        for seat in self.seats.values():
-            for claim in list(seat.neighbors):
-                if claim.owner == sender and claim.path not in told:
-                    seat.drop(claim.path)
-        for report in message.reports:
-            claim = report.claim
-            if claim.owner != sender:
-                continue
-            self.learn(claim, self.now)
-            news = True
-            for seat in self.seats.values():
-                held = seat.neighbors.get(claim.path)
-                if held is not None and held.owner == sender:
-                    related = True
-                    self.heard[sender] = self.now
-                    known = seat.details.get(claim.path)
-                    news = known is None or known.stamp != report.stamp or known.claim.epoch != claim.epoch
-                    seat.details[claim.path] = report
-            if news:
-                for other, age in report.neighbors:
-                    self.learn(other, self.now - age)
-        if not related and message.answer and self.seats:
-            self.send(sender, Heartbeat(tuple(self.report(seat) for seat in self.seats.values()), answer=False))
-
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def _awake(self, now: int) -> None:
@@ -421,18 +330,13 @@ class Broker:
         self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
 
     def _beat(self) -> None:
-        around = {claim.owner for seat in self.seats.values() for claim in seat.neighbors}
-        self.heard = {owner: when for owner, when in self.heard.items() if owner in around}
-        forgotten = self.now - 20 * self.configuration.beat
-        self.unreachable = {owner: when for owner, when in self.unreachable.items() if when > forgotten}
-        for owner in around:
-            self.heard.setdefault(owner, self.now)
+        self.around.prune()
         self.membership.beat()
         self.delivery.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
-            self._look_around()
+            self.around.look_around()
         for seat in list(self.seats.values()):
             for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
                 del seat.details[path]
@@ -448,27 +352,6 @@ class Broker:
             for point in seat.queue.probes(self.dice):
                 self.dispatch_body(point, Who(self.id))
         self.proximity.refresh()
-
-    def meet(self, other: int) -> None:
-        """Remember a broker; the one not met for longest is forgotten for it."""
-        if other == self.id or other in self.unreachable:
-            return
-        self.acquaintances.pop(other, None)
-        if len(self.acquaintances) >= ACQUAINTANCES:
-            del self.acquaintances[next(iter(self.acquaintances))]
-        self.acquaintances[other] = None
-
-    def _look_around(self) -> None:
-        """Greet brokers met before that are no neighbors.
-
-        So many deaths at once may leave two groups that know nothing of each other and inherit each other's zones. One
-        greeting across is enough: the claims of the two meet, and the lesser ones yield.
-        """
-        if not self.acquaintances and not any(len(seat.neighbors) for seat in self.seats.values()):
-            self.emit(Isolated())
-        for _ in range(min(2, len(self.acquaintances))):
-            known = list(self.acquaintances)
-            self.membership.greet(known[int(self.dice.random() * len(known))])
 
     def _settle(self) -> None:
         """Take what was sent to oneself."""

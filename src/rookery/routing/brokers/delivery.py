@@ -113,7 +113,7 @@ class Delivery:
     def replicate(self, seat: Seat) -> None:
         """Bring the subscriptions of a zone to its first heir, if that is a new one."""
         broker = self._broker
-        heir = next(iter(seat.heirs(broker.alive)), None)
+        heir = next(iter(seat.heirs(broker.around.alive)), None)
         if heir == seat.replicated:
             return
         self.withdraw_replica(seat)
@@ -127,7 +127,7 @@ class Delivery:
 
     def withdraw_replica(self, seat: Seat) -> None:
         """Tell the heir of old that it is heir no more."""
-        if seat.replicated is not None and self._broker.alive(seat.replicated) and len(seat.store):
+        if seat.replicated is not None and self._broker.around.alive(seat.replicated) and len(seat.store):
             self._broker.send(seat.replicated, Replica(seat.path, (), whole=True))
         seat.replicated = None
 

@@ -1,10 +1,8 @@
-"""Who owns which zone: join and split, leave and merge, takeover after a crash, and the end of a dispute.
+"""Who owns which zone: join and split, leave and merge.
 
-Theory. A zone changes hands in one way only: its owner grants it, whole or the upper half of it, and keeps a copy until
-the new owner says that it has it. If the new owner dies first the zone is taken back. A dead broker's zone is taken
-over by its heirs, in the order that it named itself, each waiting two beats for the one before. All of this makes new
-claims with greater epochs (`claims.py`), so a mistake, such as taking over from a broker that was only slow, ends by
-itself: the lesser claim yields, and its subscriptions go to the winner.
+Theory. Among the living a zone changes hands in one way only: its owner grants it, whole or the upper half of it, and
+keeps a copy until the new owner says that it has it. If the new owner dies first the zone is taken back. What happens
+after a death, and when two claim one zone, is in `succession.py`.
 
 A broker with more than one seat passes the rest on. Seats that are siblings merge; a seat whose sibling is one zone
 goes to that zone's owner, who merges; any other goes deeper into the sibling's subtree, strictly deeper each time,
@@ -18,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.events import Joined, Left
-from rookery.routing.brokers.messages import Grant, Granted, Heartbeat, Join, Replica, Routed, SeatState
+from rookery.routing.brokers.messages import Grant, Granted, Heartbeat, Join, Routed, SeatState
 from rookery.routing.brokers.sampling import FEWEST_SAMPLES, cut_of
-from rookery.routing.brokers.seats import HEIRS, Seat
-from rookery.routing.brokers.spanhop import depth_of
+from rookery.routing.brokers.seats import Seat
+from rookery.routing.brokers.succession import Succession, carve
 from rookery.routing.brokers.zones import ROOT, Path, Point, cell_of, contains, inside, overlap, sibling, split, volume
 
 if TYPE_CHECKING:
@@ -31,8 +29,6 @@ __all__ = ["Membership"]
 
 #: A zone that so many cuts have made is not cut again: its sides are near the end of a double's digits.
 DEEPEST = 40
-#: Beats after which a place from which nobody answers is taken for ownerless.
-WASTE = 8
 
 
 class Membership:
@@ -47,15 +43,14 @@ class Membership:
         #: Zones granted and not yet confirmed: the claim made for the receiver, the seat as it was, since when.
         self._granted: dict[Path, tuple[Claim, Seat, int]] = {}
         self._greet: set[int] = set()
-        #: Holes in the neighbor tables and since when nobody has answered from there.
-        self._holes: dict[Point, int] = {}
+        self.succession = Succession(broker, self)
 
     # ---- joining -------------------------------------------------------------------------------------------------
 
     def found(self) -> None:
         """Own everything."""
         broker = self._broker
-        self._open(Claim(ROOT, 1, broker.id, 0, broker.position))
+        self.open(Claim(ROOT, 1, broker.id, 0, broker.position))
         broker.emit(Joined(ROOT))
 
     def join(self, bootstrap: int) -> None:
@@ -114,12 +109,12 @@ class Membership:
         low, high = split(seat.path, cut)
         epoch = seat.claim.epoch + 1
         theirs = Claim(high, epoch, join.newcomer, 0, join.position)
-        whole = seat.state(Claim(low, epoch, broker.id, 0, broker.position), broker.ages(seat), broker.now)
-        before = self._owners(seat)
-        state = seat.state(theirs, (*broker.ages(seat), (whole.claim, 0)), broker.now)
-        self._close(seat)
-        mine = self._open(whole.claim, whole)
-        broker.heard[join.newcomer] = broker.now
+        whole = seat.state(Claim(low, epoch, broker.id, 0, broker.position), broker.around.ages(seat), broker.now)
+        before = self.owners(seat)
+        state = seat.state(theirs, (*broker.around.ages(seat), (whole.claim, 0)), broker.now)
+        self.close(seat)
+        mine = self.open(whole.claim, whole)
+        broker.around.heard[join.newcomer] = broker.now
         mine.learn(theirs)
         self._granted[high] = (theirs, seat, broker.now)
         broker.send(join.newcomer, Grant(state))
@@ -131,12 +126,12 @@ class Membership:
         """Give a whole seat away."""
         broker = self._broker
         claim = Claim(seat.path, seat.claim.epoch + 1, receiver, 0, position)
-        state = seat.state(claim, broker.ages(seat), broker.now)
-        self._close(seat)
+        state = seat.state(claim, broker.around.ages(seat), broker.now)
+        self.close(seat)
         self._granted[seat.path] = (claim, seat, broker.now)
         for other in broker.seats.values():
             if other.learn(claim):
-                broker.heard[receiver] = broker.now
+                broker.around.heard[receiver] = broker.now
         broker.counters["granted"] += 1
         broker.send(receiver, Grant(state))
 
@@ -150,8 +145,8 @@ class Membership:
         first = not broker.seats
         mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
-            broker.meet(known.owner)
-        self._take(mine, state)
+            broker.around.meet(known.owner)
+        self.take(mine, state)
         if first and broker.seats:
             broker.emit(Joined(claim.path))
             broker.delivery.resubscribe()
@@ -159,7 +154,7 @@ class Membership:
             broker.proximity.publish(newcomer=True)
         self.announce({sender})
 
-    def _take(self, claim: Claim, state: SeatState) -> None:
+    def take(self, claim: Claim, state: SeatState) -> None:
         """Open a seat, but for parts that are one's own already: those only gain what came with it."""
         broker = self._broker
         rivals = [seat for seat in broker.seats.values() if overlap(seat.path, claim.path)]
@@ -170,9 +165,9 @@ class Membership:
                 return
         pieces = [claim.path]
         for rival in rivals:
-            pieces = [part for piece in pieces for part in _carve(piece, rival.path)]
+            pieces = [part for piece in pieces for part in carve(piece, rival.path)]
         for piece in pieces:
-            self._open(Claim(piece, claim.epoch, broker.id, 0, broker.position), state)
+            self.open(Claim(piece, claim.epoch, broker.id, 0, broker.position), state)
 
     def granted(self, path: Path, epoch: int) -> None:
         """The new owner has its zone."""
@@ -190,7 +185,7 @@ class Membership:
         _, seat, _ = self._granted.pop(claim.path)
         broker.counters["taken back"] += 1
         mine = Claim(claim.path, claim.epoch + 1, broker.id, 0, broker.position)
-        self._take(mine, seat.state(mine, [(other, 0) for other in seat.neighbors], broker.now))
+        self.take(mine, seat.state(mine, [(other, 0) for other in seat.neighbors], broker.now))
         self.announce()
 
     def forwarding(self, point: Point) -> int | None:
@@ -200,7 +195,7 @@ class Membership:
             claim.owner for claim, _, _ in self._granted.values() if contains(cell_of(claim.path, dimensions), point)
         ]
         owners += [claim.owner for claim, _, _ in self._granted.values()]
-        if not owners and self._bootstrap is not None and self._broker.alive(self._bootstrap):
+        if not owners and self._bootstrap is not None and self._broker.around.alive(self._bootstrap):
             return self._bootstrap
         return owners[0] if owners else None
 
@@ -216,11 +211,11 @@ class Membership:
     def _hand_over(self, seat: Seat) -> None:
         target = self._partner(seat)
         if target is None:
-            target = next(iter(seat.heirs(self._broker.alive)), None)
+            target = next(iter(seat.heirs(self._broker.around.alive)), None)
         if target is not None:
             self._grant(seat, target)
         elif not len(seat.neighbors):
-            self._close(seat)  # nobody else is there
+            self.close(seat)  # nobody else is there
 
     def _depart(self) -> None:
         if self.leaving and not self.left and not self._granted and not self._broker.seats:
@@ -238,7 +233,7 @@ class Membership:
         candidates = [
             claim
             for claim in seat.neighbors
-            if inside(claim.path, beside) and claim.owner != broker.id and broker.alive(claim.owner)
+            if inside(claim.path, beside) and claim.owner != broker.id and broker.around.alive(claim.owner)
         ]
         return max(candidates, key=lambda claim: (len(claim.path), claim.owner)).owner if candidates else None
 
@@ -252,7 +247,7 @@ class Membership:
             return
         for seat in broker.seats.values():
             claim = seat.neighbors.get(sibling(seat.path)) if seat.path else None
-            if claim is not None and claim.owner != broker.id and broker.alive(claim.owner):
+            if claim is not None and claim.owner != broker.id and broker.around.alive(claim.owner):
                 self._grant(seat, claim.owner)
                 return
         home = broker.home()
@@ -268,99 +263,23 @@ class Membership:
     def _merge(self, one: Seat, other: Seat) -> None:
         """Make one seat of two siblings: what a split did is undone."""
         broker = self._broker
-        before = self._owners(one) | self._owners(other)
+        before = self.owners(one) | self.owners(other)
         claim = Claim(one.path[:-1], max(one.claim.epoch, other.claim.epoch) + 1, broker.id, 0, broker.position)
-        states = [seat.state(seat.claim, broker.ages(seat), broker.now) for seat in (one, other)]
-        self._close(one)
-        self._close(other)
-        merged = self._open(claim, states[0])
+        states = [seat.state(seat.claim, broker.around.ages(seat), broker.now) for seat in (one, other)]
+        self.close(one)
+        self.close(other)
+        merged = self.open(claim, states[0])
         for known, age in states[1].neighbors:
             merged.learn(known)
-            broker.heard.setdefault(known.owner, broker.now - age)
+            broker.around.heard.setdefault(known.owner, broker.now - age)
         merged.fill(states[1], broker.now)
         broker.counters["merged"] += 1
         self.announce(before)
 
-    # ---- disputes and deaths -------------------------------------------------------------------------------------
-
-    def contest(self, claim: Claim) -> bool:
-        """Settle a claim of somebody else on a zone of one's own; say whether it lost."""
-        broker = self._broker
-        lost = False
-        for seat in list(broker.seats.values()):
-            if not overlap(seat.path, claim.path):
-                continue
-            if claim.prevails(seat.claim):
-                self._yield(seat, claim)
-            else:
-                lost = True
-                self._greet.add(claim.owner)
-        pending = [made for made, _, _ in self._granted.values() if overlap(made.path, claim.path)]
-        return lost or any(made.prevails(claim) for made in pending)
-
-    def _yield(self, seat: Seat, winner: Claim) -> None:
-        broker = self._broker
-        broker.counters["yielded"] += 1
-        before = self._owners(seat)
-        self._close(seat)
-        broker.send(winner.owner, Replica(winner.path, broker.delivery.leased(seat), stored=True))
-        if len(winner.path) > len(seat.path):
-            state = seat.state(seat.claim, broker.ages(seat), broker.now)
-            for piece in _carve(seat.path, winner.path):
-                self._open(Claim(piece, seat.claim.epoch, broker.id, 0, broker.position), state)
-        self.announce(before)
-        if not broker.seats and not self.leaving and not self._granted:
-            self.join(winner.owner)
-
-    def _inherit(self) -> None:
-        """Take over the zones of dead neighbors whose turn has come to oneself."""
-        broker = self._broker
-        beat = broker.configuration.beat
-        for seat in list(broker.seats.values()):
-            if broker.seats.get(seat.path) is not seat:
-                continue
-            for claim in list(seat.neighbors):
-                if broker.alive(claim.owner):
-                    continue
-                report = seat.details.get(claim.path)
-                heirs = report.heirs if report is not None else ()
-                rank = heirs.index(broker.id) if broker.id in heirs else HEIRS + 1 + broker.id % HEIRS
-                if broker.silence(claim.owner) >= 2 * rank * beat:
-                    self._succeed(claim, () if report is None else report.neighbors)
-
-    def _succeed(self, dead: Claim, neighbors: tuple[tuple[Claim, int], ...]) -> None:
-        broker = self._broker
-        broker.counters["taken over"] += 1
-        claim = Claim(dead.path, dead.epoch + 1, broker.id, 0, broker.position)
-        self._take(claim, SeatState(claim, neighbors, (), broker.delivery.inherited(dead.path), (), 0, ()))
-        self.announce()
-
-    def _settle_waste(self) -> None:
-        """Claim what has had no owner for long: so many died together that nobody is left who knows their zones.
-
-        The claim goes as far up as the last cut before the hole, with epoch 0: whoever owns a part of it prevails, and
-        what is left after all of them have said so is the waste land.
-        """
-        broker = self._broker
-        patience = WASTE * broker.configuration.beat
-        holes = {point: seat for seat in broker.seats.values() for point in seat.holes()}
-        self._holes = {point: self._holes.get(point, broker.now) for point in holes}
-        for point, seat in holes.items():
-            if broker.now - self._holes[point] < patience or broker.seat_at(point) is not None:
-                continue
-            depth = depth_of(seat.path, point, seat.dimensions)
-            pieces = [sibling(seat.path[: depth + 1])]
-            known = [claim for one in broker.seats.values() for claim in (one.claim, *one.neighbors)]
-            for claim in known:
-                pieces = [part for piece in pieces for part in _carve(piece, claim.path)]
-            for piece in pieces:
-                if contains(cell_of(piece, seat.dimensions), point):
-                    broker.counters["settled"] += 1
-                    self._open(Claim(piece, 0, broker.id, 0, broker.position))
-
     # ---- seats and what is told of them --------------------------------------------------------------------------
 
-    def _open(self, claim: Claim, state: SeatState | None = None) -> Seat:
+    def open(self, claim: Claim, state: SeatState | None = None) -> Seat:
+        """Own a zone from now on; take in what came with it and what one knows already."""
         broker = self._broker
         seat = Seat(claim, broker.configuration)
         known = [other for one in broker.seats.values() for other in (one.claim, *one.neighbors)]
@@ -371,7 +290,7 @@ class Membership:
                 if other.owner != broker.id or other.path in broker.seats:
                     seat.learn(other)
                     if other.owner != broker.id:
-                        broker.heard.setdefault(other.owner, broker.now - age)
+                        broker.around.heard.setdefault(other.owner, broker.now - age)
             seat.fill(state, broker.now)
             seat.store.keep(seat.cell)
             seat.reservoir = seat.reservoir.part(seat.cell)
@@ -384,7 +303,8 @@ class Membership:
                 one.learn(claim)
         return seat
 
-    def _close(self, seat: Seat) -> None:
+    def close(self, seat: Seat) -> None:
+        """Own a zone no more."""
         self._broker.delivery.withdraw_replica(seat)
         del self._broker.seats[seat.path]
         for other in self._broker.seats.values():
@@ -392,8 +312,13 @@ class Membership:
             if held is not None and held.owner == self._broker.id:
                 other.drop(seat.path)
 
-    def _owners(self, seat: Seat) -> set[int]:
+    def owners(self, seat: Seat) -> set[int]:
+        """Return the other brokers around a seat."""
         return {claim.owner for claim in seat.neighbors if claim.owner != self._broker.id}
+
+    def granted_claims(self) -> list[Claim]:
+        """Return the claims made for others who have not confirmed them yet."""
+        return [claim for claim, _, _ in self._granted.values()]
 
     def greet(self, owner: int) -> None:
         """Tell a broker soon that one is there."""
@@ -405,7 +330,7 @@ class Membership:
         if others is None:
             others = set()
         for seat in broker.seats.values():
-            others |= self._owners(seat)
+            others |= self.owners(seat)
             broker.delivery.replicate(seat)
         self._greet |= others
 
@@ -417,9 +342,9 @@ class Membership:
         greeted, self._greet = self._greet, set()
         greeted.discard(broker.id)
         if broker.seats and greeted:
-            beat = Heartbeat(tuple(broker.report(seat) for seat in broker.seats.values()))
+            beat = Heartbeat(tuple(broker.around.report(seat) for seat in broker.seats.values()))
             for owner in sorted(greeted):
-                if owner not in broker.unreachable:
+                if owner not in broker.around.unreachable:
                     broker.send(owner, beat)
 
     def beat(self) -> None:
@@ -437,8 +362,8 @@ class Membership:
             seat.queue.forget(broker.id)
             for other in broker.seats.values():
                 seat.queue.learn(other.claim, first=False)
-        self._inherit()
-        self._settle_waste()
+        self.succession.inherit()
+        self.succession.settle_waste()
         if self.leaving:
             for seat in list(broker.seats.values()):
                 self._hand_over(seat)
@@ -449,10 +374,3 @@ class Membership:
 
 def _weight(claim: Claim, dimensions: int) -> tuple[int, float]:
     return claim.load, volume(cell_of(claim.path, dimensions))
-
-
-def _carve(whole: Path, part: Path) -> list[Path]:
-    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart."""
-    if not overlap(whole, part):
-        return [whole]
-    return [sibling(part[: depth + 1]) for depth in range(len(whole), len(part))]

@@ -108,7 +108,7 @@ class Proximity:
         if message.zone not in self._asked:
             return
         waiting, best = self._asked.pop(message.zone)
-        usable = [claim for claim in message.entries if broker.alive(claim.owner)]
+        usable = [claim for claim in message.entries if broker.around.alive(claim.owner)]
         best = closest(broker.position, usable if best is None else [*usable, best])
         left = list(message.neighbors) if waiting is None else waiting
         if left:
