@@ -87,6 +87,9 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
     mine = state.self_descriptor.node
     if message.primary.node == mine or all(one.node != mine for one in message.members):
         return
+    if state.configuration.exact and message.primary.cells != state.self_descriptor.cells:
+        state.send(sender, Leave(()))  # of a cluster that we have left for other interests
+        return
     if state.phase is Phase.ACTIVE:
         if message.primary.epoch <= state.own.epoch:
             return  # an old picture of a cluster that we speak for now
@@ -116,8 +119,6 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
 def _is_ours(state: PeerState, now: int, sender: int, message: Cluster) -> bool:
     """Tell whether a picture comes from who speaks for us, from its successor, or from whom we asked to join."""
     current = state.primary
-    if message.primary.cells != state.self_descriptor.cells and state.configuration.exact:
-        return False
     if state.phase is Phase.JOINING or current is None or current.node in (sender, message.primary.node):
         return True
     if message.primary.random_id == current.random_id:
