@@ -139,10 +139,17 @@ def stretch_on(source: Path) -> None:
         print(f"  seed {seed}: {', '.join(found)}")
 
 
-def network(count: int) -> None:
-    """An event-level run: everybody joins, clients subscribe, events are published, one in a hundred brokers dies."""
+def network(count: int, matrix: Path | None) -> None:
+    """An event-level run: everybody joins, clients subscribe, events are published, one in a hundred brokers dies.
+
+    Links take 20 ms, or half the round-trip time of the matrix; broker n is host n modulo the hosts.
+    """
     space = EventSpace(rookery.Schema(x=float, y=float), [Axis("x"), Axis("y")])
-    made = SimulatedBrokers(BrokerConfiguration(space=space), seed=1, conditions=LinkConditions(latency=20_000))
+    conditions = LinkConditions(latency=20_000)
+    if matrix is not None:
+        times = (np.loadtxt(matrix) * 500).astype(int)
+        conditions = LinkConditions(latency=lambda one, other: int(times[one % len(times), other % len(times)]) + 50)
+    made = SimulatedBrokers(BrokerConfiguration(space=space), seed=1, conditions=conditions)
     dice = random.Random(1)
     began = time.perf_counter()
     made.join()
@@ -229,7 +236,7 @@ def main(arguments: list[str]) -> int:
             else:
                 stretch_on(options.latency)
         elif part == "network":
-            network(options.brokers)
+            network(options.brokers, options.latency)
         else:
             {"hops": hops, "loops": loops, "load": load}[part]()
         sys.stdout.flush()
