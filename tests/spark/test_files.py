@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,25 @@ def test_csv_and_json_lines_and_a_stream(spark: Any, tmp_path: Path, capsys: pyt
             assert [bad["subscription_id"] for bad in said["quarantined"]] == ["bad"]
     with pytest.raises(PipelineError, match="--event-id"):
         match_command.command(tmp_path / "rules.csv", tmp_path / "csv", tmp_path / "nowhere")
+
+
+def test_the_command_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Nothing here is prepared by a fixture: the session, the sinks and the summary are the command's own."""
+    (tmp_path / "rules.csv").write_text("subscription_id,where\nhot,x > 10\nbad,z = 1\n")
+    (tmp_path / "events.csv").write_text("id,x\n1,11.5\n2,3.0\n")
+    arguments = ["-s", "rules.csv", "-e", "events.csv", "-o", "out", "--event-id", "id", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "rookery", "match", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["events"], said["matches"], said["top"], said["plan"]) == (2, 1, [["hot", 1]], "broadcast")
+    assert [bad["subscription_id"] for bad in said["quarantined"]] == ["bad"]
+    assert read_pairs(tmp_path / "out") == [(1, "hot", 1)]
 
 
 def test_mistakes_are_said_plainly_and_nothing_is_left(spark: Any, events: Path, rules: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time as clock
 from datetime import datetime
 from pathlib import Path
@@ -45,9 +46,11 @@ def command(
     from rookery.cli.progress import task_progress
     from rookery.spark.failures import plain_failure
     from rookery.spark.sessions import session
+    from rookery.spark.sql import register_sources
 
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of}
     spark = session(master=master)
+    register_sources(spark)
     started = clock.perf_counter()
     try:
         if stream or drain:
@@ -65,6 +68,7 @@ def command(
                 format=format,
             )
         else:
+            logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the summary names what was quarantined
             with task_progress(spark):
                 summary = _batch(
                     spark, subscriptions, events, out, asked, schema=schema, plan=plan, explain=explain,
