@@ -60,9 +60,16 @@ def _decode(kind: LeafType, codes: Array, *, down: bool) -> Array:
         values: Array = bits.view(np.float64).copy()
         exact = isinstance(kind, FloatType)
     else:
-        numbers = codes.astype(np.float64)
         if isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed:
-            numbers = numbers + 2.0**63
+            # Shifted back as integers: in doubles 2⁶³ would swallow the low bits.
+            numbers = ((codes - 1).view(np.uint64) ^ np.uint64(1 << 63)).astype(np.float64)
+        else:
+            numbers = codes.astype(np.float64)
         values = numbers / 10.0**kind.scale if isinstance(kind, DecimalType) else numbers
         exact = bool((np.abs(numbers) < 2.0**53).all()) and not isinstance(kind, DecimalType)
-    return values if exact else np.nextafter(values, -np.inf if down else np.inf)
+    if exact:
+        return values
+    outward = -np.inf if down else np.inf
+    values = np.nextafter(values, outward)
+    # A decimal was rounded twice, as a whole number and by the division.
+    return np.nextafter(values, outward) if isinstance(kind, DecimalType) else values
