@@ -107,6 +107,7 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
     state.requests = kept
     state.primary, state.members, state.cluster_table = message.primary, members, message.table
     state.heard[sender] = now
+    state.heard.setdefault(message.primary.node, now)  # named by another: it has yet to speak, and is waited for
     for node in message.acquaintances:
         state.remember(node)
     for one in message.table[:8]:  # a way in, should all of the cluster be lost
