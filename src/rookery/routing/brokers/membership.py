@@ -204,6 +204,11 @@ class Membership:
     def leave(self) -> None:
         """Hand over every seat."""
         self.leaving = True
+        self._hand_all_over()
+
+    def _hand_all_over(self) -> None:
+        # Merged first: one of two siblings, given away alone, would come back from its new owner to the other.
+        self._merge_siblings()
         for seat in list(self._broker.seats.values()):
             self._hand_over(seat)
         self._depart()
@@ -240,9 +245,7 @@ class Membership:
     def _pass_on(self) -> None:
         """Do one step toward a single seat."""
         broker = self._broker
-        for path in list(broker.seats):
-            if path and path in broker.seats and sibling(path) in broker.seats:
-                self._merge(broker.seats[path], broker.seats[sibling(path)])
+        self._merge_siblings()
         if len(broker.seats) < 2 or self._granted:
             return
         for seat in broker.seats.values():
@@ -259,6 +262,12 @@ class Membership:
             if deeper is not None:
                 self._grant(seat, deeper)
                 return
+
+    def _merge_siblings(self) -> None:
+        seats = self._broker.seats
+        for path in list(seats):
+            if path and path in seats and sibling(path) in seats:
+                self._merge(seats[path], seats[sibling(path)])
 
     def _merge(self, one: Seat, other: Seat) -> None:
         """Make one seat of two siblings: what a split did is undone."""
@@ -365,9 +374,7 @@ class Membership:
         self.succession.inherit()
         self.succession.settle_waste()
         if self.leaving:
-            for seat in list(broker.seats.values()):
-                self._hand_over(seat)
-            self._depart()
+            self._hand_all_over()
         else:
             self._pass_on()
 
