@@ -180,7 +180,7 @@ class ArcMachine(OverlayMachine):
 
 
 SMALL = settings(
-    max_examples=100,
+    max_examples=200,
     stateful_step_count=14,
     deadline=None,
     derandomize=True,
