@@ -8,7 +8,7 @@ import numpy as np
 
 from rookery.kernels import kernel
 
-__all__ = ["NULL_CODE", "SET_FLAG", "encode_doubles", "encode_integers", "row_holds", "scan_rows"]
+__all__ = ["NULL_CODE", "SET_FLAG", "append_pair", "encode_doubles", "encode_integers", "row_holds", "scan_rows"]
 
 #: The code of NULL; every value has a higher one.
 NULL_CODE = -(1 << 63)
@@ -64,6 +64,17 @@ def row_holds(codes: Any, event: Any, row: Any, start: Any, attribute: Any, boun
 
 
 @kernel
+def append_pair(found: Any, count: Any, event: Any, slot: Any) -> Any:
+    """Write the pair `event << 32 | slot` at `found[count]`; return `found`, or a larger copy where it was full."""
+    if count == found.shape[0]:
+        larger = np.empty(2 * count, np.int64)
+        larger[:count] = found
+        found = larger
+    found[count] = (np.int64(event) << 32) | np.int64(slot)
+    return found
+
+
+@kernel
 def scan_rows(
     codes: Any, first: Any, last: Any, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any, pool: Any
 ) -> Any:
@@ -73,10 +84,6 @@ def scan_rows(
     for event in range(codes.shape[0]):
         for row in range(first, last):
             if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
-                if count == found.shape[0]:
-                    larger = np.empty(2 * count, np.int64)
-                    larger[:count] = found
-                    found = larger
-                found[count] = (np.int64(event) << 32) | np.int64(slot[row])
+                found = append_pair(found, count, event, slot[row])
                 count += 1
     return found[:count]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rookery.kernels import kernel
-from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG, append_pair
 
 __all__ = ["count_matches", "covered_columns", "index_matches", "matrix_matches"]
 
@@ -28,16 +28,6 @@ def _holds(code: Any, flagged: Any, low: Any, high: Any, pool: Any) -> bool:
 
 
 @kernel
-def _append(found: Any, count: Any, event: Any, slot: Any) -> Any:
-    if count == found.shape[0]:
-        larger = np.empty(2 * count, np.int64)
-        larger[:count] = found
-        found = larger
-    found[count] = (np.int64(event) << 32) | np.int64(slot)
-    return found
-
-
-@kernel
 def _credit(
     predicate: Any, event: Any, post_start: Any, post_row: Any, stamp: Any, counter: Any, needed: Any, slot: Any,
     alive: Any, found: Any, count: Any,
@@ -50,7 +40,7 @@ def _credit(
             counter[row] = 0
         counter[row] += 1
         if counter[row] == needed[row] and alive[slot[row]]:
-            found = _append(found, count, event, slot[row])
+            found = append_pair(found, count, event, slot[row])
             count += 1
     return found, count
 
@@ -77,7 +67,7 @@ def count_matches(
             if needed[row] > 0:
                 break  # the rows without a predicate come first
             if alive[slot[row]]:
-                found = _append(found, count, event, slot[row])
+                found = append_pair(found, count, event, slot[row])
                 count += 1
         for predicate in range(attribute.shape[0]):
             number = attribute[predicate]
@@ -108,7 +98,7 @@ def index_matches(
             if needed[row] > 0:
                 break
             if alive[slot[row]]:
-                found = _append(found, count, event, slot[row])
+                found = append_pair(found, count, event, slot[row])
                 count += 1
         for number in range(points.shape[0]):
             code = codes[event, number]
@@ -185,6 +175,6 @@ def matrix_matches(
                 continue
             for position in range(rows):
                 if (live[position >> 6] >> np.uint64(position & 63)) & _ONE and alive[slot[first + position]]:
-                    found = _append(found, count, event, slot[first + position])
+                    found = append_pair(found, count, event, slot[first + position])
                     count += 1
     return found[:count]

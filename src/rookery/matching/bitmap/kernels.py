@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from rookery.kernels import kernel
 from rookery.matching.bitmap.vectors import line_from_words, line_is_full, line_load, line_or, line_store
-from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG, row_holds
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG, append_pair, row_holds
 
 __all__ = [
     "BLOCK_ROWS",
@@ -309,16 +309,6 @@ def fill_table(hashes: Any, table_first: Any, signature: Any, table: Any) -> Non
 
 
 @kernel
-def _emit(found: Any, count: Any, event: Any, slot: Any) -> Any:
-    if count == found.shape[0]:
-        larger = np.empty(2 * count, np.int64)
-        larger[:count] = found
-        found = larger
-    found[count] = (np.int64(event) << 32) | np.int64(slot)
-    return found
-
-
-@kernel
 def _verify(
     candidates: Any, waiting: Any, codes: Any, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any,
     pool: Any, found: Any, count: Any,
@@ -525,7 +515,7 @@ def match_events(
             if partition_first[partition] >= blocked_rows:  # too few rows for bitmaps: check each
                 for row in range(partition_first[partition], partition_first[partition + 1]):
                     if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
-                        found = _emit(found, count, event, slot[row])
+                        found = append_pair(found, count, event, slot[row])
                         count += 1
             else:
                 if head[partition] < 0:
