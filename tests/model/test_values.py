@@ -26,7 +26,7 @@ from rookery.model.types import (
 from rookery.model.values import TOP, after, before, complement, everything, intersect, is_subset, union
 
 SMALL = IntegerType(8)
-POINTS = range(-12, 13)
+POINTS = range(-12, 18)
 INTERVALS = st.lists(st.tuples(st.integers(-10, 10), st.integers(0, 5)), max_size=6).map(
     lambda pairs: union(tuple((low, low + size) for low, size in pairs), ())
 )
