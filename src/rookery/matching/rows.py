@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rookery.matching.codes import CodeSpace, code_bounds
-from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.kernels import NULL_CODE, SET_FLAG
 from rookery.matching.labels import moved
 from rookery.model.lower import Term
 from rookery.model.types import StringType
@@ -198,9 +198,3 @@ def _point_rows(
         if 1 < len(intervals) <= POINTS_TO_ROWS and all(low == high for low, high in intervals):
             return [[*predicates[:place], (number, [point]), *predicates[place + 1 :]] for point in intervals]
     return [predicates]
-
-
-def attribute_numbers(rows: Rows) -> Array:
-    """Return the attribute number of every predicate, without its flag."""
-    numbers: Array = rows.attribute & ATTRIBUTE_MASK
-    return numbers

@@ -62,6 +62,14 @@ _LONGEST_KEYWORD = max(map(len, _WORDS))
 _DIGITS = frozenset("0123456789")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _END = ""
+_ARITHMETIC = "the language has no arithmetic: compare a field with a value"
+_HINTS = {
+    '"': "strings stand in single quotes: 'text'",
+    "&": "write AND",
+    "|": "write OR",
+    **dict.fromkeys("+-*/", _ARITHMETIC),
+}
+_KEYWORD_HINTS = {"NULL": "NULL equals nothing: write IS NULL or IS NOT NULL"}
 
 
 class _Fault(Exception):  # noqa: N818 - internal, it becomes a SubscriptionError
@@ -131,15 +139,7 @@ def _unexpected(tokens: list[str], index: int, expected: str) -> NoReturn:
     token = tokens[index]
     if token == "'":
         raise _Fault(index, "this string has no closing quote", "a quote inside a string is written twice: 'it''s'")
-    hint = None
-    if token == '"':
-        hint = "strings stand in single quotes: 'text'"
-    elif token in ("==", "=") or (token == "&" or token == "|"):
-        hint = {"&": "write AND", "|": "write OR"}.get(token)
-    elif _keyword(token) == "NULL":
-        hint = "NULL equals nothing: write IS NULL or IS NOT NULL"
-    elif token in ("+", "-", "*", "/"):
-        hint = "the language has no arithmetic: compare a field with a value"
+    hint = _KEYWORD_HINTS.get(_keyword(token) or "", _HINTS.get(token))
     raise _Fault(index, f"expected {expected}, found {_shown(token)}", hint)
 
 
