@@ -158,7 +158,7 @@ def test_the_help_of_every_command_ends_with_its_examples(run: Run, name: str) -
     code, data, _ = run(name, "--help")
     assert code == 0
     assert data.index("Examples:") < data.index(f"rookery {name}", data.index("Examples:"))
-    assert "--json" in data
+    assert "--json" in data or name == "completion"  # its data are lines for a shell
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--version", "test"]])

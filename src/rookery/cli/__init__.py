@@ -31,6 +31,8 @@ COMMANDS = {
     "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
     "ls": "List the topics of a DDS domain.",
     "ps": "List the participants of a DDS domain.",
+    "config": "Show each setting of a command, its value and where that comes from.",
+    "completion": "Print the lines that make a shell complete `rookery`.",
     "test": "Run everything CI runs, in a checkout.",
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -19,11 +20,20 @@ from rookery.cli.options import write
 from rookery.cli.settings import SETTINGS_FILE, read_settings
 from rookery.version import __version__
 
-__all__ = ["application", "run"]
+__all__ = ["COMPLETING", "application", "run"]
+
+#: Set by the shell while it completes a line, beside the line so far; `rookery completion` prints what sets it.
+COMPLETING = "_ROOKERY_COMPLETE"
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command line `arguments`; a result other than 0 leaves as `SystemExit`."""
+    if COMPLETING in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+        line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+        get_command(application(line.split())).main(args=[], prog_name="rookery", complete_var=COMPLETING)
     command = get_command(application(arguments))
     chosen = next((argument for argument in arguments if argument in COMMANDS), None)
     settings = read_settings(SETTINGS_FILE, command=command, chosen=chosen)

@@ -21,16 +21,15 @@ from typing import Any
 from rookery.cli import COMMANDS
 from rookery.errors import SettingsError
 
-__all__ = ["SETTINGS_FILE", "option_names", "read_settings"]
+__all__ = ["SETTINGS_FILE", "option_names", "read_settings", "settings_file"]
 
 SETTINGS_FILE = Path("rookery.toml")
 
 
 def read_settings(file: Path, *, command: Any, chosen: str | None) -> dict[str, dict[str, Any]]:
     """Return the settings by command, named as the options' parameters; the chosen command's keys are checked."""
-    named = os.environ.get("ROOKERY_CONFIG")
-    file = Path(named) if named else file
-    if not named and not file.is_file():
+    file = settings_file(file)
+    if not os.environ.get("ROOKERY_CONFIG") and not file.is_file():
         return {}
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -47,6 +46,11 @@ def read_settings(file: Path, *, command: Any, chosen: str | None) -> dict[str, 
                 if key.replace("-", "_") not in known:
                     raise SettingsError(f"{file}: [{name}] has no setting {key}{_nearest(key, known)}")
     return settings
+
+
+def settings_file(file: Path) -> Path:
+    """Return the settings file in force: the one that `ROOKERY_CONFIG` names, else `file`."""
+    return Path(os.environ.get("ROOKERY_CONFIG") or file)
 
 
 def option_names(command: Any) -> list[str]:
