@@ -6,14 +6,18 @@ is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the 
 repeat: what the history still holds is sent again, what it does not hold, or what the reader is not entitled to,
 becomes a GAP.
 
+A reader can also be matched with a choice of instances (`wants`): it is told of those alone, and the numbers of all
+others are a GAP. Discovery does this: an endpoint that a peer has no use for is never described to it. When interest
+appears later the instance is written again, under a new number; whoever has it already gets a GAP for that number too.
+
 The repetition does not depend on there being samples: a reader that has never answered is asked again, because Cyclone
 DDS takes a new participant in asynchronously and loses the HEARTBEAT that follows its first announcement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from rookery.errors import WireFormatError
 from rookery.rtps.deadlines import Deadlines
@@ -24,7 +28,7 @@ from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
-from rookery.rtps.sequences import NumberSet
+from rookery.rtps.sequences import SET_BITS, NumberSet
 from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
 
 __all__ = ["FRAGMENT_OCTETS", "ReaderProxy", "Writer", "is_newer"]
@@ -33,6 +37,8 @@ __all__ = ["FRAGMENT_OCTETS", "ReaderProxy", "Writer", "is_newer"]
 FRAGMENT_OCTETS = 1_280
 HEARTBEAT_PERIOD = 100_000
 SLOWEST_HEARTBEAT = 1_600_000
+#: How far a GAP looks beyond what was asked for: whoever missed one stretch will ask for the next.
+_GAP_REACH = 4_096
 
 
 def is_newer(count: int, than: int | None) -> bool:
@@ -55,6 +61,30 @@ class ReaderProxy:
     period: int = HEARTBEAT_PERIOD
     last_count: int | None = None
     last_fragment_count: int | None = None
+    wants: Callable[[bytes], bool] | None = None
+    """Which instances the reader is to hear of; None means all."""
+    told: dict[bytes, int] = field(default_factory=dict)
+    """With `wants`: the instances that the reader was sent, and under which number."""
+    confirmed: int = 0
+    """The highest base of an ACKNACK."""
+    skipped: int | None = None
+    """The first of the latest numbers of which the reader has heard nothing, because they are not for it."""
+
+    def is_for(self, change: Change) -> bool:
+        """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
+        if self.wants is None:
+            return True
+        before = self.told.get(change.instance)
+        if change.kind is not SampleKind.ALIVE:
+            return before is not None
+        if before is not None and before != change.sequence and before < self.acknowledged:
+            return False
+        return self.wants(change.instance)
+
+    def note(self, change: Change) -> None:
+        """Remember that the reader was sent a change."""
+        if self.wants is not None:
+            self.told[change.instance] = change.sequence
 
 
 class Writer:
@@ -81,12 +111,27 @@ class Writer:
         # Builtin data are never fragmented: Cyclone DDS refuses that.
         self._fragment_octets = FRAGMENT_OCTETS if not is_builtin(guid.entity) else 1 << 16
 
-    def match(self, reader: Guid, *, destination: Destination, reliable: bool, with_history: bool, now: int) -> None:
-        """Begin to serve a reader, with what was written before or without."""
+    def match(
+        self,
+        reader: Guid,
+        *,
+        destination: Destination,
+        reliable: bool,
+        with_history: bool,
+        now: int,
+        wants: Callable[[bytes], bool] | None = None,
+        push: bool = False,
+    ) -> None:
+        """Begin to serve a reader, with what was written before or without.
+
+        With `wants` it gets the instances of its choice; with `push` it gets the history at once, unasked.
+        """
         start = self.history.first if with_history else self.history.last + 1
-        proxy = ReaderProxy(reader, destination, reliable, start, start)
+        proxy = ReaderProxy(reader, destination, reliable, start, start, wants=wants)
         self.readers[reader] = proxy
         if reliable:
+            if push:
+                self._push(proxy)
             self._send_heartbeat(proxy, final=False)
             self._expect_answer(proxy, now)
 
@@ -109,10 +154,11 @@ class Writer:
     def write(self, kind: SampleKind, instance: bytes, payload: bytes, *, timestamp: int | None, now: int) -> Change:
         """Send a change to everyone and keep it as long as the history says."""
         change = self.history.add(kind, instance, payload, timestamp)
-        reached: dict[Destination, None] = dict.fromkeys(proxy.destination for proxy in self.readers.values())
-        for destination in reached:
+        served = [proxy for proxy in self.readers.values() if self._serves(proxy, change)]
+        for destination in dict.fromkeys(proxy.destination for proxy in served):
             self._send_change(change, destination, UNKNOWN_ENTITY)
-        for proxy in self.readers.values():
+        for proxy in served:
+            proxy.note(change)
             if proxy.reliable:
                 self._send_heartbeat(proxy, final=True)
                 self._expect_answer(proxy, now)
@@ -132,6 +178,11 @@ class Writer:
         proxy.last_count = message.count
         proxy.answered = True
         proxy.period = HEARTBEAT_PERIOD
+        if message.missing.base < proxy.confirmed:
+            # It forgot us and begins again: it has nothing of what it was told.
+            proxy.told.clear()
+            proxy.acknowledged = message.missing.base
+        proxy.confirmed = message.missing.base
         if message.missing.base > proxy.acknowledged:
             proxy.acknowledged = message.missing.base
             self._collect()
@@ -171,7 +222,7 @@ class Writer:
             if sequence > self.history.last:
                 break
             change = self.history.get(sequence)
-            if change is None or sequence < proxy.start:
+            if change is None or sequence < proxy.start or not proxy.is_for(change):
                 gone.append(sequence)
                 continue
             if octets and octets + len(change.payload) > self._limits.resend_octets:
@@ -180,18 +231,56 @@ class Writer:
                 break
             octets += len(change.payload)
             self._counters["resent"] += 1
+            proxy.note(change)
             self._send_change(change, proxy.destination, proxy.guid.entity)
         self._send_gaps(proxy, gone)
         return complete
 
+    def _serves(self, proxy: ReaderProxy, change: Change) -> bool:
+        """Say whether a new change goes to a reader; if not, nothing is said until there is something to say."""
+        if proxy.is_for(change):
+            if proxy.skipped is not None:
+                self._send_gap(proxy, proxy.skipped, NumberSet(change.sequence))
+            return True
+        if proxy.acknowledged == change.sequence:
+            proxy.acknowledged += 1
+            proxy.skipped = proxy.skipped or change.sequence
+        return False
+
+    def _push(self, proxy: ReaderProxy) -> None:
+        """Send everything that a reader is to have, and a GAP for each stretch between."""
+        wanted = [change for change in self.history if change.sequence >= proxy.start and proxy.is_for(change)]
+        proxy.start = wanted[0].sequence if wanted else self.history.last + 1
+        proxy.acknowledged = expected = proxy.start
+        for change in wanted:
+            if change.sequence > expected:
+                self._send_gap(proxy, expected, NumberSet(change.sequence))
+            proxy.note(change)
+            self._send_change(change, proxy.destination, proxy.guid.entity)
+            expected = change.sequence + 1
+        if wanted and expected <= self.history.last:
+            self._send_gap(proxy, expected, NumberSet(self.history.last + 1))
+
     def _send_gaps(self, proxy: ReaderProxy, gone: list[int]) -> None:
-        if not gone:
-            return
-        start = gone[0]
+        """Say what will not come: a stretch and the bitmap behind it, as often as needed."""
         # Everything below the history, or below what the reader is entitled to, is gone: one range says it all.
         floor = min(max(self.history.first, proxy.start), self.history.last + 1)
-        end = max(start + 1, floor)
-        rest = NumberSet.of((number for number in gone if number >= end), base=end)
+        while gone:
+            start = gone[0]
+            end = self._end_of_stretch(proxy, max(start + 1, floor))
+            rest = NumberSet.of((number for number in gone if number >= end), base=end)
+            self._send_gap(proxy, start, rest)
+            gone = [number for number in gone if number >= end + SET_BITS]
+
+    def _end_of_stretch(self, proxy: ReaderProxy, end: int) -> int:
+        """Return the next number from `end` on that the reader is to have."""
+        limit = min(self.history.last, end + _GAP_REACH)
+        while end <= limit and ((change := self.history.get(end)) is None or not proxy.is_for(change)):
+            end += 1
+        return end
+
+    def _send_gap(self, proxy: ReaderProxy, start: int, rest: NumberSet) -> None:
+        proxy.skipped = None
         self._outbox.add(proxy.destination, Gap(proxy.guid.entity, self.guid.entity, start, rest))
 
     def _send_change(self, change: Change, destination: Destination, reader: int) -> None:
