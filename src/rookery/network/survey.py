@@ -16,7 +16,7 @@ from rookery.rtps.identity import is_keyed, is_writer
 from rookery.rtps.peers import Peer
 from rookery.rtps.qos import INFINITE, QualityOfService
 
-__all__ = ["SeenEndpoint", "SeenParticipant", "Survey", "describe_quality", "survey"]
+__all__ = ["SeenEndpoint", "SeenParticipant", "Survey", "describe_quality", "read_survey", "survey"]
 
 #: Vendors as they are registered with the OMG; those that are likely to be met.
 _VENDORS = {
@@ -82,7 +82,7 @@ async def survey(*, domain_id: int = 0, interface: str = "lo", seconds: float = 
     )
     try:
         await asyncio.sleep(seconds)
-        return _read(udp.participant)
+        return read_survey(udp.participant)
     finally:
         await udp.close()
 
@@ -104,7 +104,8 @@ def _seconds(microseconds: int) -> float | None:
     return None if microseconds >= INFINITE else microseconds / 1_000_000
 
 
-def _read(participant: Participant) -> Survey:
+def read_survey(participant: Participant) -> Survey:
+    """Return what a participant knows of its domain by now."""
     endpoints = [
         SeenEndpoint(
             str(each.announcement.guid),
