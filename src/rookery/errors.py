@@ -14,18 +14,22 @@ __all__ = [
     "CompiledSetError",
     "DuplicateSubscriptionError",
     "EventError",
+    "ExperimentError",
     "FilterError",
     "HistoryFullError",
     "JoinError",
     "PipelineError",
     "RookeryError",
+    "RunError",
     "SchemaError",
+    "ServeError",
     "SettingsError",
     "SinkError",
     "SpaceError",
     "SparkUnavailableError",
     "SubscriptionError",
     "TopicError",
+    "TopologyError",
     "UnknownKeyError",
     "UnknownSubscriptionError",
     "UnsupportedPolicyError",
@@ -98,6 +102,10 @@ class EventError(RookeryError, ValueError):
     """An event, or a batch of events, that the schema cannot read."""
 
 
+class ExperimentError(RookeryError, RuntimeError):
+    """An experiment of the claims ledger that cannot run, or that failed while it ran."""
+
+
 class CompiledSetError(RookeryError, ValueError):
     """A compiled set that is truncated, damaged, foreign, or of another format version."""
 
@@ -149,6 +157,10 @@ class TopicError(RookeryError, ValueError):
     """A topic or its type that cannot be: a struct without fields, a sequence as key, an endpoint that is not there."""
 
 
+class TopologyError(RookeryError, ValueError):
+    """A graph or a capture from which no plan can be made: not JSON, a shape that is not known, nobody in it."""
+
+
 class UnsupportedPolicyError(RookeryError, ValueError):
     """A DDS quality-of-service policy was asked for that Rookery does not have; the message names those that it has."""
 
@@ -159,6 +171,14 @@ class HistoryFullError(RookeryError, BufferError):
 
 class BrokerError(RookeryError, RuntimeError):
     """Something was asked of a broker that is leaving or has left: its clients must attach to another one."""
+
+
+class RunError(RookeryError, ValueError):
+    """A recorded run that cannot be read: a line that is no record, another format, a file that holds none."""
+
+
+class ServeError(RookeryError, OSError):
+    """The page cannot be served: the port is taken, the address is not this machine's, or a token is missing."""
 
 
 class CalendarError(RookeryError, ValueError):

@@ -33,6 +33,7 @@ COMMANDS = {
     "ps": "List the participants of a DDS domain.",
     "config": "Show each setting of a command, its value and where that comes from.",
     "completion": "Print the lines that make a shell complete `rookery`.",
+    "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
     "test": "Run everything CI runs, in a checkout.",
 }
 
