@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import random
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rookery.network.calendar import Calendar
-from rookery.routing.overlay.bulk import clusters, exact_tables, paper_tables
+from rookery.routing.overlay.bulk import clusters, exact_shortcuts, exact_tables, paper_tables
 from rookery.routing.overlay.configuration import OverlayConfiguration
-from rookery.routing.overlay.directory import block_position
+from rookery.routing.overlay.directory import CONTACTS, Directory, block_position
 from rookery.routing.overlay.effects import Deliver, Effect, Note, Publish, Send, SetTimer, Subscribe
-from rookery.routing.overlay.identity import SemanticSpace
+from rookery.routing.overlay.identity import Descriptor, SemanticSpace
 from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.messages import Event, EventId, Message, RingEvent
 from rookery.routing.overlay.paper import PaperTable
@@ -123,10 +123,15 @@ class SimulatedOverlay:
             for member in group[1:]:
                 inner = self.peers[member.node].state
                 inner.phase, inner.primary, inner.members = Phase.MEMBER, group[0], list(group[1:])
+        if self.configuration.arc and rule == Rule.sound():
+            for node, shortcuts in exact_shortcuts(primaries, shared_cell=self.space.shared_cell).items():
+                state = self.peers[node].state
+                state.learn_shortcuts(shortcuts, self.now)
+                state.take_effects()  # which trims them to the bound
         if self.configuration.directory:
             self._install_rings(sorted(primaries, key=lambda one: one.position))
 
-    def _install_rings(self, order: Sequence[Any]) -> None:
+    def _install_rings(self, order: Sequence[Descriptor]) -> None:
         """Give each primary its fingers, and each block of the directory its contacts."""
         positions = [one.position for one in order]
         for place, one in enumerate(order):
@@ -135,15 +140,21 @@ class SimulatedOverlay:
                 target = bisect_left(positions, (one.position + (1 << exponent)) % (1 << 128)) % len(order)
                 state.fingers.consider(order[target])
             state.predecessor = order[place - 1].node if len(order) > 1 else None
-        size = self.configuration.block_size
+        holders: dict[int, list[Descriptor]] = defaultdict(list)
         for one in order:
-            cells = sorted(one.cells - {self.space.shared_cell})
-            for rank, cell in enumerate(cells):
-                owner = order[bisect_left(positions, block_position(cell // size)) % len(order)]
-                directory = self.peers[owner.node].state.directory
-                directory.register((cell,), one, until=1 << 62)
-                if rank == 0:
-                    directory.claim(one, now=0, until=1 << 62)
+            cells = one.cells - {self.space.shared_cell}
+            for cell in cells:
+                holders[cell].append(one)
+            if cells:
+                self._owner(order, positions, min(cells)).claim(one, now=0, until=1 << 62)
+        for cell in sorted(holders):
+            ring, directory = holders[cell], self._owner(order, positions, cell)
+            for place in range(min(CONTACTS, len(ring))):  # spread over the circle, as the directory would keep them
+                directory.register((cell,), ring[place * len(ring) // min(CONTACTS, len(ring))], until=1 << 62)
+
+    def _owner(self, order: Sequence[Descriptor], positions: Sequence[int], cell: int) -> Directory:
+        target = block_position(cell // self.configuration.block_size)
+        return self.peers[order[bisect_left(positions, target) % len(order)].node].state.directory
 
     def publish(self, node: int, payload: Any) -> EventId:
         """Let a peer publish; return the id of the event."""

@@ -1,4 +1,4 @@
-"""Exact tables for many peers at once: the static setting of the seed, where every peer knows every other.
+"""Exact tables and shortcuts for many peers at once: the static setting of the seed, where each knows every other.
 
 Rule: the result is that of `select` run by each peer over all (Lemma 1), found through the rings instead. Who shares a
 cell with a peer stands on the ring of that cell, so only those are compared, as rows of a matrix of booleans; the
@@ -23,7 +23,10 @@ from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.selection import Rule
 
-__all__ = ["clusters", "exact_tables", "paper_tables"]
+__all__ = ["clusters", "exact_shortcuts", "exact_tables", "paper_tables"]
+
+#: Holders of a cell that are looked at in each distance class, from its near end on.
+SAMPLE = 4
 
 Indices = NDArray[np.int64]
 
@@ -78,9 +81,7 @@ def exact_tables(
         slices = [near, *(_around(arrays[cell], index, window) for cell in cells.tolist() if cell != shared_cell)]
         candidates = np.unique(np.concatenate(slices))
         candidates = candidates[candidates != index]
-        table = tables[peer.node]
-        for choice in _first_holders(member, sizes, cells, candidates, index):
-            table.consider(order[choice])
+        _fill(tables[peer.node], order, member[np.ix_(candidates, cells)], sizes[candidates], cells, candidates, index)
     for table in tables.values():
         for node in table.chosen:
             tables[node].admit(table.own)
@@ -110,22 +111,72 @@ def _walk_shared_ring(order: Sequence[Descriptor], index: int, bare: Indices) ->
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _first_holders(
-    member: NDArray[np.bool_], sizes: NDArray[np.int64], cells: Indices, candidates: Indices, index: int
-) -> list[int]:
-    """Return the first holder of each cell, of each class, in each direction, and every coverer (one is the parent)."""
-    held = member[np.ix_(candidates, cells)]
+def _fill(
+    table: LinkTable,
+    order: Sequence[Descriptor],
+    held: NDArray[np.bool_],
+    size: NDArray[np.int64],
+    cells: Indices,
+    candidates: Indices,
+    index: int,
+) -> None:
+    """Fill a table with the first holder of each cell, of each class, in each direction; any coverer may be parent."""
     shared = held.sum(axis=1)
-    size = sizes[candidates]
     covered = (shared == size) & (size < len(cells))
     covering = (shared == len(cells)) & (size > len(cells))
-    clock = np.argsort((candidates - index) % len(member), kind="stable")
-    chosen: set[int] = set(candidates[covering].tolist())
-    for kind in (covered, ~covered & ~covering & (shared < np.maximum(size, len(cells)))):
-        rows = clock[kind[clock]]
-        for scan in (rows, rows[::-1]):
-            if len(scan):
-                block = held[scan]
-                first = block.argmax(axis=0)
-                chosen.update(candidates[scan[first[block.any(axis=0)]]].tolist())
+    neighbor = ~covered & ~covering & (shared < np.maximum(size, len(cells)))
+    clock = np.argsort((candidates - index) % len(order), kind="stable")
+    for kind, members in ((Relation.COVERED, covered), (Relation.NEIGHBOR, neighbor), (Relation.COVERING, covering)):
+        rows = clock[members[clock]]
+        if not len(rows):
+            continue
+        for scan, forward in ((rows, True), (rows[::-1], False)):
+            block = held[scan]
+            holders: dict[int, list[int]] = defaultdict(list)
+            present = block.any(axis=0)
+            first = candidates[scan[block.argmax(axis=0)]]
+            for cell, holder in zip(cells[present].tolist(), first[present].tolist(), strict=True):
+                holders[holder].append(cell)
+            for holder, own in holders.items():
+                table.fill(order[holder], kind, own, forward=forward)
+    table.adopt(order[one] for one in candidates[covering].tolist())
+
+
+def exact_shortcuts(primaries: Sequence[Descriptor], *, shared_cell: int) -> dict[int, list[Descriptor]]:
+    """Return for each peer who serves best in each distance class, of the first few holders of each cell there."""
+    order = sorted(primaries, key=lambda one: one.position)
+    random_ids = np.array([one.random_id for one in order], dtype=np.uint64)
+    member = np.zeros((len(order), shared_cell + 1), dtype=np.bool_)
+    for index, peer in enumerate(order):
+        member[index, list(peer.cells)] = True
+    rings = {cell: np.flatnonzero(member[:, cell]) for cell in range(shared_cell)}
+    places = {cell: random_ids[ring] for cell, ring in rings.items()}
+    starts = np.uint64(1) << np.arange(62, 62 - len(order).bit_length() - 6, -2, dtype=np.uint64)
+    found: dict[int, list[Descriptor]] = {}
+    for index, peer in enumerate(order):
+        cells = np.array(sorted(peer.cells - {shared_cell}), dtype=np.int64)
+        targets = random_ids[index] + starts  # wraps, as the circle does
+        slices = [np.array([index])]
+        for cell in cells.tolist():
+            first = np.searchsorted(places[cell], targets)
+            slices.append(rings[cell][((first[:, None] + np.arange(SAMPLE)) % len(rings[cell])).ravel()])
+        candidates = np.unique(np.concatenate(slices))
+        candidates = candidates[candidates != index]
+        found[peer.node] = [order[one] for one in _best_of_classes(member, random_ids, cells, candidates, index)]
+    return found
+
+
+def _best_of_classes(
+    member: NDArray[np.bool_], random_ids: NDArray[np.uint64], cells: Indices, candidates: Indices, index: int
+) -> list[int]:
+    distances = random_ids[candidates] - random_ids[index]
+    # A double is exact enough here: who lands in the wrong class is considered there and not taken.
+    kinds = np.log2(np.maximum(distances, 1).astype(np.float64)).astype(np.int64) >> 1
+    held = member[np.ix_(candidates, cells)]
+    best_first = np.lexsort((distances, -held.sum(axis=1)))
+    chosen: set[int] = set()
+    for kind in np.unique(kinds).tolist():
+        rows = best_first[kinds[best_first] == kind]
+        block = held[rows]
+        chosen.update(candidates[rows[block.argmax(axis=0)[block.any(axis=0)]]].tolist())
     return sorted(chosen)

@@ -72,6 +72,7 @@ def receive_join(state: PeerState, now: int, message: ClusterJoin) -> None:
     if all(one.node != newcomer.node for one in state.members):
         state.members.append(newcomer)
         state.fingers.remove(newcomer.node)
+        state.shortcuts.remove(newcomer.node)
         state.table.forget(newcomer.node)
     state.heard[newcomer.node] = now
     state.send(newcomer.node, picture(state))

@@ -4,18 +4,18 @@ Rule 1: an event starts at a peer that truly wants its cell. A peer that only lo
 its identity) stands on no ring of that cell, and an event that starts there is lost.
 Rule 2: whoever gets an event for the first time hands it to the application if its values match (never else), then
 to its cluster, then along every link whose other end holds the cell. The second time it is counted and dropped.
-Rule 3 (`arc` mode): whoever gets an event answers for an arc of the circle. It gives each linked holder inside the arc
-the piece from that holder to the next one. The next holder on the ring is always linked, so the pieces meet without
-gap or overlap and every peer gets the event exactly once.
+Rule 3 (`arc` mode): whoever gets an event answers for an arc of the circle, and every peer gets the event exactly once
+(see `arcs`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from rookery.routing.overlay.arcs import answers_for, arc_length, spread
 from rookery.routing.overlay.effects import Deliver
 from rookery.routing.overlay.identity import CIRCLE, Relation, relation
-from rookery.routing.overlay.messages import Event, EventId, Inject, Injected, RingEvent
+from rookery.routing.overlay.messages import Event, EventId, Inject, Injected, Returned, RingEvent
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = ["enter", "inject_by_metric", "receive_event", "receive_inject", "receive_ring_event"]
@@ -30,8 +30,23 @@ def enter(state: PeerState, now: int, event_id: EventId, cell: int, payload: Any
 
 def receive_event(state: PeerState, now: int, sender: int | None, event: Event) -> None:
     """Take an event in, and pass it on."""
-    if not _is_new(state, now, event.event_id):
-        state.note("duplicate")
+    reach = 0 if event.arc_end is None else arc_length(state, event)
+    handled = state.seen.get(event.event_id, (0, 0))[1]
+    is_new = _is_new(state, now, event.event_id, reach)
+    if event.arc_end is not None and sender is not None and not answers_for(state, event):
+        if is_new:
+            _deliver(state, event.event_id, event.cell, event.payload, event.hop)
+        own = state.own
+        back = (event.event_id, event.cell, event.payload, event.hop, event.arc_end, own.random_id, own.node)
+        state.send(sender, Returned(*back))
+        return
+    if not is_new:
+        if handled < reach:
+            state.seen[event.event_id] = (now, reach)
+            state.note("arc extended")
+            spread(state, event, handled=handled)
+        else:
+            state.note("duplicate")
         return
     _deliver(state, event.event_id, event.cell, event.payload, event.hop)
     if state.phase is Phase.MEMBER:
@@ -39,7 +54,7 @@ def receive_event(state: PeerState, now: int, sender: int | None, event: Event) 
     if state.members:
         _pass_on(state, event.event_id, event.cell, event.payload, event.hop, [one.node for one in state.members])
     if event.arc_end is not None:
-        _spread_arc(state, event)
+        spread(state, event)
         return
     for node, multicast in _receivers(state, event):
         if node != sender:
@@ -100,14 +115,15 @@ def _is_entry(state: PeerState, cell: int) -> bool:
     return state.own.bits & mask == mask  # as printed: "when an event reaches a matching node"
 
 
-def _is_new(state: PeerState, now: int, event_id: EventId) -> bool:
+def _is_new(state: PeerState, now: int, event_id: EventId, reach: int = CIRCLE) -> bool:
+    """Tell whether an event is here for the first time, and remember it with how far its arc reaches."""
     seen, configuration = state.seen, state.configuration
     if event_id in seen:
         return False
-    seen[event_id] = now
+    seen[event_id] = (now, reach)
     while True:
         oldest = next(iter(seen))
-        if len(seen) <= configuration.seen_limit and seen[oldest] + configuration.seen_time > now:
+        if len(seen) <= configuration.seen_limit and seen[oldest][0] + configuration.seen_time > now:
             return True
         del seen[oldest]
 
@@ -142,22 +158,6 @@ def _receivers(state: PeerState, event: Event) -> list[tuple[int, bool]]:
         if not (event.multicast and kind is Relation.COVERING):
             receivers.append((node, event.multicast or kind is Relation.COVERED))
     return receivers
-
-
-def _spread_arc(state: PeerState, event: Event) -> None:
-    own = state.own.position
-    random_id, end_node = event.arc_end or (0, 0)
-    length = ((random_id << 64 | end_node) - own) % CIRCLE or CIRCLE
-    known = state.table.known
-    inside = sorted(
-        (distance, node)
-        for node in state.table.holders(event.cell)
-        if (distance := (known[node].position - own) % CIRCLE) < length
-    )
-    end = event.arc_end
-    for _, node in reversed(inside):
-        state.send(node, Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=end))
-        end = (known[node].random_id, node)
 
 
 def _pass_on(state: PeerState, event_id: EventId, cell: int, payload: Any, hop: int, targets: list[int]) -> None:

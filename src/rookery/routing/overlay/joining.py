@@ -154,6 +154,7 @@ def receive_contacts(state: PeerState, now: int, message: Contacts) -> None:
         elif state.phase is Phase.ACTIVE:
             cluster.dissolve(state, now, primary)
         return
+    state.learn_shortcuts({one.node: one for found in message.contacts.values() for one in found}.values(), now)
     _walk_from_contacts(state, now, request.about[1], message.contacts)
     if state.phase is Phase.JOINING:
         for block, cells in state.waiting_blocks.items():

@@ -80,6 +80,20 @@ class LinkTable:
         self.version += changed
         return changed
 
+    def fill(self, other: Descriptor, kind: Relation, cells: Iterable[int], *, forward: bool) -> None:
+        """Put a candidate into empty places without comparing: for who knows that nobody is nearer (`bulk`)."""
+        slots = self._after[kind] if forward else self._before[kind]
+        before = len(slots)
+        slots.update(dict.fromkeys(cells, other.node))
+        self.known[other.node] = other
+        self._count(other.node, kind, len(slots) - before)
+        self.version += 1
+
+    def adopt(self, others: Iterable[Descriptor]) -> None:
+        """Choose the covering parents among these."""
+        for other in others:
+            self._adopt(other)
+
     def admit(self, other: Descriptor) -> None:
         """Record that `other` chose us."""
         if other.node not in self.incoming:

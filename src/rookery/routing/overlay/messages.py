@@ -37,6 +37,7 @@ __all__ = [
     "Pong",
     "Primary",
     "Redirect",
+    "Returned",
     "RingEvent",
     "Unlink",
     "decode",
@@ -245,6 +246,23 @@ class Primary(msgspec.Struct, frozen=True, array_like=True, tag=24):
     new: Descriptor
 
 
+class Returned(msgspec.Struct, frozen=True, array_like=True, tag=25):
+    """I cannot answer for this arc, which began at `position`: I am no holder of the cell any more."""
+
+    event_id: EventId
+    cell: int
+    payload: Any
+    hop: int
+    arc_end: tuple[int, int]
+    random_id: int
+    node: int
+
+    @property
+    def position(self) -> int:
+        """Where on the circle the arc begins."""
+        return self.random_id << 64 | self.node
+
+
 Message: TypeAlias = (
     Event
     | RingEvent
@@ -270,6 +288,7 @@ Message: TypeAlias = (
     | Cluster
     | MemberAlive
     | Primary
+    | Returned
 )
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rookery.routing.overlay import cluster, dissemination, joining, linking, publishing, repair, ring
+from rookery.routing.overlay import arcs, cluster, dissemination, joining, linking, publishing, repair, ring
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.effects import Effect, Publish, Subscribe
 from rookery.routing.overlay.identity import Descriptor, SemanticSpace
@@ -37,6 +37,7 @@ from rookery.routing.overlay.messages import (
     Pong,
     Primary,
     Redirect,
+    Returned,
     RingEvent,
     Unlink,
     decode,
@@ -207,6 +208,8 @@ class Peer:
                 cluster.receive_alive(state, now, message)
             case Primary():
                 cluster.receive_primary(state, now, message)
+            case Returned():
+                arcs.receive_returned(state, sender, message)
         return state.take_effects()
 
     def _pong(self, now: int, sender: int, message: Pong) -> None:
@@ -216,4 +219,4 @@ class Peer:
             held = next((one for one in state.fingers if one.node == sender), None)
             if held is not None and held.random_id != message.own.random_id:
                 state.fingers.remove(sender)  # it stands elsewhere now
-            state.fingers.consider(message.own)
+            state.learn_finger(message.own, now)

@@ -34,8 +34,7 @@ def heartbeat(state: PeerState, now: int) -> None:
     for node in [node for node in state.table.known if now - state.heard.setdefault(node, now) > 3 * period]:
         if node in state.table.known:
             _fail(state, now, node, tell=True)
-    fingers = [one.node for one in state.fingers if one.node not in state.table.known]
-    for node in fingers:
+    for node in state.far:
         if now - state.heard.setdefault(node, now) > 3 * period:
             state.bury(node, now)
         else:
@@ -60,9 +59,9 @@ def heartbeat(state: PeerState, now: int) -> None:
 def _tidy(state: PeerState) -> None:
     """Forget what was remembered about peers that are linked no more."""
     known = state.table.known
-    fingers = {one.node for one in state.fingers}
+    far = state.far
     members = {one.node for one in state.members}
-    state.heard = {node: at for node, at in state.heard.items() if node in known or node in fingers or node in members}
+    state.heard = {node: at for node, at in state.heard.items() if node in known or node in far or node in members}
     state.sent_tables = {node: version for node, version in state.sent_tables.items() if node in known}
     state.remote_tables = {node: table for node, table in state.remote_tables.items() if node in known}
 

@@ -88,6 +88,8 @@ def receive_find(state: PeerState, now: int, find: Find) -> None:
         state.send(node, Find(find.origin, frozenset(cells), find.hops_left - 1, find.request))
     if here:
         near = {one.node: one for cell in here for one in around(state, cell, place, but=asker)}
+        # Who stands beside us has the same distances as we have: our shortcuts are nearly its own.
+        near |= {one.node: one for one in state.shortcuts if one.node != asker and not one.cells.isdisjoint(here)}
         state.send(asker, Found(frozenset(here), tuple(near.values()), find.request))
 
 
@@ -97,11 +99,12 @@ def _step(state: PeerState, cell: int, place: int, asker: int) -> int | None:
         return None if found is None else found.node
     least = (place - state.own.position) % CIRCLE if cell in state.own.cells else CIRCLE
     best = None
-    for node, other in state.table.known.items():
-        if cell in other.cells and node != asker:
-            distance = (place - other.position) % CIRCLE
-            if distance < least:
-                best, least = node, distance
+    for others in (state.table.known, state.shortcuts.known):
+        for node, other in others.items():
+            if cell in other.cells and node != asker:
+                distance = (place - other.position) % CIRCLE
+                if distance < least:
+                    best, least = node, distance
     return best
 
 

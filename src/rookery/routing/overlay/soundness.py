@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from rookery.routing.overlay.identity import Descriptor
-from rookery.routing.overlay.messages import Event, Inject, Message, RingEvent
+from rookery.routing.overlay.messages import Event, Inject, Message, Returned, RingEvent
 from rookery.routing.overlay.state import PeerState
 
 __all__ = ["is_sound"]
@@ -28,12 +28,12 @@ def is_sound(message: Message, state: PeerState) -> bool:
         return False
     if not 0 <= getattr(message, "hops_left", 0) <= state.configuration.hop_limit:
         return False
-    if isinstance(message, Event | RingEvent | Inject):
+    if isinstance(message, Event | RingEvent | Inject | Returned):
         return _is_sound_event(message, state)
     return True
 
 
-def _is_sound_event(message: Event | RingEvent | Inject, state: PeerState) -> bool:
+def _is_sound_event(message: Event | RingEvent | Inject | Returned, state: PeerState) -> bool:
     try:  # the payload is foreign, and the caller's interests read it
         state.interests.matches(message.payload)
         return state.interests.cell(message.payload) == message.cell

@@ -23,6 +23,7 @@ from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.messages import EventId, Find, Link, Message, Unlink
 from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.selection import Rule
+from rookery.routing.overlay.shortcuts import Shortcuts
 
 __all__ = ["Dice", "Interests", "PeerState", "Phase", "Request"]
 
@@ -105,6 +106,7 @@ class PeerState:
         "self_descriptor",
         "sent_tables",
         "sequence",
+        "shortcuts",
         "space",
         "table",
         "tombstones",
@@ -127,7 +129,8 @@ class PeerState:
         self.interests = interests
         self.self_descriptor = descriptor
         self.effects: list[Effect] = []
-        self.seen: dict[EventId, int] = {}
+        self.seen: dict[EventId, tuple[int, int]] = {}
+        """Events met, with the time and, in `arc` mode, how far the arc reached that was handled here."""
         self.sequence = 0
         self.request_number = 0
         self.entry_cache: dict[int, Descriptor] = {}
@@ -150,6 +153,7 @@ class PeerState:
         )
         self.announced_version = -1
         self.fingers = Fingers(descriptor)
+        self.shortcuts = Shortcuts(descriptor, shared_cell=self.space.shared_cell)
         self.announced: dict[int, bool] = {}
         self.requests: dict[int, Request] = {}
         self.waiting_blocks: dict[int, frozenset[int]] = {}
@@ -193,7 +197,7 @@ class PeerState:
             strange = other.node not in self.table.known
             if strange:
                 self.remember(other.node)
-            if self.fingers.consider(other) and strange:
+            if self._consider_far(other) and strange:
                 self.heard[other.node] = spoken
             if other.cells == self.own.cells and other.node != self.own.node:
                 self.twin = other  # by hearsay; asked with the next heartbeat
@@ -204,13 +208,33 @@ class PeerState:
         return changed
 
     def learn_finger(self, other: Descriptor, now: int) -> None:
-        """Consider a peer as a finger only."""
+        """Consider a peer as a finger or shortcut only."""
         buried = self.tombstones.get(other.node)
         if buried is not None and buried[0] >= other.epoch and buried[1] > now:
             return
         self.remember(other.node)
-        if self.fingers.consider(other) and other.node not in self.table.known:
+        if self._consider_far(other) and other.node not in self.table.known:
             self.heard[other.node] = now
+
+    def learn_shortcuts(self, others: Iterable[Descriptor], now: int) -> None:
+        """Consider peers as shortcuts only, in `arc` mode."""
+        for other in others if self.configuration.arc else ():
+            buried = self.tombstones.get(other.node)
+            if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+                continue
+            if self.shortcuts.consider(other) and other.node not in self.table.known:
+                self.heard.setdefault(other.node, now)
+
+    def _consider_far(self, other: Descriptor) -> bool:
+        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one."""
+        taken = self.configuration.arc and self.shortcuts.consider(other)
+        return self.fingers.consider(other) or taken
+
+    @property
+    def far(self) -> dict[int, Descriptor]:
+        """Fingers and shortcuts that are no links: they do not know what they are, so they are asked if they live."""
+        found = {one.node: one for others in (self.fingers, self.shortcuts) for one in others}
+        return {node: one for node, one in found.items() if node not in self.table.known}
 
     def remember(self, node: int) -> None:
         """Note a peer as a way back into the overlay."""
@@ -231,6 +255,7 @@ class PeerState:
             self.tombstones = {one: grave for one, grave in self.tombstones.items() if grave[1] > now}
         self.tombstones[node] = (last, now + 60_000_000)
         self.fingers.remove(node)
+        self.shortcuts.remove(node)
         for memory in (self.heard, self.sent_tables, self.announced):
             memory.pop(node, None)
         for cell in [cell for cell, contact in self.entry_cache.items() if contact.node == node]:
@@ -253,6 +278,9 @@ class PeerState:
         if self.phase is Phase.ACTIVE and self.announced_version != self.table.version:
             self.announced_version = self.table.version
             self._announce()
+        bound = 4 * len(self.own.cells) + self.configuration.rule.covering_count
+        if len(self.shortcuts) + len(self.table.known) > bound:  # rule 3 of `shortcuts`
+            self.shortcuts.trim(bound - len(self.table.chosen))
         effects, self.effects = self.effects, []
         return effects
 
