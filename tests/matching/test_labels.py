@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,24 @@ def test_codes_stand_as_the_texts_stand(batches: list[list[str]], asked: list[st
         for known in labels.texts:
             assert (text < known) == (code < labels[known])
             assert (text == known) == (code == labels[known])
-    assert labels.codes([*asked, None], -7).tolist() == [*map(labels.code, asked), -7]
+    assert labels.codes(pa.array([*asked, None], pa.string()), -7).tolist() == [*map(labels.code, asked), -7]
+
+
+@given(TEXTS, st.lists(st.one_of(st.none(), st.text(alphabet="abé", max_size=3)), max_size=40), st.booleans())
+def test_a_column_of_any_kind_is_looked_up_as_text_by_text(
+    known: list[str], asked: list[str | None], ordered: bool
+) -> None:
+    labels = Labels()
+    labels.insert(known)
+    labels.ordered = ordered
+    expected = [-7 if text is None else labels.code(text) for text in asked]
+    for kind in (pa.string(), pa.large_string()):
+        column = pa.array(asked, kind)
+        assert labels.codes(column, -7).tolist() == expected
+        assert labels.codes(pa.concat_arrays([column, column]).slice(len(asked)), -7).tolist() == expected
+    more = [f"{text}+" for text in known]
+    labels.insert(more)  # the next look-up must see them
+    assert labels.codes(pa.array(more * 8, pa.string()), -7).tolist() == [labels[text] for text in more] * 8
 
 
 @pytest.mark.parametrize("way", ["up", "down", "between", "prefixes"])

@@ -189,22 +189,26 @@ class CodeSpace:
         encode_integers(integers.to_numpy(zero_copy_only=False), valid, codes, column)
 
     def _encode_texts(self, array: pa.Array, number: int) -> np.ndarray[Any, Any]:
-        if not len(array):
-            return np.empty(0, np.int64)
         if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        texts = array.dictionary.to_pylist()
-        kind = self.attributes[number].type
-        if isinstance(kind, EnumType):
-            places = {label: place for place, label in enumerate(kind.labels)}
-            table = [NULL_CODE if text is None else places.get(text, len(places)) for text in texts]
-            by_index = np.array([*table, NULL_CODE], np.int64)
-        else:
-            by_index = np.append(self.labels[number].codes(texts, NULL_CODE), NULL_CODE)
+            return self._text_codes(array, number)
+        if len(array.dictionary) > len(array):  # a slice of a longer column, whose dictionary it shares
+            return self._text_codes(array.dictionary_decode(), number)
+        by_index = np.append(self._text_codes(array.dictionary, number), NULL_CODE)
         indices = array.indices
         if indices.null_count:
-            indices = pc.fill_null(indices.cast(pa.int64()), len(texts))
+            indices = pc.fill_null(indices.cast(pa.int64()), len(by_index) - 1)
         codes: np.ndarray[Any, Any] = by_index[indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+    def _text_codes(self, texts: pa.Array, number: int) -> np.ndarray[Any, Any]:
+        """Return the codes of an array of strings that is no dictionary."""
+        kind = self.attributes[number].type
+        if not isinstance(kind, EnumType):
+            return self.labels[number].codes(texts, NULL_CODE)
+        place = pc.index_in(texts, value_set=pa.array(kind.labels, texts.type)).fill_null(len(kind.labels))
+        codes = place.to_numpy(zero_copy_only=False).astype(np.int64)
+        if texts.null_count:
+            codes[texts.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes
 
     def code(self, number: int, value: Any) -> int:

@@ -4,6 +4,9 @@ Theory. A text that some subscription compares with gets a label, and labels asc
 them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
 `<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
 without touching the others. Where a gap is full, all are spread anew, and the caller moves its bounds along (`moved`).
+
+A column of events is looked up by Arrow in one pass over its bytes, with no Python object per text. Arrow hashes the
+labelled texts anew at each call, so a column much shorter than their list is looked up text by text.
 """
 
 from __future__ import annotations
@@ -13,25 +16,31 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "moved"]
 
 _LOWEST, _HIGHEST = -(1 << 62), 1 << 62
 #: A label, the gap just after it, the gap just before the next one.
 _LEAST_STEP = 4
 #: Texts that come in order are placed this far apart at the ends, so that the ends do not fill by halving.
 _END_STEP = 1 << 36
+#: A column is looked up by Arrow from this fraction of the labelled texts on.
+_SHORT = 8
 
 
 class Labels:
     """The labels of one string attribute."""
 
-    __slots__ = ("_by_text", "_labels", "_texts", "ordered")
+    __slots__ = ("_by_text", "_labels", "_table", "_texts", "ordered")
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._labels: list[int] = []
         self._by_text: dict[str, int] = {}
+        #: The texts and labels as columns, made at the first look-up after an edit.
+        self._table: tuple[pa.Array, np.ndarray[Any, Any]] | None = None
         #: Whether any subscription uses the order; without it an unknown text needs no search.
         self.ordered = False
 
@@ -67,16 +76,33 @@ class Labels:
         position = bisect_right(self._texts, text)
         return self._labels[position - 1] + 1 if position else _LOWEST
 
-    def codes(self, texts: list[str | None], null: int) -> np.ndarray[Any, Any]:
-        """Return the codes of several texts."""
-        known = self._by_text.get
-        return np.array([null if text is None else (known(text) or self.code(text)) for text in texts], np.int64)
+    def codes(self, texts: pa.Array, null: int) -> np.ndarray[Any, Any]:
+        """Return the codes of an Arrow array of strings; a null has the code `null`."""
+        if _SHORT * len(texts) < len(self._texts):
+            return np.array([null if text is None else self.code(text) for text in texts.to_pylist()], np.int64)
+        if self._table is None:
+            self._table = pa.array(self._texts, pa.string()), np.array(self._labels, np.int64)
+        known, labels = self._table
+        place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
+        if not place.null_count:
+            return labels[place.to_numpy()]
+        found = place.is_valid().to_numpy(zero_copy_only=False)
+        codes = np.full(len(texts), _LOWEST, np.int64)
+        codes[found] = labels[place.drop_null().to_numpy()]
+        if self.ordered:
+            strange = texts.filter(pa.array(~found)).dictionary_encode()
+            by_text = [null if text is None else self.code(text) for text in strange.dictionary.to_pylist()]
+            codes[~found] = np.array([*by_text, null], np.int64)[strange.indices.fill_null(len(by_text)).to_numpy()]
+        if texts.null_count:
+            codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
+        return codes
 
     def insert(self, texts: Iterable[str]) -> tuple[list[int], list[int]] | None:
         """Give labels to new texts. Returns None, or the old and new labels of the old texts if all had to move."""
         fresh = sorted({text for text in texts if text not in self._by_text})
         if not fresh:
             return None
+        self._table = None
         if len(fresh) == 1 or len(fresh) * 8 < len(self._texts):
             placed = min([self._place(text) for text in fresh])  # every text is placed, in a good gap or not
         else:
