@@ -7,6 +7,9 @@ generator of its own, so any worker makes any part of the stream, and a replay m
 dated change of all temperature limits in the middle of the time line. `ranges`: eight uniform numbers, and rules with
 three ranges; what matching papers measure. `devices`: equality on the device and two thresholds, for large rule sets.
 Each workload also has its oracle: the rules as plain NumPy bounds, never read from the WHERE text.
+
+No Arrow array is made while this module is imported: the first one makes Arrow import pandas, half a second in each
+of the small processes by which Spark plans a Python data source.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +33,7 @@ BLOCK = 8192
 START = datetime(2026, 1, 1, tzinfo=UTC)
 START_MICROSECONDS = int(START.timestamp()) * 1_000_000
 
-MODE_NAMES = pa.array(["idle", "run", "safe", "test"])
+MODES = ("idle", "run", "safe", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,6 @@ class _Groups(dict[int, NDArray[np.int64]]):
 # --- telemetry ------------------------------------------------------------------------------------------------------
 
 DEVICES = 2_500
-DEVICE_NAMES = pa.array([f"d{number:05d}" for number in range(DEVICES)])
 RULES_PER_DEVICE = 4
 STEP = 20_000  # microseconds between two events
 CHANGE = START + timedelta(microseconds=STEP * 50_000)
@@ -127,13 +130,19 @@ TELEMETRY = pa.schema(
 )
 
 
+@cache
+def device_names() -> pa.Array:
+    """Return the names of the devices of `telemetry`."""
+    return pa.array([f"d{number:05d}" for number in range(DEVICES)])
+
+
 def _telemetry_block(generator: np.random.Generator, start: int, count: int) -> dict[str, pa.Array]:
     ids = np.arange(start, start + count, dtype=np.int64)
     return {
         "event_id": pa.array(ids),
         "ts": pa.array(START_MICROSECONDS + ids * STEP, pa.timestamp("us", tz="UTC")),
-        "device": DEVICE_NAMES.take(pa.array(generator.integers(0, DEVICES, count))),
-        "mode": MODE_NAMES.take(pa.array(generator.integers(0, len(MODE_NAMES), count))),
+        "device": device_names().take(pa.array(generator.integers(0, DEVICES, count))),
+        "mode": pa.array(MODES).take(pa.array(generator.integers(0, len(MODES), count))),
         "temperature": pa.array(generator.normal(20.0, 15.0, count)),
         "voltage": pa.array(generator.normal(28.0, 2.0, count)),
         "pressure": pa.array(generator.gamma(2.0, 50.0, count)),
