@@ -2,16 +2,21 @@
 
 From a best-effort writer a sample is delivered unless a later one was. From a reliable writer samples are delivered
 in order: a sample ahead of its turn waits in a window above the next expected number, and a HEARTBEAT shows what is
-missing below. Ranges are never walked: a HEARTBEAT or GAP that spans 2⁶² numbers costs as much as one that spans two.
+missing below; `repair` says when to ask for it. Ranges are never walked: a HEARTBEAT or GAP that spans 2⁶² numbers
+costs as much as one that spans two.
 
 Where to begin is the writer's to say: a reliable reader holds what arrives until the first HEARTBEAT, and asks for one.
-A volatile reader begins with the first number that the writer offers to it; a volatile reader of a transient-local
-writer must not be given the past, and begins after it.
+A volatile reader begins with the first number that the writer offers to it. A volatile reader of a transient-local
+writer must not be given the past, and Cyclone DDS gives it on request; so such a reader begins with the first sample
+that came by itself, or after the first HEARTBEAT: whatever is pushed to it was written after the match.
+
+A reader usually acknowledges what it has delivered. One that is told to acknowledge *when kept* leaves that to its
+owner, who says through `keep` what is safe: until then the writer must hold the samples, whatever happens here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rookery.errors import WireFormatError
@@ -23,18 +28,21 @@ from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
+from rookery.rtps.repair import NACK_DELAY, Repairs
 from rookery.rtps.sequences import SET_BITS, NumberSet
 from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
 from rookery.rtps.writer import is_newer
 
 __all__ = ["Reader", "Received", "WriterProxy"]
 
-#: A HEARTBEAT that needs no answer is often overtaken by what it announces: wait this long before asking.
-NACK_DELAY = 10_000
 #: How often a writer that has not said where to begin is asked, at first; then ever more slowly.
 FIRST_ASK_PERIOD = 100_000
 SLOWEST_ASK = 1_600_000
+#: How long an answer that a HEARTBEAT asks for may wait; less than what a writer takes for silence.
+LONGEST_WAIT = 50_000
 _KEPT_COST = 256
+#: Unfinished samples whose fragments are asked for in one answer.
+_FRAGMENT_REQUESTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class WriterProxy:
     from_first: bool
     """Whether the reader takes everything that the writer still has."""
     fragments: Reassembly
+    pushed_from: int | None = None
+    """The first number that came by itself, before this writer was known."""
     next: int = 1
     last: int = 0
     begun: bool = False
@@ -65,6 +75,15 @@ class WriterProxy:
     held_octets: int = 0
     last_heartbeat: int | None = None
     period: int = FIRST_ASK_PERIOD
+    unkept: int | None = None
+    """The first number that was delivered and is not kept, where the owner acknowledges."""
+    delivered: int = 0
+    repairs: Repairs = field(default_factory=Repairs)
+
+    @property
+    def acknowledged(self) -> int:
+        """Everything below is acknowledged."""
+        return self.next if self.unkept is None else self.unkept
 
 
 class Reader:
@@ -80,10 +99,15 @@ class Reader:
         budget: FragmentBudget,
         limits: Limits,
         counters: Counters,
+        acknowledge_when_kept: bool = False,
+        kept: Mapping[Guid, int] | None = None,
     ) -> None:
         self.guid = guid
         self.writers: dict[Guid, WriterProxy] = {}
-        self._deliver = deliver
+        self._acknowledge_when_kept = acknowledge_when_kept
+        # What the owner has of each writer from an earlier life: there the reader goes on.
+        self._kept = kept or {}
+        self._owner_deliver = deliver
         self._outbox = outbox
         self._deadlines = deadlines
         self._budget = budget
@@ -93,13 +117,30 @@ class Reader:
         # remembers the last count that it saw and would take a fresh start for old news.
         self._answer_count = 0
 
-    def match(self, writer: Guid, *, destination: Destination, reliable: bool, from_first: bool, now: int) -> None:
-        """Begin to listen to a writer; `reliable` if both sides are."""
+    def match(
+        self,
+        writer: Guid,
+        *,
+        destination: Destination,
+        reliable: bool,
+        from_first: bool,
+        now: int,
+        expected: bool = False,
+        pushed_from: int | None = None,
+    ) -> None:
+        """Begin to listen to a writer; `reliable` if both sides are.
+
+        With `expected` its HEARTBEAT is on the way already, and it is asked for one only if none comes. `pushed_from`
+        is the first number that came from it before it was known here.
+        """
         fragments = Reassembly(budget=self._budget, limits=self._limits, counters=self._counters)
-        proxy = WriterProxy(writer, destination, reliable, from_first, fragments)
+        proxy = WriterProxy(writer, destination, reliable, from_first, fragments, pushed_from)
+        kept = self._kept.get(writer)
+        if kept is not None:
+            proxy.next, proxy.from_first = kept + 1, True
         self.writers[writer] = proxy
         if reliable:
-            self._ask_where_to_begin(proxy, now)
+            self._ask_where_to_begin(proxy, now, expected=expected)
 
     def unmatch(self, writer: Guid) -> None:
         """Stop listening to a writer."""
@@ -108,6 +149,14 @@ class Reader:
             proxy.fragments.clear()
             self._deadlines.cancel(("begin", self.guid.entity, writer))
             self._deadlines.cancel(("nack", self.guid.entity, writer))
+
+    def keep(self, writer: Guid, *, through: int, now: int) -> None:
+        """Take the owner's word that everything up to a number is safe, and acknowledge it."""
+        proxy = self.writers.get(writer)
+        if proxy is None or not proxy.reliable or proxy.unkept is None or through < proxy.unkept:
+            return
+        proxy.unkept = None if through >= proxy.delivered else through + 1
+        self._answer(proxy, now, owed=True)
 
     def close(self) -> None:
         """Stop listening to everyone."""
@@ -122,7 +171,7 @@ class Reader:
         if message.payload is not None and len(message.payload) > self._limits.sample_octets:
             self._counters["sample_octets"] += 1
             raise WireFormatError(f"a sample of {len(message.payload)} octets")
-        self._accept(proxy, message.sequence, _received(message, message.payload, timestamp))
+        self._accept(proxy, message.sequence, _received(message, message.payload, timestamp), now)
 
     def receive_fragment(self, writer: Guid, message: DataFragment, *, timestamp: int | None, now: int) -> None:
         """Take a part of a sample in."""
@@ -131,7 +180,12 @@ class Reader:
             return
         payload = proxy.fragments.add(message)
         if payload is not None:
-            self._accept(proxy, message.sequence, _received(message, payload, timestamp))
+            self._accept(proxy, message.sequence, _received(message, payload, timestamp), now)
+        elif proxy.reliable:
+            proxy.last = max(proxy.last, message.sequence)
+            proxy.repairs.saw(proxy.last, now)
+            proxy.repairs.progressed(message.sequence, now)
+            self._look_for_missing(proxy, now)
 
     def receive_heartbeat(self, writer: Guid, message: Heartbeat, now: int) -> None:
         """Learn what the writer has, and answer if that is asked for or something is missing."""
@@ -143,16 +197,21 @@ class Reader:
             return
         proxy.last_heartbeat = message.count
         proxy.last = max(proxy.last, message.last)
+        proxy.repairs.heard()
+        if proxy.begun or message.final:
+            proxy.repairs.saw(proxy.last, now)
+        else:
+            proxy.repairs.begin(proxy.last, now)
         if not proxy.begun:
             self._begin(proxy, message)
         if message.first > proxy.next:
             self._counters["lost"] += message.first - proxy.next
             self._advance_to(proxy, message.first)
         if not message.final:
-            self._answer(proxy)
-        elif proxy.next <= proxy.last:
-            name = ("nack", self.guid.entity, writer)
-            self._deadlines.arm_sooner(name, now + NACK_DELAY, lambda _: self._answer_if_missing(proxy))
+            # What waits to be kept will be acknowledged when it is: until then there is nothing to say.
+            self._answer(proxy, now, owed=proxy.unkept is None)
+        else:
+            self._look_for_missing(proxy, now)
 
     def receive_gap(self, writer: Guid, message: Gap, now: int) -> None:
         """Learn what will never come."""
@@ -171,17 +230,19 @@ class Reader:
                 proxy.held.setdefault(number, None)
         if proxy.begun:
             self._drain(proxy)
+            self._look_for_missing(proxy, now)
 
     def _is_wanted(self, proxy: WriterProxy, sequence: int) -> bool:
         if sequence < proxy.next or sequence in proxy.held:
             self._counters["duplicate"] += 1
+            proxy.repairs.repeated(sequence)
             return False
         if proxy.reliable and proxy.begun and sequence >= proxy.next + self._limits.reorder_window:
             self._counters["reorder_window"] += 1
             return False
         return True
 
-    def _accept(self, proxy: WriterProxy, sequence: int, received: Received | None) -> None:
+    def _accept(self, proxy: WriterProxy, sequence: int, received: Received | None, now: int) -> None:
         if not self._is_wanted(proxy, sequence):
             return
         proxy.last = max(proxy.last, sequence)
@@ -189,14 +250,17 @@ class Reader:
             proxy.next = sequence + 1
             proxy.fragments.discard_below(sequence)
             if received is not None:
-                self._deliver(proxy.guid, received)
+                self._deliver(proxy, received)
             return
+        proxy.repairs.saw(proxy.last, now)
+        proxy.repairs.arrived(sequence, now)
         proxy.fragments.discard(sequence)
         if proxy.begun and sequence == proxy.next:
             proxy.next += 1
             if received is not None:
-                self._deliver(proxy.guid, received)
+                self._deliver(proxy, received)
             self._drain(proxy)
+            self._look_for_missing(proxy, now)
             return
         octets = _KEPT_COST + (len(received.payload) if received is not None else 0)
         full = len(proxy.held) >= self._limits.reorder_window
@@ -205,6 +269,14 @@ class Reader:
             return
         proxy.held[sequence] = received
         proxy.held_octets += octets
+        self._look_for_missing(proxy, now)
+
+    def _deliver(self, proxy: WriterProxy, received: Received) -> None:
+        if self._acknowledge_when_kept and proxy.reliable:
+            proxy.delivered = received.sequence
+            if proxy.unkept is None:
+                proxy.unkept = received.sequence
+        self._owner_deliver(proxy.guid, received)
 
     def _begin(self, proxy: WriterProxy, message: Heartbeat) -> None:
         proxy.begun = True
@@ -212,9 +284,10 @@ class Reader:
         if proxy.from_first:
             begin = message.first
         else:
-            # What came by itself before the first HEARTBEAT was written after the match, so it is no past.
-            samples = [number for number, received in proxy.held.items() if received is not None]
-            begin = max(min([message.last + 1, *samples]), message.first)
+            pushed = [number for number, received in proxy.held.items() if received is not None]
+            if proxy.pushed_from is not None:
+                pushed.append(proxy.pushed_from)
+            begin = max(min([message.last + 1, *pushed]), message.first)
         # A GAP may have said more already.
         self._advance_to(proxy, max(begin, proxy.next))
 
@@ -222,7 +295,7 @@ class Reader:
         """Give up everything below `number` that has not come, but deliver, in order, what has."""
         for sequence in sorted(held for held in proxy.held if held < number):
             self._release(proxy, sequence)
-        proxy.next = number
+        proxy.next = max(proxy.next, number)
         proxy.fragments.discard_below(number)
         self._drain(proxy)
 
@@ -230,34 +303,53 @@ class Reader:
         while proxy.next in proxy.held:
             proxy.next += 1
             self._release(proxy, proxy.next - 1)
+        proxy.repairs.forget_below(proxy.next)
 
     def _release(self, proxy: WriterProxy, sequence: int) -> None:
         received = proxy.held.pop(sequence)
         if received is not None:
             proxy.held_octets -= _KEPT_COST + len(received.payload)
-            self._deliver(proxy.guid, received)
+            self._deliver(proxy, received)
 
-    def _answer_if_missing(self, proxy: WriterProxy) -> None:
-        if proxy.begun and proxy.next <= proxy.last:
-            self._answer(proxy)
+    def _look_for_missing(self, proxy: WriterProxy, now: int) -> None:
+        """See to it that what is missing is asked for when the time has come, whatever the writer does."""
+        name = ("nack", self.guid.entity, proxy.guid)
+        if proxy.begun and proxy.next <= proxy.last and name not in self._deadlines:
+            self._answer(proxy, now, owed=False)
 
-    def _answer(self, proxy: WriterProxy) -> None:
-        """Acknowledge everything below `next` and ask for what is missing above."""
-        self._deadlines.cancel(("nack", self.guid.entity, proxy.guid))
-        window = range(proxy.next, min(proxy.last + 1, proxy.next + SET_BITS))
-        missing = [number for number in window if number not in proxy.held]
-        partial = [number for number in missing if number in proxy.fragments]
-        wanted = NumberSet.of((number for number in missing if number not in proxy.fragments), base=proxy.next)
+    def _answer(self, proxy: WriterProxy, now: int, *, owed: bool) -> None:
+        """Acknowledge what may be, and ask for what is missing above and due; say nothing new only if it is `owed`."""
+        name = ("nack", self.guid.entity, proxy.guid)
+        self._deadlines.cancel(name)
+        # The set begins with what is acknowledged and spans 256 numbers, so nothing beyond can be asked for.
+        base = proxy.acknowledged
+        window = range(proxy.next, min(proxy.last + 1, base + SET_BITS)) if proxy.begun else range(0)
+        due, later = proxy.repairs.due((number for number in window if number not in proxy.held), now)
+        partial = [number for number in due if number in proxy.fragments][:_FRAGMENT_REQUESTS]
+        whole = [number for number in due if number not in proxy.fragments]
+        proxy.repairs.ask((*whole, *partial), now)
+        if len(whole) + len(partial) < len(due):
+            later = now + NACK_DELAY
+        elif due:
+            again = now + proxy.repairs.patience
+            later = again if later is None else min(again, later)
+        # An answer that will have something to ask soon waits for it: one ACKNACK instead of two.
+        waits = owed and not due and later is not None and later <= now + LONGEST_WAIT
+        if later is not None:
+            self._deadlines.arm(name, later, lambda then: self._answer(proxy, then, owed=waits))
+        if waits or not (due or owed):
+            return
         self._answer_count += 1
+        wanted = NumberSet.of(whole, base=base)
         acknack = AckNack(self.guid.entity, proxy.guid.entity, wanted, self._answer_count, final=True)
         self._outbox.add(proxy.destination, acknack)
-        for sequence in partial[:4]:
+        for sequence in partial:
             self._answer_count += 1
             pieces = proxy.fragments.missing(sequence)
             request = NackFragment(self.guid.entity, proxy.guid.entity, sequence, pieces, self._answer_count)
             self._outbox.add(proxy.destination, request)
 
-    def _ask_where_to_begin(self, proxy: WriterProxy, now: int) -> None:
+    def _ask_where_to_begin(self, proxy: WriterProxy, now: int, *, expected: bool) -> None:
         """Send an ACKNACK that acknowledges nothing and wants an answer, until a HEARTBEAT comes."""
 
         def ask(then: int) -> None:
@@ -268,7 +360,10 @@ class Reader:
             self._deadlines.arm(("begin", self.guid.entity, proxy.guid), then + proxy.period, ask)
             proxy.period = min(2 * proxy.period, SLOWEST_ASK)
 
-        ask(now)
+        if expected:
+            self._deadlines.arm(("begin", self.guid.entity, proxy.guid), now + proxy.period, ask)
+        else:
+            ask(now)
 
 
 def _received(message: Data | DataFragment, payload: bytes | None, timestamp: int | None) -> Received | None:
