@@ -1,4 +1,8 @@
-"""What every test shares: the `--slow` switch and the Hypothesis profile."""
+"""What every test shares: the `--slow` switch, the Hypothesis profile, and who runs beside whom.
+
+`rookery test` spreads the files over the cores. Tests that need Spark stay in one process, so that they share its
+session, and so do those on the wire, so that their DDS domains do not meet; both start first, being the longest.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,27 @@ from hypothesis import settings
 settings.register_profile("rookery", deadline=None, print_blob=True)
 settings.load_profile("rookery")
 
+TOGETHER = ("spark", "wire")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the on-demand proofs (marked `slow`) too")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow") or "slow" in (config.getoption("-m") or ""):
-        return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    if slow:
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    if not config.getoption("--slow") and "slow" not in (config.getoption("-m") or ""):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        if slow:
+            config.hook.pytest_deselected(items=slow)
+            items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    if config.pluginmanager.hasplugin("xdist") and config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+        items.sort(key=lambda item: _group(item) not in TOGETHER)  # stable: the order within a file stays
+
+
+def _group(item: pytest.Item) -> str:
+    """Return the name of those that run in one process: the kind for `TOGETHER`, the file for the rest."""
+    kinds = [kind for kind in TOGETHER if item.get_closest_marker(kind)]
+    return kinds[0] if kinds else item.nodeid.split("::")[0]

@@ -29,6 +29,9 @@ EXAMPLES = [
     "rookery test tests/model -- --pdb -x",
 ]
 
+#: All cores, each file in one process; tests/conftest.py says which files share one.
+SPREAD = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -83,7 +86,7 @@ def steps(selection: list[str], *, slow: bool) -> list[Step]:
         Step("ruff format", (python, "-m", "ruff", "format", "--check")),
         Step("mypy", (python, "-m", "mypy")),
         Step("import layers", (python, "-c", "from importlinter.cli import lint_imports_command as main; main()")),
-        Step("pytest", (*pytest, "--cov", "--cov-report=term")),
+        Step("pytest", (*pytest, *SPREAD, "--cov", "--cov-report=term")),
     ]
 
 
