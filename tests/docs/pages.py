@@ -1,0 +1,107 @@
+"""Run a page of the documentation as its reader would: from top to bottom, in one folder, and compare what it prints.
+
+The rule of the pages:
+
+- ```` ```python ```` is a program, or with `>>>` a session; ```` ```sh ```` is a script with `rookery` on the path.
+- ```` ```text ```` right after one of them is what it prints (`...` stands for anything).
+- Any other block whose last line before it ends in `` `name`: `` is the file `name`.
+- A block that cannot be run stands after `<!-- not run: why -->`, and the why is for the reader of the source.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Block", "blocks", "run_page"]
+
+FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`(?P<file>[\w./-]+)`:\s*$")
+NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*$")
+COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+RUNNABLE = ("python", "sh")
+SECONDS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block: its language and text, the line it begins at, the file it is, whether it is run."""
+
+    language: str
+    text: str
+    line: int
+    file: str | None
+    is_run: bool
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page in order."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for fence in FENCE.finditer(text):
+        before = text[: fence.start()].rstrip()
+        name = FILE.search(before)
+        skipped = NOT_RUN.search(before) is not None
+        line = text.count("\n", 0, fence.start()) + 1
+        file = name["file"] if name and not skipped else None
+        found.append(Block(fence["language"], fence["text"], line, file, not skipped))
+    return found
+
+
+def run_page(page: Path, *, folder: Path) -> int:
+    """Run the page in `folder`; return how many blocks ran, raise where one prints something else."""
+    ran = 0
+    names: dict[str, object] = {}
+    sequence = blocks(page)
+    for block, following in zip(sequence, [*sequence[1:], None], strict=True):
+        if block.file is not None:
+            (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+        if not block.is_run or block.language not in RUNNABLE:
+            continue
+        ran += 1
+        place = f"{page.name}:{block.line}"
+        if block.language == "python" and ">>>" in block.text:
+            names = _session(block.text, names=names, place=place, folder=folder)
+            continue
+        printed = _printed(block, place=place, folder=folder)
+        if following is not None and following.language == "text" and following.is_run:
+            assert doctest.OutputChecker().check_output(following.text, printed, COMPARE), (
+                f"{place} printed\n{printed}\nand the page says\n{following.text}"
+            )
+    return ran
+
+
+def _session(text: str, *, names: dict[str, object], place: str, folder: Path) -> dict[str, object]:
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=COMPARE)
+    test = doctest.DocTestParser().get_doctest(text, names, place, place, 0)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        runner.run(test, out=report.append, clear_globs=False)
+    finally:
+        os.chdir(before)
+    assert not report, "".join(report)
+    return test.globs
+
+
+def _printed(block: Block, *, place: str, folder: Path) -> str:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    program = [sys.executable, "-c"] if block.language == "python" else ["bash", "-euc"]
+    done = subprocess.run(
+        [*program, block.text],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{place} exited {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

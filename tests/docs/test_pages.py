@@ -1,0 +1,76 @@
+"""The documentation is true: it builds strictly as a site, its blocks run, and its reference is the code's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rookery.cli import COMMANDS
+from rookery.cli.config import EVERYWHERE
+from rookery.cli.exit_codes import ExitCode
+
+from .command_line import page as command_line_page
+from .pages import blocks, run_page
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+#: Pages whose blocks are run here; those of the parts are run by the tests of the parts.
+SPARK = ["tutorials/first-spark-job.md"]
+WIRE = ["tutorials/first-domain.md"]
+PLAIN = [
+    "index.md",
+    "tutorials/first-match.md",
+    "how-to/add-a-matcher.md",
+    "how-to/kafka-and-delta.md",
+    "how-to/run-on-a-cluster.md",
+    "how-to/tune-a-summary.md",
+    "reference/configuration.md",
+    "reference/results.md",
+    "reference/wire-formats.md",
+]
+PARTS = ["subscriptions.md", "spark.md", "rtps.md", "filters.md", "brokers.md", "overlay.md", "benchmarks.md"]
+
+
+def test_the_site_builds_strictly(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
+    run_page(DOCS / name, folder=tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", SPARK)
+def test_the_blocks_of_a_page_run_on_spark(name: str, tmp_path: Path) -> None:
+    assert run_page(DOCS / name, folder=tmp_path) > 0
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("name", WIRE)
+def test_the_blocks_of_a_page_run_on_the_wire(name: str, tmp_path: Path) -> None:
+    assert run_page(DOCS / name, folder=tmp_path) > 0
+
+
+def test_no_page_is_left_out() -> None:
+    known = {*PLAIN, *SPARK, *WIRE, *PARTS, "reference/command-line.md"}
+    with_blocks = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if blocks(page)}
+    assert with_blocks <= known
+
+
+def test_the_reference_of_the_command_line_is_what_help_prints() -> None:
+    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    assert text == command_line_page(), "run `python -m tests.docs.command_line` to make the page again"
+    assert all(f"## rookery {name}\n" in text for name in COMMANDS)
+
+
+def test_the_configuration_names_every_variable_and_exit_code() -> None:
+    text = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
+    assert all(f"| `{variable}` |" in text for variable in EVERYWHERE)
+    assert all(f"| {int(code)} |" in text for code in ExitCode)
