@@ -27,6 +27,7 @@ __all__ = [
     "SinkError",
     "SpaceError",
     "SparkUnavailableError",
+    "SpoolError",
     "SubscriptionError",
     "TopicError",
     "TopologyError",
@@ -135,6 +136,10 @@ class CheckpointError(RookeryError, ValueError):
 
 class SinkError(RookeryError, OSError):
     """An output that cannot be written: no room, no permission, a folder that holds something else."""
+
+
+class SpoolError(RookeryError, OSError):
+    """A spool that cannot be written or read: no room, another writer, damage, records that are gone or not there."""
 
 
 class SparkUnavailableError(RookeryError, RuntimeError):
