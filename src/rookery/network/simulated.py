@@ -62,10 +62,10 @@ class SimulatedParticipant:
             self._timer = when
             self._network.calendar.at(max(when, self.now), lambda: self._wake(when))
 
-    def receive(self, datagram: bytes, sender: Address) -> None:
+    def receive(self, datagram: bytes, sender: Address, *, by_multicast: bool = False) -> None:
         """Take a datagram in, unless crashed."""
         if not self.crashed:
-            self.participant.receive_datagram(datagram, sender, self.now)
+            self.participant.receive_datagram(datagram, sender, self.now, by_multicast=by_multicast)
             self.flush()
 
     def leave(self) -> None:
@@ -121,7 +121,7 @@ class SimulatedNetwork:
         self._hash.update(f"{self.calendar.now} {sender.address} {to} {len(datagram)} ".encode() + datagram)
         for receiver in self._receivers(to):
             if self._islands.get(receiver.address, 0) == self._islands.get(sender.address, 0):
-                self._carry(datagram, sender.address, receiver)
+                self._carry(datagram, sender.address, receiver, by_multicast=to not in self.participants)
 
     def partition(self, *islands: Iterable[SimulatedParticipant]) -> None:
         """Cut the network into islands; who is in none of them is on an island with the others left over."""
@@ -149,11 +149,11 @@ class SimulatedNetwork:
             if multicast_address(member.participant.configuration.domain_id) == to
         ]
 
-    def _carry(self, datagram: bytes, sender: Address, receiver: SimulatedParticipant) -> None:
+    def _carry(self, datagram: bytes, sender: Address, receiver: SimulatedParticipant, *, by_multicast: bool) -> None:
         conditions, dice = self.conditions, self._dice
         copies = 1 + (dice.random() < conditions.duplication)
         for _ in range(copies):
             if dice.random() < conditions.loss:
                 continue
             delay = dice.randint(conditions.shortest_delay, conditions.longest_delay)
-            self.calendar.after(delay, lambda: receiver.receive(datagram, sender))
+            self.calendar.after(delay, lambda: receiver.receive(datagram, sender, by_multicast=by_multicast))

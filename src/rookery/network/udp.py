@@ -137,7 +137,8 @@ class UdpParticipant:
             except OSError:  # an ICMP error about something sent earlier
                 self.participant.counters["receive_failed"] += 1
                 continue
-            self.participant.receive_datagram(data, Address(*sender), self.now())
+            by_multicast = readable is not self._sockets[0]
+            self.participant.receive_datagram(data, Address(*sender), self.now(), by_multicast=by_multicast)
         self.flush()
 
 
@@ -154,11 +155,15 @@ def open_participant(
     multicast: bool = True,
     multicast_hops: int = 1,
     limits: Limits | None = None,
+    discovery: str = "simple",
+    observer: bool = False,
+    pre_shared_key: bytes | None = None,
 ) -> UdpParticipant:
     """Join a domain on an interface of this machine; needs a running event loop.
 
     Without `multicast` only `initial_peers` are told. `networks` is where peers may live: by default the network behind
-    the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds.
+    the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names the protocol
+    (see `rookery.discovery.protocols`), an `observer` is told of everything, a `pre_shared_key` seals announcements.
     """
     group = multicast_address(domain_id)
     found = find_interface(interface)
@@ -182,6 +187,9 @@ def open_participant(
                 name=name,
                 networks=AllowedNetworks(allowed),
                 limits=limits or Limits(),
+                discovery=discovery,
+                observer=observer,
+                pre_shared_key=pre_shared_key,
             )
         )
         return UdpParticipant(participant, sockets=tuple(sockets), on_event=on_event)

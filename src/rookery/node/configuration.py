@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from rookery.discovery.protocols import require_protocol
 from rookery.errors import TopicError
 from rookery.rtps.identity import PREFIX_LENGTH, UNKNOWN_PREFIX, VENDOR
 from rookery.rtps.limits import Limits
@@ -19,6 +20,7 @@ __all__ = ["MULTICAST_GROUP", "ParticipantConfiguration", "multicast_address", "
 #: The group in which participants announce themselves (RTPS 2.5, 9.6.2.3).
 MULTICAST_GROUP = "239.255.0.1"
 _LARGEST_DOMAIN = 232
+_SHORTEST_KEY = 16
 
 
 def multicast_address(domain_id: int) -> Address:
@@ -58,8 +60,17 @@ class ParticipantConfiguration:
     limits: Limits = field(default_factory=Limits)
     datagram_octets: int = 1_400
     vendor_parameters: tuple[Parameter, ...] = ()
+    discovery: str = "simple"
+    """The discovery protocol: what is announced and to whom endpoints are told; see `rookery.discovery.protocols`."""
+    observer: bool = False
+    """Whether this participant wants to hear of every endpoint, as tools that show the graph do."""
+    pre_shared_key: bytes | None = field(default=None, repr=False)
+    """Seals announcements and hides topic names in summaries; at least 16 octets, the same in the whole domain."""
 
     def __post_init__(self) -> None:
         if len(self.prefix) != PREFIX_LENGTH or self.prefix == UNKNOWN_PREFIX:
             raise TopicError(f"a prefix is {PREFIX_LENGTH} octets that are not all zero")
         multicast_address(self.domain_id)
+        require_protocol(self.discovery)
+        if self.pre_shared_key is not None and len(self.pre_shared_key) < _SHORTEST_KEY:
+            raise TopicError(f"a pre-shared key has at least {_SHORTEST_KEY} octets; give a random one")

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from rookery.errors import TopicError, WireFormatError
+from rookery.errors import TopicError
 from rookery.node.configuration import ParticipantConfiguration, multicast_address
+from rookery.node.contacts import Contacts, announcement_seal
 from rookery.node.endpoints import LocalReader, LocalWriter
 from rookery.node.pairing import Pairing
+from rookery.node.reception import Reception
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import (
@@ -30,37 +32,20 @@ from rookery.rtps.history import History
 from rookery.rtps.identity import (
     READER_KEYED,
     READER_KEYLESS,
-    SPDP_READER,
-    SPDP_WRITER,
-    UNKNOWN_ENTITY,
-    UNKNOWN_PREFIX,
     WRITER_KEYED,
     WRITER_KEYLESS,
     Guid,
-    is_builtin,
 )
 from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, Locator
-from rookery.rtps.messages import Message, decode_message
+from rookery.rtps.messages import decode_message
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter
 from rookery.rtps.peers import Peer, Peers
 from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
-from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener
-from rookery.rtps.submessages import (
-    AckNack,
-    Data,
-    DataFragment,
-    Gap,
-    Heartbeat,
-    NackFragment,
-    SourceChange,
-    Submessage,
-    Timestamp,
-    ToParticipant,
-)
+from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
 from rookery.rtps.writer import Writer
 
 __all__ = ["Participant"]
@@ -108,25 +93,48 @@ class Participant:
             deadlines=self._deadlines,
             limits=self._limits,
             counters=self.counters,
+            seal=announcement_seal(configuration),
         )
         self._sedp = EndpointDiscovery(
             self.prefix,
             epoch=configuration.epoch,
             peers=self._peers,
             networks=configuration.networks,
-            listener=EndpointListener(self._pairing.add_remote, self._pairing.remove_remote, self._reject),
+            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
             outbox=self._outbox,
             deadlines=self._deadlines,
             budget=self._budget,
             limits=self._limits,
             counters=self.counters,
         )
+        self._contacts = Contacts(
+            configuration,
+            peers=self._peers,
+            spdp=self._spdp,
+            sedp=self._sedp,
+            deadlines=self._deadlines,
+            counters=self.counters,
+            reject=self._reject,
+        )
+        self._reception = Reception(
+            self.prefix,
+            peers=self._peers,
+            spdp=self._spdp,
+            sedp=self._sedp,
+            pairing=self._pairing,
+            contacts=self._contacts,
+            reject=self._reject,
+        )
 
     # The five verbs.
 
-    def receive_datagram(self, data: bytes, sender: Address, now: int) -> None:
-        """Take in whatever arrived; it may be anything."""
+    def receive_datagram(self, data: bytes, sender: Address, now: int, *, by_multicast: bool = False) -> None:
+        """Take in whatever arrived; it may be anything. `by_multicast` if it came through the domain's group."""
         self.counters["octets_in"] += len(data)
+        repetition = read_repetition(data)
+        if repetition is not None and self._spdp.is_repetition(*repetition):
+            self._peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
+            return
         self._sender = sender
         if len(self._events) >= self._limits.queued_events:
             self.counters["queued_events"] += 1
@@ -135,7 +143,7 @@ class Participant:
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
         self._sedp.at(now)
-        self._dispatch(message, len(data), now)
+        self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
         if message.fault is not None:
             self._reject(message.fault)
 
@@ -162,7 +170,7 @@ class Participant:
 
     def start(self, now: int) -> None:
         """Announce this participant."""
-        self._spdp.start(now)
+        self._contacts.start(now)
 
     def stop(self, now: int) -> None:
         """Say goodbye; whatever arrives or falls due afterwards has no effect that matters."""
@@ -170,7 +178,7 @@ class Participant:
 
     def announce(self, now: int, *, vendor_parameters: tuple[Parameter, ...]) -> None:
         """Change what this participant says of itself, and say it."""
-        self._spdp.update(now, vendor_parameters=vendor_parameters)
+        self._contacts.announce(now, vendor_parameters)
 
     @property
     def peers(self) -> tuple[Peer, ...]:
@@ -210,7 +218,7 @@ class Participant:
             limits=self._limits,
             counters=self.counters,
         )
-        self._sedp.announce(announcement, now)
+        self._contacts.add_local(announcement, now)
         self._pairing.add_writer(LocalWriter(announcement, writer), now)
         return announcement.guid
 
@@ -227,13 +235,13 @@ class Participant:
             limits=self._limits,
             counters=self.counters,
         )
-        self._sedp.announce(announcement, now)
+        self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
         """Take a reader or writer away and tell everyone."""
-        self._sedp.withdraw(self._pairing.remove(guid).announcement, now)
+        self._contacts.remove_local(self._pairing.remove(guid).announcement, now)
 
     def write(
         self,
@@ -265,75 +273,6 @@ class Participant:
         """Return the endpoints that a local endpoint is paired with."""
         return self._pairing.matched(local)
 
-    # What arrives.
-
-    def _dispatch(self, message: Message, octets: int, now: int) -> None:
-        source, destination = message.prefix, UNKNOWN_PREFIX
-        timestamp: int | None = None
-        credited = False
-        for submessage in message.submessages:
-            if isinstance(submessage, ToParticipant):
-                destination = submessage.prefix
-            elif isinstance(submessage, SourceChange):
-                source, destination, timestamp = submessage.prefix, UNKNOWN_PREFIX, None
-            elif isinstance(submessage, Timestamp):
-                timestamp = submessage.microseconds
-            elif destination in (UNKNOWN_PREFIX, self.prefix):
-                directed = destination == self.prefix
-                if not credited:
-                    credited = True
-                    self._peers.heard(source, host=self._sender.host, octets=octets, addressed_to_us=directed, now=now)
-                try:
-                    self._handle(submessage, source, directed, timestamp, octets, now)
-                except WireFormatError as error:
-                    self._reject(str(error))
-
-    def _handle(
-        self, submessage: Submessage, source: bytes, directed: bool, timestamp: int | None, octets: int, now: int
-    ) -> None:
-        match submessage:
-            case Data(writer=entity) if entity == SPDP_WRITER:
-                if submessage.reader in (UNKNOWN_ENTITY, SPDP_READER):
-                    self._spdp.receive(submessage, source=source, directed=directed, octets=octets, now=now)
-            case Data():
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
-                    reader.receive_data(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
-            case DataFragment():
-                if is_builtin(submessage.writer):
-                    raise WireFormatError("builtin data in fragments")
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
-                    reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
-            case Heartbeat():
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
-                    reader.receive_heartbeat(Guid(source, submessage.writer), submessage, now)
-            case Gap():
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader):
-                    reader.receive_gap(Guid(source, submessage.writer), submessage, now)
-            case AckNack():
-                writer = self._writer_of(submessage.writer)
-                if writer is not None:
-                    writer.receive_acknack(Guid(source, submessage.reader), submessage, now)
-            case NackFragment():
-                writer = self._writer_of(submessage.writer)
-                if writer is not None:
-                    writer.receive_nack_fragment(Guid(source, submessage.reader), submessage, now)
-
-    def _addressed(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
-        """Return the local readers, builtin or not, that a writer's submessage is for."""
-        if not is_builtin(writer.entity):
-            return self._pairing.listeners(writer, reader)
-        return tuple(
-            builtin
-            for entity, builtin in self._sedp.readers.items()
-            if reader in (UNKNOWN_ENTITY, entity) and writer in builtin.writers
-        )
-
-    def _writer_of(self, entity: int) -> Writer | None:
-        if is_builtin(entity):
-            return self._sedp.writers.get(entity)
-        local = self._pairing.writers.get(Guid(self.prefix, entity))
-        return None if local is None else local.writer
-
     def _reject(self, reason: str) -> None:
         self.counters["rejected"] += 1
         self._events.append(MessageRejected(self._sender, reason))
@@ -342,14 +281,23 @@ class Participant:
 
     def _participant_discovered(self, peer: Peer, now: int) -> None:
         self._events.append(ParticipantDiscovered(peer.announcement))
-        self._sedp.add_peer(peer, now)
+        self._contacts.add_peer(peer, now)
 
     def _participant_changed(self, peer: Peer, now: int) -> None:
         self._events.append(ParticipantChanged(peer.announcement))
+        self._contacts.change_peer(peer, now)
 
     def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
-        self._sedp.remove_peer(peer.prefix, now)
+        self._contacts.remove_peer(peer, now)
         self._events.append(ParticipantLost(peer.prefix, reason))
+
+    def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
+        self._pairing.add_remote(endpoint, now)
+        self._contacts.add_remote(endpoint.announcement, now)
+
+    def _endpoint_lost(self, endpoint: RemoteEndpoint, now: int) -> None:
+        self._contacts.remove_remote(endpoint.announcement)
+        self._pairing.remove_remote(endpoint, now)
 
     def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
         self._events.append(

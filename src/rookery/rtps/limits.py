@@ -45,6 +45,10 @@ class Limits:
     """Octets sent again in answer to one ACKNACK; the rest waits for the next."""
     queued_events: int = 16_384
     """Events waiting for `next_event`; above it datagrams are refused unread, as if lost."""
+    summary_octets: int = 4 << 20
+    """Octets of the discovery summaries kept of all participants; whose summary is not kept is told everything."""
+    contacts_per_second: int = 1_000
+    """Participants with which endpoints begin to be exchanged in one second; the rest wait for the next."""
     amplification: int = 3
     """Octets sent to an address that has not answered, for each octet received on its behalf."""
 

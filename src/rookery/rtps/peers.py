@@ -39,6 +39,10 @@ class Peer:
     octets_in: int = 0
     octets_out: int = 0
     answered: dict[str, None] = field(default_factory=dict)
+    authentic: bool = False
+    """Whether the announcement bore the seal of the domain."""
+    incomplete: bool = False
+    """Whether the announcement stands for one that says more under the same number."""
 
     @property
     def prefix(self) -> bytes:
@@ -92,6 +96,12 @@ class Peers:
             hosts = {address.host for address in (*peer.metatraffic, *peer.default)}
             if host in hosts:
                 peer.answered[host] = None
+
+    def has_credit(self, peer: Peer, octets: int) -> bool:
+        """Say whether so much may be sent to a peer now, as far as its address and its credit go."""
+        if peer.metatraffic[0].host in peer.answered:
+            return True
+        return peer.octets_out + octets <= self._limits.amplification * peer.octets_in
 
     def permit(self, destination: Destination, octets: int) -> bool:
         """Say whether a datagram may go out, and charge it."""

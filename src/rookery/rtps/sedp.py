@@ -3,6 +3,10 @@
 Two builtin topics, publications and subscriptions, each with a reliable transient-local writer and a reader in every
 participant: who is taken in later still hears everything that is there. An endpoint is an instance of these topics; its
 end is a dispose of the instance. An announcement is believed only about the announcing participant's own endpoints.
+
+`add_peer` is SEDP as it is specified: everyone is told everything. A protocol that knows what a peer is interested in
+uses the parts instead: `tell` serves one topic to a peer, with a choice of endpoints, `tell_again` repeats an endpoint
+for those who had no interest in it before, and `listen` takes one topic of the peer in.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ from rookery.rtps.peers import Destination, Peer, Peers
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.writer import Writer
 
-__all__ = ["EndpointDiscovery", "EndpointListener", "RemoteEndpoint"]
+__all__ = ["EndpointDiscovery", "EndpointListener", "RemoteEndpoint", "other_side", "topic_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,20 @@ _TOPICS = (
     ),
 )
 
+_READER_OF = {writer: reader for writer, reader, _, _ in _TOPICS}
+_ANNOUNCER_OF = {writer: announcer for writer, _, announcer, _ in _TOPICS}
+_DETECTOR_OF = {writer: detector for writer, _, _, detector in _TOPICS}
+
+
+def topic_of(guid: Guid) -> int:
+    """Return the builtin topic, by its writer's entity id, in which an endpoint is announced."""
+    return SEDP_PUBLICATIONS_WRITER if is_writer(guid.entity) else SEDP_SUBSCRIPTIONS_WRITER
+
+
+def other_side(topic: int) -> int:
+    """Return the builtin topic in which the counterparts of a topic's endpoints are announced."""
+    return SEDP_SUBSCRIPTIONS_WRITER if topic == SEDP_PUBLICATIONS_WRITER else SEDP_PUBLICATIONS_WRITER
+
 
 class EndpointDiscovery:
     """Announces the endpoints of one participant and keeps the table of the others'."""
@@ -90,6 +108,7 @@ class EndpointDiscovery:
     ) -> None:
         self.endpoints: dict[Guid, RemoteEndpoint] = {}
         self._by_participant: dict[bytes, dict[Guid, None]] = {}
+        self._own: dict[Guid, EndpointAnnouncement] = {}
         self._epoch = epoch
         self._peers = peers
         self._networks = networks
@@ -121,28 +140,85 @@ class EndpointDiscovery:
             )
 
     def announce(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell everyone about a local endpoint."""
+        """Tell everyone about a local endpoint; of those who are told by choice, the ones that want it."""
+        self._own[announcement.guid] = announcement
         self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
     def withdraw(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell everyone that a local endpoint is gone."""
+        """Tell everyone who was told of it that a local endpoint is gone."""
+        del self._own[announcement.guid]
         self._write(SampleKind.DISPOSED_AND_UNREGISTERED, announcement, announcement.encode_key(), now)
 
     def _write(self, kind: SampleKind, announcement: EndpointAnnouncement, payload: bytes, now: int) -> None:
-        publication = is_writer(announcement.guid.entity)
-        writer = self.writers[SEDP_PUBLICATIONS_WRITER if publication else SEDP_SUBSCRIPTIONS_WRITER]
+        writer = self.writers[topic_of(announcement.guid)]
         writer.write(kind, announcement.guid.octets(), payload, timestamp=now + self._epoch, now=now)
 
     def add_peer(self, peer: Peer, now: int) -> None:
         """Begin to exchange endpoints with a participant, as far as it can."""
-        bits, destination = peer.announcement.builtin_endpoints, peer.metatraffic_destination
-        for writer, reader, announcer, detector in _TOPICS:
-            if bits & detector:
-                remote = Guid(peer.prefix, reader)
-                self.writers[writer].match(remote, destination=destination, reliable=True, with_history=True, now=now)
-            if bits & announcer:
-                remote = Guid(peer.prefix, writer)
-                self.readers[reader].match(remote, destination=destination, reliable=True, from_first=True, now=now)
+        for topic, _, _, _ in _TOPICS:
+            self.tell(peer, topic, now=now)
+            self.listen(peer, topic, now=now)
+
+    def tell(
+        self,
+        peer: Peer,
+        topic: int,
+        *,
+        now: int,
+        wants: Callable[[bytes], bool] | None = None,
+        push: bool = False,
+    ) -> bool:
+        """Begin to serve a topic to a participant; say whether it can be."""
+        remote = Guid(peer.prefix, _READER_OF[topic])
+        if not peer.announcement.builtin_endpoints & _DETECTOR_OF[topic] or remote in self.writers[topic].readers:
+            return False
+        self.writers[topic].match(
+            remote,
+            destination=peer.metatraffic_destination,
+            reliable=True,
+            with_history=True,
+            now=now,
+            wants=wants,
+            push=push,
+        )
+        return True
+
+    def listen(self, peer: Peer, topic: int, *, now: int, expected: bool = False) -> bool:
+        """Begin to take in a topic of a participant; say whether it can be."""
+        remote = Guid(peer.prefix, topic)
+        reader = self.readers[_READER_OF[topic]]
+        if not peer.announcement.builtin_endpoints & _ANNOUNCER_OF[topic] or remote in reader.writers:
+            return False
+        destination = peer.metatraffic_destination
+        reader.match(remote, destination=destination, reliable=True, from_first=True, now=now, expected=expected)
+        return True
+
+    def reader_of(self, topic: int) -> Reader | None:
+        """Return the builtin reader of a topic, if it is one."""
+        entity = _READER_OF.get(topic)
+        return None if entity is None else self.readers[entity]
+
+    def tells(self, prefix: bytes, topic: int) -> bool:
+        """Say whether a topic is served to a participant."""
+        return Guid(prefix, _READER_OF[topic]) in self.writers[topic].readers
+
+    def tell_again(self, prefix: bytes, guid: Guid, now: int) -> None:
+        """Repeat an endpoint under a new number, unless the participant was sent it already or has yet to ask."""
+        topic = topic_of(guid)
+        proxy = self.writers[topic].readers[Guid(prefix, _READER_OF[topic])]
+        passed_by = proxy.answered or proxy.told
+        if passed_by and guid.octets() not in proxy.told:
+            announcement = self._own[guid]
+            self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
+
+    def is_up_to_date(self, peer: Peer) -> bool:
+        """Say whether everything that a participant has announced so far has arrived."""
+        for topic, reader, announcer, _ in _TOPICS:
+            if peer.announcement.builtin_endpoints & announcer:
+                proxy = self.readers[reader].writers.get(Guid(peer.prefix, topic))
+                if proxy is None or not proxy.begun or proxy.next <= proxy.last:
+                    return False
+        return True
 
     def remove_peer(self, prefix: bytes, now: int) -> None:
         """Forget a participant's endpoints and stop talking to it."""

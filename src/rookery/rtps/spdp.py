@@ -5,12 +5,19 @@ participant in and answers once, directly, so that a newcomer need not wait for 
 marked as directed (INFO_DST) and is not answered. Each announcement grants a lease: anything heard from the participant
 renews it, and silence for its length means that the participant is gone. Who leaves in good order says so with a
 dispose, and is gone at once.
+
+An announcement can say more than who is there: vendor parameters carry discovery summaries. New content goes out under
+a new sequence number, with the same quick repetitions as the first; in the slow repetitions afterwards a shorter form
+can stand for it. Where a seal is used, an announcement that bears it is not replaced by one that does not.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
+from typing import Protocol
 
 from rookery.errors import WireFormatError
 from rookery.rtps.announcements import ParticipantAnnouncement, decode_key, decode_participant
@@ -25,7 +32,43 @@ from rookery.rtps.peers import Destination, Peer, Peers
 from rookery.rtps.stateless import StatelessWriter
 from rookery.rtps.submessages import Data
 
-__all__ = ["ParticipantDiscovery", "ParticipantListener"]
+__all__ = ["AnnouncementSeal", "ParticipantDiscovery", "ParticipantListener", "read_repetition"]
+
+_FIRST_SUBMESSAGE = 20
+_INFO_TS, _DATA = b"\x09\x01\x08\x00", 0x15
+_DATA_HEAD = struct.Struct("<BBHHHIIiI")
+
+
+class AnnouncementSeal(Protocol):
+    """Proves that an announcement was made by a member of the domain."""
+
+    def close(self, payload: bytes, *, sequence: int) -> bytes:
+        """Return a payload with its seal."""
+        ...
+
+    def is_whole(self, payload: bytes, *, sequence: int) -> bool:
+        """Say whether a payload bears the seal and was not changed."""
+        ...
+
+
+def read_repetition(data: bytes) -> tuple[bytes, int] | None:
+    """Return who speaks and under which number, where a datagram is one announcement as we write it; else None.
+
+    In a domain of hundreds nearly all that arrives is the same announcements again: this is all that is read of them.
+    """
+    at = _FIRST_SUBMESSAGE
+    if data[at : at + 4] == _INFO_TS:
+        at += 12
+    if len(data) < at + _DATA_HEAD.size or data[at] != _DATA or not data[at + 1] & 1 or data[:5] != b"RTPS\x02":
+        return None
+    _, flags, length, _, _, _, writer, high, low = _DATA_HEAD.unpack_from(data, at)
+    # Octets have no byte order; with little-endian numbers around them an entity id is read the wrong way round.
+    if flags != 0x05 or at + 4 + length != len(data) or writer != _SPDP_WRITER_SWAPPED:
+        return None
+    return data[8:_FIRST_SUBMESSAGE], (high << 32) + low
+
+
+_SPDP_WRITER_SWAPPED = int.from_bytes(SPDP_WRITER.to_bytes(4, "big"), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +98,12 @@ class ParticipantDiscovery:
         deadlines: Deadlines,
         limits: Limits,
         counters: Counters,
+        seal: AnnouncementSeal | None = None,
     ) -> None:
         self.announcement = announcement
+        self._seal = seal
+        self._quick: list[int] = []
+        self._multicasts = any(IPv4Address(address.host).is_multicast for address in announce_to)
         self._everyone = tuple(Destination(UNKNOWN_PREFIX, address) for address in announce_to)
         self._period = period
         self._quick_repeats = quick_repeats
@@ -69,28 +116,69 @@ class ParticipantDiscovery:
         self._counters = counters
         self._key_hash = Guid(announcement.prefix, PARTICIPANT).octets()
         self._writer = StatelessWriter(reader=SPDP_READER, writer=SPDP_WRITER, outbox=outbox)
-        self._writer.set(SampleKind.ALIVE, announcement.encode(), key_hash=self._key_hash)
+
+    @property
+    def bare_payload(self) -> bytes:
+        """What is announced without any vendor parameter."""
+        return self._sealed(replace(self.announcement, vendor_parameters=()).encode())
+
+    @property
+    def next_sequence(self) -> int:
+        """The number under which new content will be announced."""
+        return self._writer.sequence + 1
 
     def start(self, now: int) -> None:
         """Announce, repeat quickly a few times in case of loss, then at the period."""
-        for index, delay in enumerate(self._quick_repeats):
-            self._deadlines.arm(("announce", index), now + delay, self._announce)
-        self._announce_periodically(now)
+        if not self._writer.sequence:
+            self._set(())
+        self._repeat_quickly(now)
+        self._announce_periodically(now, first=True)
 
-    def update(self, now: int, *, vendor_parameters: tuple[Parameter, ...]) -> None:
-        """Announce new content at once, under a new sequence number."""
+    def set(
+        self, *, vendor_parameters: tuple[Parameter, ...], repeated_parameters: tuple[Parameter, ...] | None = None
+    ) -> None:
+        """Take new content, under a new sequence number; `repeated_parameters` stand for it in slow repetitions."""
         self.announcement = replace(self.announcement, vendor_parameters=vendor_parameters)
-        self._writer.set(SampleKind.ALIVE, self.announcement.encode(), key_hash=self._key_hash)
+        self._set(repeated_parameters)
+
+    def announce(self, now: int, *, quick: bool = True) -> None:
+        """Announce at once what was set; repeat it quickly, in case of loss, if that is wanted."""
+        if quick:
+            self._repeat_quickly(now)
         self._announce(now)
+
+    def _set(self, repeated_parameters: tuple[Parameter, ...] | None) -> None:
+        brief = None
+        if repeated_parameters:
+            brief = self._sealed(replace(self.announcement, vendor_parameters=repeated_parameters).encode())
+        self._writer.set(
+            SampleKind.ALIVE, self._sealed(self.announcement.encode()), key_hash=self._key_hash, brief=brief
+        )
+
+    def _sealed(self, payload: bytes) -> bytes:
+        return payload if self._seal is None else self._seal.close(payload, sequence=self.next_sequence)
+
+    def _repeat_quickly(self, now: int) -> None:
+        self._quick = [now + delay for delay in self._quick_repeats]
+        for index, when in enumerate(self._quick):
+            self._deadlines.arm(("announce", index), when, self._announce)
 
     def stop(self, now: int) -> None:
         """Say goodbye, to everyone and to each known peer."""
-        self._writer.set(SampleKind.DISPOSED_AND_UNREGISTERED, self.announcement.encode_key(), key_hash=self._key_hash)
+        goodbye = self._sealed(self.announcement.encode_key())
+        self._writer.set(SampleKind.DISPOSED_AND_UNREGISTERED, goodbye, key_hash=self._key_hash)
         self._announce(now)
         for peer in self._peers:
             self._writer.send(peer.metatraffic_destination, timestamp=now + self._epoch)
 
-    def receive(self, message: Data, *, source: bytes, directed: bool, octets: int, now: int) -> None:
+    def is_repetition(self, prefix: bytes, sequence: int) -> bool:
+        """Say whether an announcement is the one that is known already."""
+        known = self._peers.get(prefix)
+        return known is not None and sequence == known.sequence and not known.incomplete and self._believes(known)
+
+    def receive(
+        self, message: Data, *, source: bytes, directed: bool, octets: int, now: int, by_multicast: bool = False
+    ) -> None:
         """Take an announcement or a goodbye in; raise `WireFormatError` where it is wrong."""
         status = next((p.value[3:4] for p in message.inline if p.id == ParameterId.STATUS), b"\0")
         if status and status[0] & 3:
@@ -98,6 +186,13 @@ class ParticipantDiscovery:
             return
         if message.payload is None:
             return
+        known = self._peers.get(source)
+        if known is not None and self._is_old(message.sequence, known) and self._believes(known):
+            return
+        authentic = self._is_sealed(message)
+        if known is not None and known.authentic and not authentic:
+            self._counters["unauthentic"] += 1
+            raise WireFormatError("an announcement without the seal that the participant has")
         announcement = decode_participant(message.payload)
         if announcement.prefix != source:
             raise WireFormatError("a participant announced by another")
@@ -107,8 +202,7 @@ class ParticipantDiscovery:
         if announcement.domain_tag != self.announcement.domain_tag:
             self._counters["other_domain"] += 1
             return
-        known = self._peers.get(source)
-        if known is not None and message.sequence <= known.sequence:
+        if known is not None and self._is_old(message.sequence, known) and not authentic:
             return
         believed = [
             self._networks.addresses(locators, at_most=self._limits.locators, counters=self._counters)
@@ -122,15 +216,16 @@ class ParticipantDiscovery:
             self._remove(source, "moved", now)
             known = None
         if known is not None:
-            known.announcement, known.sequence = announcement, message.sequence
+            known.announcement, known.sequence, known.authentic = announcement, message.sequence, authentic
             self._watch_lease(known, now)
             self._listener.changed(known, now)
             return
         peer = Peer(announcement, message.sequence, metatraffic, default, heard=now, octets_in=octets)
+        peer.authentic = authentic
         if not self._peers.add(peer):
             raise WireFormatError(f"no room for another participant; the limit is {self._limits.participants}")
         self._watch_lease(peer, now)
-        if not directed:
+        if not directed and self._writer.sequence and not (by_multicast and self._will_multicast(now)):
             self._writer.send(peer.metatraffic_destination, timestamp=now + self._epoch)
         self._listener.discovered(peer, now)
 
@@ -144,6 +239,10 @@ class ParticipantDiscovery:
             raise WireFormatError("a goodbye that names nobody")
         if guid.prefix != source:
             raise WireFormatError("a goodbye in another's name")
+        known = self._peers.get(source)
+        if known is not None and known.authentic and not self._is_sealed(message):
+            self._counters["unauthentic"] += 1
+            raise WireFormatError("a goodbye without the seal that the participant has")
         self._remove(source, "disposed", now)
 
     def _remove(self, prefix: bytes, reason: str, now: int) -> None:
@@ -163,10 +262,24 @@ class ParticipantDiscovery:
         lease = min(peer.announcement.lease, self._limits.lease)
         self._deadlines.arm(("lease", peer.prefix), now + lease, check)
 
-    def _announce(self, now: int) -> None:
-        for destination in self._everyone:
-            self._writer.send(destination, timestamp=now + self._epoch)
+    def _is_sealed(self, message: Data) -> bool:
+        return self._seal is not None and self._seal.is_whole(message.payload or b"", sequence=message.sequence)
 
-    def _announce_periodically(self, now: int) -> None:
-        self._announce(now)
+    def _is_old(self, sequence: int, known: Peer) -> bool:
+        return sequence < known.sequence or (sequence == known.sequence and not known.incomplete)
+
+    def _believes(self, known: Peer) -> bool:
+        """Say whether nothing about a peer can be more believable than what is known."""
+        return known.authentic or self._seal is None
+
+    def _will_multicast(self, now: int) -> bool:
+        """Say whether a newcomer who is reached by multicast will hear of us soon anyway."""
+        return self._multicasts and any(when > now for when in self._quick)
+
+    def _announce(self, now: int, *, brief: bool = False) -> None:
+        for destination in self._everyone:
+            self._writer.send(destination, timestamp=now + self._epoch, brief=brief)
+
+    def _announce_periodically(self, now: int, *, first: bool = False) -> None:
+        self._announce(now, brief=not first)
         self._deadlines.arm(("announce", "period"), now + self._period, self._announce_periodically)

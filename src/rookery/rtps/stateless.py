@@ -25,20 +25,22 @@ class StatelessWriter:
         self._outbox = outbox
         self._kind = SampleKind.ALIVE
         self._payload = b""
+        self._brief: bytes | None = None
         self._key_hash = b""
         self.sequence = 0
 
-    def set(self, kind: SampleKind, payload: bytes, *, key_hash: bytes) -> None:
-        """Replace what is repeated, under the next sequence number."""
+    def set(self, kind: SampleKind, payload: bytes, *, key_hash: bytes, brief: bytes | None = None) -> None:
+        """Replace what is repeated, under the next sequence number; `brief` is a shorter form of the same."""
         self.sequence += 1
-        self._kind, self._payload, self._key_hash = kind, payload, key_hash
+        self._kind, self._payload, self._key_hash, self._brief = kind, payload, key_hash, brief
 
-    def send(self, destination: Destination, *, timestamp: int | None) -> None:
+    def send(self, destination: Destination, *, timestamp: int | None, brief: bool = False) -> None:
         """Say it once more, to one place."""
+        payload = self._brief if brief and self._brief is not None else self._payload
         inline: tuple[Parameter, ...] = ()
         if self._kind is not SampleKind.ALIVE:
             status = Parameter(ParameterId.STATUS, bytes((0, 0, 0, self._kind)))
             inline = (Parameter(ParameterId.KEY_HASH, self._key_hash), status)
         key_only = self._kind is not SampleKind.ALIVE
-        data = Data(self._reader, self._writer, self.sequence, self._payload, key_only, inline)
+        data = Data(self._reader, self._writer, self.sequence, payload, key_only, inline)
         self._outbox.add(destination, data, timestamp=timestamp)

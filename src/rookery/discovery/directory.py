@@ -1,0 +1,153 @@
+"""Who is to hear of which endpoint: the decision that all protocols share.
+
+Rule: an endpoint is told to a peer if the peer may have a counterpart of it. How that is known depends on the peer:
+
+- it sent a summary: the summary is asked (seed 000, step 4; seed 001, endpoint discovery phase);
+- it has told us of a counterpart itself, by SEDP;
+- it wants everything: an observer, or a peer whose summary cannot be read, which may be filtering us likewise.
+
+Never no wrongly: a summary holds all keys of its owner, and what is not in it by the time it was made will be in the
+next one. Interest only grows here: what a peer was told stays told until the endpoint ends, for otherwise the end could
+not be told. The decision is per endpoint, not per participant: in a ROS 2 graph nearly every pair of participants
+shares some topic, so a gate per pair would let nearly everything through.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rookery.discovery.interests import Interest, interest_of_endpoint
+from rookery.rtps.announcements import EndpointAnnouncement
+from rookery.rtps.identity import Guid
+
+__all__ = ["Directory", "PeerView"]
+
+
+@dataclass(slots=True)
+class PeerView:
+    """What is known of one peer's interest."""
+
+    everything: bool = False
+    summary: Any = None
+    """A filter, or None for a peer that sends none."""
+    octets: int = 0
+    """The size of the summary's container."""
+    known: Counter[str] = field(default_factory=Counter)
+    """The keys of its endpoints that it has told us of."""
+    relevant: dict[Guid, None] = field(default_factory=dict)
+    """Our endpoints that it is to hear of."""
+
+
+class Directory:
+    """The interests of this participant and of its peers."""
+
+    def __init__(self) -> None:
+        self.peers: dict[bytes, PeerView] = {}
+        self.own: Counter[str] = Counter()
+        """The keys of our endpoints, counted."""
+        self._local: dict[Guid, Interest] = {}
+        self._seekers: dict[str, dict[Guid, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._local)
+
+    @property
+    def local(self) -> tuple[Guid, ...]:
+        """Our endpoints."""
+        return tuple(self._local)
+
+    @property
+    def octets(self) -> int:
+        """Octets of all summaries that are kept."""
+        return sum(view.octets for view in self.peers.values())
+
+    def view(self, prefix: bytes) -> PeerView:
+        """Return what is known of a peer, which may be nothing yet."""
+        return self.peers.setdefault(prefix, PeerView())
+
+    def wants(self, prefix: bytes, guid: Guid) -> bool:
+        """Say whether a peer is to hear of one of our endpoints."""
+        view = self.peers.get(prefix)
+        return view is not None and guid in view.relevant
+
+    def add_local(self, announcement: EndpointAnnouncement) -> list[bytes]:
+        """Take in an endpoint of ours; return the peers that are to hear of it."""
+        guid, interest = announcement.guid, interest_of_endpoint(announcement)
+        self._local[guid] = interest
+        self._seekers.setdefault(interest.sought, {})[guid] = None
+        self.own[interest.own] += 1
+        reached = [prefix for prefix, view in self.peers.items() if _may_have(view, interest.sought)]
+        for prefix in reached:
+            self.peers[prefix].relevant[guid] = None
+        return reached
+
+    def remove_local(self, guid: Guid) -> str | None:
+        """Take out an endpoint of ours; return its key if no other endpoint has it."""
+        interest = self._local.pop(guid)
+        seekers = self._seekers[interest.sought]
+        del seekers[guid]
+        if not seekers:
+            del self._seekers[interest.sought]
+        for view in self.peers.values():
+            view.relevant.pop(guid, None)
+        self.own[interest.own] -= 1
+        if self.own[interest.own]:
+            return None
+        del self.own[interest.own]
+        return interest.own
+
+    def key_of(self, guid: Guid) -> str:
+        """Return the key of one of our endpoints."""
+        return self._local[guid].own
+
+    def set_summary(self, prefix: bytes, summary: Any, *, octets: int) -> list[Guid]:
+        """Keep a peer's summary; return our endpoints that it is now to hear of."""
+        view = self.view(prefix)
+        view.summary, view.octets = summary, octets
+        if view.everything or not self._seekers:
+            return []
+        keys = list(self._seekers)
+        hits = summary.contains_many(keys).tolist()
+        return self._extend(view, (key for key, hit in zip(keys, hits, strict=True) if hit))
+
+    def drop_summary(self, prefix: bytes) -> None:
+        """Forget a peer's summary, but not what it was told."""
+        view = self.view(prefix)
+        view.summary, view.octets = None, 0
+
+    def set_everything(self, prefix: bytes) -> list[Guid]:
+        """Note that a peer wants everything; return our endpoints that it has not heard of."""
+        view = self.view(prefix)
+        view.everything = True
+        return self._extend(view, tuple(self._seekers))
+
+    def add_remote(self, announcement: EndpointAnnouncement) -> list[Guid]:
+        """Take in an endpoint that a peer told of; return our endpoints that it is now to hear of."""
+        view, key = self.view(announcement.guid.prefix), interest_of_endpoint(announcement).own
+        view.known[key] += 1
+        return self._extend(view, (key,))
+
+    def remove_remote(self, announcement: EndpointAnnouncement) -> None:
+        """Take out an endpoint that a peer told of."""
+        view = self.peers.get(announcement.guid.prefix)
+        if view is not None:
+            key = interest_of_endpoint(announcement).own
+            view.known[key] -= 1
+            if view.known[key] <= 0:
+                del view.known[key]
+
+    def forget(self, prefix: bytes) -> None:
+        """Forget a peer."""
+        self.peers.pop(prefix, None)
+
+    def _extend(self, view: PeerView, keys: Iterable[str]) -> list[Guid]:
+        fresh = [guid for key in keys for guid in self._seekers.get(key, ()) if guid not in view.relevant]
+        view.relevant.update(dict.fromkeys(fresh))
+        return fresh
+
+
+def _may_have(view: PeerView, key: str) -> bool:
+    return view.everything or key in view.known or (view.summary is not None and key in view.summary)

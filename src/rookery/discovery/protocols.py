@@ -1,0 +1,225 @@
+"""The discovery protocols: what goes into a participant's announcement.
+
+All of them run over the same participant and differ in one thing, the summary of the participant's endpoints that its
+announcement carries. Whom an endpoint is told to follows from the summaries (`directory`), and is the same for all.
+
+| protocol | summary | from |
+|---|---|---|
+| `simple` | none: everyone is told everything | RTPS 2.5, 8.5 |
+| `bloom` | one plain Bloom filter, made anew when something changes | BF_SDP, the baseline of seed 000 |
+| `tree` | the dynamic Bloom counting tree, bits of each node's own rows | HBF_ADA, seed 000 |
+| `cuckoo` | the compressed cuckoo filter; two while it doubles | CCF, seed 001 |
+| `ribbon` | the layered ribbon, as many layers as fit | ours: the fewest bits |
+| `hashes` | the sorted 32-bit hashes | the honest simple competitor |
+
+Seed 000, section 2.3, has five steps, and `tree` goes through them: (1) build the namespace N and the used namespace
+N′: here keys are placed by their hash, so that nobody needs a dictionary; (2) build the DBCT of the local endpoints and
+(3) send it: `Summary.encode`, carried in DATA(p); (4) read what comes, keep it and go on to SEDP: `directory`; (5) on
+any change put it into the DBCT and go back to (3): `Summary.add` and `remove`, and a new epoch.
+Seed 001 has two phases, and `cuckoo` goes through them: in the *participant discovery phase* the fingerprints of the
+endpoints go out in the compressed filter; in the *endpoint discovery phase* the receiver asks it for its own topics and
+contacts the sender for the hits alone. Its table doubles at 80 % load; `settle` moves some fingerprints with each
+announcement, and until all have moved both filters are sent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Protocol
+
+from rookery.errors import FilterError, TopicError
+
+if TYPE_CHECKING:
+    from rookery.filters import BloomTree, CuckooFilter, DomainKey
+
+__all__ = ["FALSE_POSITIVE_RATE", "PROTOCOLS", "Summary", "require_protocol", "summary_of", "warm"]
+
+#: A false match costs some 400 octets and a summary is sent once, so eleven halvings are the cheapest (filters, 3.4).
+FALSE_POSITIVE_RATE = 2.0**-11
+#: Below this many bits a key, a Bloom filter lets almost everything through.
+_LEAST_BLOOM_BITS = 2
+
+
+class Summary(Protocol):
+    """A participant's own summary: keys go in and out, containers come out."""
+
+    def add(self, key: str) -> None:
+        """Take in a key that is not in it yet."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Take out a key that is in it."""
+        ...
+
+    def encode(self, *, epoch: int, room: int) -> bytes:
+        """Return the container, of at most `room` octets where the structure can be told less exactly."""
+        ...
+
+    def settle(self) -> bool:
+        """Do one announcement's share of the work that is left over; say whether the container has changed."""
+        ...
+
+
+class _Rebuilt:
+    """A summary that is made anew from all keys each time."""
+
+    def __init__(self, make: Callable[[list[str], int, int], bytes]) -> None:
+        self._keys: dict[str, None] = {}
+        self._make = make
+
+    def add(self, key: str) -> None:
+        self._keys[key] = None
+
+    def remove(self, key: str) -> None:
+        del self._keys[key]
+
+    def encode(self, *, epoch: int, room: int) -> bytes:
+        return self._make(list(self._keys), epoch, room)
+
+    def settle(self) -> bool:
+        return False
+
+
+class _Tree:
+    """The DBCT of seed 000: keys come and go by counters; a new tree only when the namespace has to change its size."""
+
+    def __init__(self, domain_key: DomainKey | None) -> None:
+        self._keys: dict[str, None] = {}
+        self._domain_key = domain_key
+        self._capacity = 16
+        self._tree = self._grown()
+
+    def _grown(self) -> BloomTree:
+        from rookery.filters import BloomTree
+
+        tree = BloomTree.sized_for(self._capacity, FALSE_POSITIVE_RATE, domain_key=self._domain_key)
+        tree.add_many(list(self._keys))
+        return tree
+
+    def add(self, key: str) -> None:
+        self._keys[key] = None
+        if len(self._keys) > self._capacity:
+            self._capacity *= 2
+            self._tree = self._grown()
+        else:
+            self._tree.add(key)
+
+    def remove(self, key: str) -> None:
+        del self._keys[key]
+        self._tree.remove(key)
+
+    def encode(self, *, epoch: int, room: int) -> bytes:
+        self._tree.epoch = epoch
+        return self._tree.to_bytes()
+
+    def settle(self) -> bool:
+        return False
+
+
+class _Cuckoo:
+    """The CCF of seed 001, with its progressive rehash."""
+
+    def __init__(self, domain_key: DomainKey | None) -> None:
+        from rookery.filters import CuckooFilter
+
+        self._filter: CuckooFilter = CuckooFilter(domain_key=domain_key)
+
+    def add(self, key: str) -> None:
+        self._filter.add(key)
+
+    def remove(self, key: str) -> None:
+        self._filter.remove(key)
+
+    def encode(self, *, epoch: int, room: int) -> bytes:
+        self._filter.epoch = epoch
+        return self._filter.to_bytes()
+
+    def settle(self) -> bool:
+        if not self._filter.is_migrating:
+            return False
+        self._filter.announce()
+        return True
+
+
+def _bloom(domain_key: DomainKey | None) -> Summary:
+    from rookery.filters import BloomFilter
+    from rookery.filters.bloom.filter import HEADER_BYTES
+    from rookery.filters.equations import optimal_bit_count, optimal_hash_count
+
+    def make(keys: list[str], epoch: int, room: int) -> bytes:
+        count = max(1, len(keys))
+        bits = optimal_bit_count(n=count, rate=FALSE_POSITIVE_RATE)
+        if _LEAST_BLOOM_BITS * count <= 8 * (room - HEADER_BYTES):
+            bits = min(bits, 8 * (room - HEADER_BYTES))
+        hashes = max(1, math.floor(optimal_hash_count(n=count, m=bits)))
+        made = BloomFilter(bit_count=bits, hash_count=hashes, domain_key=domain_key, epoch=epoch)
+        made.add_many(keys)
+        return made.to_bytes()
+
+    return _Rebuilt(make)
+
+
+def _ribbon(domain_key: DomainKey | None) -> Summary:
+    from rookery.filters import summarize
+    from rookery.filters.ribbon import RibbonFilter
+
+    def make(keys: list[str], epoch: int, room: int) -> bytes:
+        made = summarize(keys, "ribbon", FALSE_POSITIVE_RATE, domain_key=domain_key, epoch=epoch)
+        assert isinstance(made, RibbonFilter)
+        try:
+            return made.to_bytes(size_limit=room)
+        except FilterError:  # not even one layer fits
+            return made.to_bytes()
+
+    return _Rebuilt(make)
+
+
+def _hashes(domain_key: DomainKey | None) -> Summary:
+    from rookery.discovery.hashes import HashList
+
+    return _Rebuilt(lambda keys, epoch, _: HashList.of(keys, epoch=epoch, domain_key=domain_key).to_bytes())
+
+
+_SUMMARIES: dict[str, Callable[[DomainKey | None], Summary] | None] = {
+    "simple": None,
+    "bloom": _bloom,
+    "tree": _Tree,
+    "cuckoo": _Cuckoo,
+    "ribbon": _ribbon,
+    "hashes": _hashes,
+}
+#: The protocols by name.
+PROTOCOLS = tuple(_SUMMARIES)
+
+
+def require_protocol(name: str) -> str:
+    """Return the name of a protocol; raise with the names that there are."""
+    if name not in _SUMMARIES:
+        raise TopicError(f"no discovery protocol is called {name!r}; choose from {', '.join(PROTOCOLS)}")
+    return name
+
+
+def summary_of(protocol: str, *, domain_key: DomainKey | None = None) -> Summary | None:
+    """Return an empty summary of a protocol; None for the one that has none."""
+    make = _SUMMARIES[require_protocol(protocol)]
+    return None if make is None else make(domain_key)
+
+
+@cache
+def warm(protocol: str) -> None:
+    """Compile or load what a protocol needs, once: seconds on a machine that has never used it, when a lease may end.
+
+    All structures are read, since peers may use another protocol.
+    """
+    from rookery.discovery.carriage import decode_summary
+
+    if summary_of(protocol) is None:
+        return
+    for name in PROTOCOLS:
+        summary = summary_of(name)
+        if summary is not None:
+            for number in range(3):
+                summary.add(f"W\x1ftopic{number}\x1ftype")
+            decode_summary(summary.encode(epoch=1, room=1_000)).contains_many(["R\x1ftopic0\x1ftype"])

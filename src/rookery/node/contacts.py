@@ -1,0 +1,349 @@
+"""With whom endpoints are exchanged, and when: the discovery protocols at work in one participant.
+
+`simple` is SEDP as specified: a participant that appears is told everything and listened to. Every other protocol
+announces a summary of the local endpoints and goes by the summaries of the others (seed 000, steps 1 to 5; seed 001,
+participant and endpoint discovery phase): an endpoint is told to those who may have a counterpart, at once and
+unasked, and between two participants who have nothing for each other no builtin endpoint is ever matched, so not a
+single HEARTBEAT goes between them. Whoever is spoken to, because the other side's summary let too much through or is
+newer, answers and takes in what comes.
+
+A peer without a summary is unmodified DDS. It tells us everything; when we have that, it is told what it has a
+counterpart for, and gets a GAP for the rest. A peer whose summary cannot be read (another key, no room, damage) may
+filter us likewise, so it is told everything: that is `simple`, between the two of us.
+
+The epoch of the summary is the sequence number of the announcement. Changes are gathered for a moment, since endpoints
+come in groups, and go out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from rookery.discovery.carriage import (
+    Seal,
+    carried_container,
+    decode_summary,
+    is_observer,
+    observer_container,
+    summary_parameter,
+)
+from rookery.discovery.directory import Directory
+from rookery.discovery.protocols import summary_of
+from rookery.errors import FilterError
+from rookery.node.configuration import ParticipantConfiguration
+from rookery.rtps.announcements import EndpointAnnouncement
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
+from rookery.rtps.limits import Counters
+from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.sedp import EndpointDiscovery, other_side, topic_of
+from rookery.rtps.spdp import ParticipantDiscovery
+
+__all__ = ["Contacts"]
+
+#: Endpoints come in groups: how long a change waits for the next before it is announced, and how soon after another.
+GATHERING = 20_000
+SPACING = 100_000
+#: How long unmodified peers may take to tell us everything before they are told what is known to concern them.
+PATIENCE = 1_000_000
+_SECOND = 1_000_000
+_ANNOUNCERS = BuiltinEndpoint.PUBLICATIONS_ANNOUNCER | BuiltinEndpoint.SUBSCRIPTIONS_ANNOUNCER
+#: RTPS header, INFO_TS, head of DATA, and what a parameter costs: what an announcement needs besides its payload.
+_FRAMING = 20 + 12 + 24 + 8
+#: Octets of an endpoint's announcement with long names, and its share of the message around it.
+_RECORD = 250
+
+
+class Contacts:
+    """The discovery protocol of one participant."""
+
+    def __init__(
+        self,
+        configuration: ParticipantConfiguration,
+        *,
+        peers: Peers,
+        spdp: ParticipantDiscovery,
+        sedp: EndpointDiscovery,
+        deadlines: Deadlines,
+        counters: Counters,
+        reject: Callable[[str], None],
+    ) -> None:
+        self.directory = Directory()
+        self._configuration = configuration
+        self._limits = configuration.limits
+        self._peers = peers
+        self._spdp = spdp
+        self._sedp = sedp
+        self._deadlines = deadlines
+        self._counters = counters
+        self._reject = reject
+        self._domain_key = _domain_key(configuration)
+        self._summary = summary_of(configuration.discovery, domain_key=self._domain_key)
+        self._vendor_parameters = configuration.vendor_parameters
+        self._last_announcement = -SPACING
+        self._started = False
+        self._catching_up: dict[bytes, None] = {}
+        self._postponed: dict[bytes, None] = {}
+        self._contacts = 0
+        self._second = 0
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether everyone is told everything."""
+        return self._summary is None
+
+    # What this participant says of itself.
+
+    def start(self, now: int) -> None:
+        """Announce this participant; with a summary, after the endpoints that are made in the same breath."""
+        if self.is_simple:
+            self._begin(now)
+        else:
+            self._deadlines.arm(("summary",), now + GATHERING, self._begin)
+
+    def announce(self, now: int, vendor_parameters: tuple[Any, ...]) -> None:
+        """Change what the owner wants to be said besides the summary, and say it."""
+        self._vendor_parameters = vendor_parameters
+        self._set_announcement()
+        self._spdp.announce(now)
+
+    def _begin(self, now: int) -> None:
+        self._started, self._last_announcement = True, now
+        self._set_announcement()
+        self._spdp.start(now)
+        self._settle_later(now)
+
+    def _refresh(self, now: int, *, quick: bool = True) -> None:
+        self._last_announcement = now
+        self._set_announcement()
+        self._spdp.announce(now, quick=quick)
+        self._settle_later(now)
+
+    def _set_announcement(self) -> None:
+        container = self._container()
+        own = () if container is None else (summary_parameter(container),)
+        self._spdp.set(vendor_parameters=self._vendor_parameters + own)
+
+    def _container(self) -> bytes | None:
+        """Return what the announcement will carry; None for `simple`, and where the summary has become too large."""
+        epoch = self._spdp.next_sequence & 0xFFFFFFFF
+        if self._configuration.observer:
+            return observer_container(epoch=epoch, keyed=self._domain_key is not None)
+        if self._summary is None:
+            return None
+        room = self._room()
+        container = self._summary.encode(epoch=epoch, room=room)
+        if len(container) <= room:
+            return container
+        self._counters["summary_too_large"] += 1
+        return None
+
+    def _room(self) -> int:
+        announced = sum(8 + len(parameter.value) for parameter in self._vendor_parameters)
+        bare = len(self._spdp.bare_payload) + announced + _FRAMING
+        return self._configuration.datagram_octets - bare
+
+    def _change(self, now: int) -> None:
+        """Announce the summary anew before long."""
+        if self._started:
+            when = max(now + GATHERING, self._last_announcement + SPACING)
+            self._deadlines.arm_sooner(("summary",), when, self._refresh)
+
+    def _settle_later(self, now: int) -> None:
+        def settle(then: int) -> None:
+            if self._summary is not None and self._summary.settle():
+                self._refresh(then, quick=False)
+
+        if self._summary is not None:
+            self._deadlines.arm(("settle",), now + self._configuration.period, settle)
+
+    # Endpoints, ours and theirs.
+
+    def add_local(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Tell those who may want it about an endpoint of ours."""
+        reached: list[bytes] = []
+        if self._summary is not None:
+            reached = self.directory.add_local(announcement)
+            key = self.directory.key_of(announcement.guid)
+            if self.directory.own[key] == 1:
+                self._summary.add(key)
+                self._change(now)
+        self._sedp.announce(announcement, now)
+        for prefix in reached:
+            self._tell(prefix, (announcement.guid,), now)
+
+    def remove_local(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Tell those who know it that an endpoint of ours is gone."""
+        if self._summary is not None:
+            key = self.directory.remove_local(announcement.guid)
+            if key is not None:
+                self._summary.remove(key)
+                self._change(now)
+        self._sedp.withdraw(announcement, now)
+
+    def add_remote(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Take in that a peer has an endpoint: it may want to hear of its counterparts here."""
+        if not self.is_simple:
+            self._tell(announcement.guid.prefix, self.directory.add_remote(announcement), now)
+
+    def remove_remote(self, announcement: EndpointAnnouncement) -> None:
+        """Take in that a peer's endpoint is gone."""
+        if not self.is_simple:
+            self.directory.remove_remote(announcement)
+
+    # Peers.
+
+    def add_peer(self, peer: Peer, now: int) -> None:
+        """Begin with a participant that has appeared."""
+        if self.is_simple:
+            self._sedp.add_peer(peer, now)
+        else:
+            self.consider(peer, now)
+
+    def change_peer(self, peer: Peer, now: int) -> None:
+        """Go by what a participant announces now."""
+        if not self.is_simple:
+            self.consider(peer, now)
+
+    def remove_peer(self, peer: Peer, now: int) -> None:
+        """Forget a participant."""
+        self._sedp.remove_peer(peer.prefix, now)
+        self.directory.forget(peer.prefix)
+        self._catching_up.pop(peer.prefix, None)
+        self._postponed.pop(peer.prefix, None)
+        self._deadlines.cancel(("catch up", peer.prefix))
+
+    def consider(self, peer: Peer, now: int) -> None:
+        """Read a participant's summary, or find that it has none, and act on it."""
+        prefix, announcement = peer.prefix, peer.announcement
+        container = carried_container(announcement.vendor_parameters) if announcement.vendor == VENDOR else None
+        if container is None:
+            self.directory.drop_summary(prefix)
+            if announcement.builtin_endpoints & _ANNOUNCERS:
+                self._listen_to_everything(peer, now)
+            else:
+                self._tell(prefix, self.directory.set_everything(prefix), now)
+            return
+        try:
+            fresh = self._read(peer, container)
+        except FilterError as error:
+            self._counters["unreadable_summary"] += 1
+            self._reject(f"a summary that is not used: {error}")
+            self.directory.drop_summary(prefix)
+            self._tell(prefix, self.directory.set_everything(prefix), now)
+            for topic in self._sedp.writers:
+                self._sedp.listen(peer, topic, now=now)
+            return
+        self._tell(prefix, fresh, now)
+
+    def _read(self, peer: Peer, container: bytes) -> list[Guid]:
+        """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
+        if self._domain_key is not None and not peer.authentic:
+            self._counters["unauthentic_summary"] += 1
+            raise FilterError("it does not bear the seal of this domain")
+        if is_observer(container):
+            return self.directory.set_everything(peer.prefix)
+        summary = decode_summary(container, self._domain_key)
+        if summary.epoch != peer.sequence & 0xFFFFFFFF:
+            raise FilterError(f"its epoch is {summary.epoch}, that of its announcement {peer.sequence}")
+        others = self.directory.octets - self.directory.view(peer.prefix).octets
+        if others + len(container) > self._limits.summary_octets:
+            self._counters["summary_octets"] += 1
+            raise FilterError(f"no room for it; the limit is {self._limits.summary_octets} octets")
+        return self.directory.set_summary(peer.prefix, summary, octets=len(container))
+
+    # Telling and listening.
+
+    def _tell(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
+        """Tell a participant about some endpoints; harmless if it knows them."""
+        peer = self._peers.get(prefix)
+        if peer is None or prefix in self._catching_up:
+            return
+        for guid in guids:
+            topic = topic_of(guid)
+            if self._sedp.tells(prefix, topic):
+                self._sedp.tell_again(prefix, guid, now)
+            elif self._may_contact(prefix, now):
+                # To an address that has proved nothing, a HEARTBEAT must do: the answer to it is the proof.
+                push = self._peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
+                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
+                # What is told is told because the other side has its counterpart: that will come from there.
+                self._sedp.listen(peer, other_side(topic), now=now, expected=True)
+
+    def _wants(self, prefix: bytes, instance: bytes) -> bool:
+        return self.directory.wants(prefix, guid_from_octets(instance))
+
+    def _may_contact(self, prefix: bytes, now: int) -> bool:
+        """Say whether to begin with a participant now; if not, it is done later."""
+        if any(self._sedp.tells(prefix, topic) for topic in self._sedp.writers):
+            return True
+        if now // _SECOND != self._second:
+            self._second, self._contacts = now // _SECOND, 0
+        if self._contacts >= self._limits.contacts_per_second:
+            self._counters["contacts_per_second"] += 1
+            self._postponed[prefix] = None
+            self._deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
+            return False
+        self._contacts += 1
+        return True
+
+    def _contact_postponed(self, now: int) -> None:
+        postponed, self._postponed = self._postponed, {}
+        for prefix in postponed:
+            view = self.directory.peers.get(prefix)
+            if view is not None:
+                self._tell(prefix, tuple(view.relevant), now)
+
+    def _listen_to_everything(self, peer: Peer, now: int) -> None:
+        """Take in everything that an unmodified peer has before it is told anything."""
+        began = [self._sedp.listen(peer, topic, now=now) for topic in self._sedp.writers]
+        if any(began):
+            self._catching_up[peer.prefix] = None
+            self._deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
+
+    def after_message(self, prefix: bytes, now: int) -> None:
+        """See whether an unmodified peer has told everything, after anything that came from it."""
+        if prefix in self._catching_up:
+            peer = self._peers.get(prefix)
+            if peer is not None and self._sedp.is_up_to_date(peer):
+                self._answer(peer, now)
+
+    def _answer(self, peer: Peer, now: int) -> None:
+        """Serve an unmodified peer: what it has a counterpart for, and a GAP for everything else."""
+        self._catching_up.pop(peer.prefix, None)
+        self._deadlines.cancel(("catch up", peer.prefix))
+        if self._peers.get(peer.prefix) is peer:
+            for topic in self._sedp.writers:
+                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
+
+    def is_heard(self, writer: Guid, now: int) -> bool:
+        """Listen to a builtin writer that speaks to us although we did not expect it; say whether we do."""
+        peer = self._peers.get(writer.prefix)
+        if peer is None or self.is_simple or writer.entity not in self._sedp.writers:
+            return False
+        return self._sedp.listen(peer, writer.entity, now=now, expected=True)
+
+    def be_asked(self, prefix: bytes, topic: int, now: int) -> None:
+        """Serve a builtin topic to a participant that asks for it although we have nothing for it."""
+        peer = self._peers.get(prefix)
+        if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.tells(prefix, topic):
+            return
+        if self._may_contact(prefix, now):
+            self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix))
+
+
+def _domain_key(configuration: ParticipantConfiguration) -> Any:
+    if configuration.pre_shared_key is None:
+        return None
+    from rookery.filters import DomainKey
+
+    return DomainKey.derive(configuration.pre_shared_key, domain=configuration.domain_id)
+
+
+def announcement_seal(configuration: ParticipantConfiguration) -> Seal | None:
+    """Return the seal of a participant's announcements, if it has a key."""
+    if configuration.pre_shared_key is None:
+        return None
+    return Seal.derive(configuration.pre_shared_key, domain_id=configuration.domain_id)
