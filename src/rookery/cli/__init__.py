@@ -31,9 +31,11 @@ COMMANDS = {
     "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
     "ls": "List the topics of a DDS domain.",
     "ps": "List the participants of a DDS domain.",
+    "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",
     "config": "Show each setting of a command, its value and where that comes from.",
     "completion": "Print the lines that make a shell complete `rookery`.",
     "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
+    "serve": "Show a run in the browser, live or recorded.",
     "test": "Run everything CI runs, in a checkout.",
 }
 

@@ -1,0 +1,159 @@
+"""`rookery serve`: the page, for a recorded run or for what happens now."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_text
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note
+from rookery.errors import ServeError, SettingsError
+
+if TYPE_CHECKING:
+    from rookery.web.broadcast import Broadcast
+    from rookery.web.recorder import Recorder
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery serve run.jsonl",
+    "rookery serve run.jsonl --speed 4 --loop",
+    "rookery serve --domain-id 0 --record run.jsonl",
+    "rookery serve --simulate --brokers 200 --rate 300",
+    "rookery serve --follow a.jsonl b.jsonl",
+    "rookery serve --host 0.0.0.0 --token SECRET --json",
+]
+
+
+def command(
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="[RUN]", help="A recorded run; without one the page is live.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="The files are being written: show what comes, of all of them.")
+    ] = False,
+    domain_id: Annotated[int | None, typer.Option(help="Watch a DDS domain; live without files: 0.")] = None,
+    interface: Annotated[str, typer.Option(help="The network interface of the domain.")] = "lo",
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Run simulated participants and brokers, and show them.")
+    ] = False,
+    brokers: Annotated[int, typer.Option(help="Simulated brokers.", min=1, max=5_000)] = 64,
+    participants: Annotated[int, typer.Option(help="Simulated participants.", min=0, max=2_000)] = 60,
+    rate: Annotated[int, typer.Option(help="Simulated events a second.", min=0, max=100_000)] = 100,
+    record: Annotated[Path | None, typer.Option(help="Append what is shown live to this file.")] = None,
+    speed: Annotated[float, typer.Option(help="Of a replay: 0.1 to 100.")] = 1.0,
+    loop: Annotated[bool, typer.Option("--loop", help="Begin a replay again at its end.")] = False,
+    host: Annotated[str, typer.Option(help="The address to serve on; beyond this machine only with a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="The port; 0 for any.", min=0, max=65_535)] = 8_765,
+    token: Annotated[str | None, typer.Option(help="What a reader must have; it is part of the link.")] = None,
+    name: Annotated[list[str] | None, typer.Option(help="A host name under which the page is opened.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so long; by default on Ctrl-C.")] = None,
+    json: Json = False,
+) -> int:
+    """Serve the page: a recorded run as a replay, or live a DDS domain, a simulation, or files that grow.
+
+    The address is printed on stderr, and with --json as {"url": …} on stdout before anything else.
+    """
+    files = runs or []
+    live = follow or simulate or domain_id is not None or not files
+    if token is not None and (not token.isascii() or not token.replace("-", "").replace("_", "").isalnum()):
+        raise SettingsError("a token is made of letters, digits, - and _, so that it fits into a link")
+    if files and live and not follow:
+        raise SettingsError(
+            "a recorded run is replayed by itself: leave out --simulate and --domain-id, or --follow it"
+        )
+    if follow and not files:
+        raise SettingsError("--follow needs a file")
+    if len(files) > 1 and not follow:
+        raise SettingsError("a replay is of one file; --follow takes several")
+    if record is not None and (not live or follow):
+        raise SettingsError("--record is for what is live in this process: the files are records already")
+    try:
+        from rookery.web.application import application
+        from rookery.web.serving import bind, link, serve
+    except ImportError as error:
+        raise ServeError(f"the page needs Starlette and uvicorn: pip install 'rookery[web]' ({error})") from error
+    from rookery.web.broadcast import Broadcast
+    from rookery.web.replay import Replay
+
+    replay = None if live else Replay(files[0], speed=speed, loop=loop)
+    broadcast = Broadcast(status=lambda: {"mode": "live"}) if replay is None else replay.broadcast
+    bound = bind(host, port, token=token)
+    url = link(bound, host=host, token=token)
+    beside: list[Callable[[], Awaitable[None]]] = [broadcast.run]
+    recorder: Recorder | None = None
+    if follow:
+        beside += [_tail(broadcast, path) for path in files]
+    elif replay is not None:
+        beside.append(replay.run)
+    else:
+        from rookery.web.recorder import Recorder
+
+        recorder = Recorder(record, title="live", listener=broadcast.feed)
+        if simulate:
+            beside.append(_simulation(recorder, brokers, participants, rate))
+        if domain_id is not None or not simulate:
+            beside.append(_domain(recorder, domain_id or 0, interface))
+
+    def ready() -> None:
+        if json:
+            sys.stdout.write(json_text.dumps({"url": url}) + "\n")  # one line: the next program reads it at once
+            sys.stdout.flush()
+        note(f"{url}  Ctrl-C stops")
+
+    app = application(broadcast, host=host, token=token, names=name or (), replay=replay)
+    try:
+        ended = asyncio.run(serve(app, bound, beside=beside, seconds=seconds, ready=ready))
+    finally:
+        if recorder is not None:
+            recorder.close()
+        if replay is not None:
+            replay.close()
+    return ExitCode.INTERRUPTED if ended is signal.SIGINT else ExitCode.DONE
+
+
+def _tail(broadcast: Broadcast, path: Path) -> Callable[[], Awaitable[None]]:
+    from rookery.web.runs import Tail
+
+    return Tail(path, feed=broadcast.feed, reject=broadcast.reject).run
+
+
+def _domain(recorder: Recorder, domain_id: int, interface: str) -> Callable[[], Awaitable[None]]:
+    from rookery.web.producers.domain import watch_domain
+
+    return lambda: watch_domain(recorder, domain_id=domain_id, interface=interface)
+
+
+def _simulation(recorder: Recorder, brokers: int, participants: int, rate: int) -> Callable[[], Awaitable[None]]:
+    import threading
+
+    from rookery.web.producers.simulation import Scenario, Simulation
+
+    async def run() -> None:
+        ended = threading.Event()
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        scenario = Scenario(brokers=brokers, participants=participants, rate=rate)
+
+        def simulate() -> None:
+            try:
+                Simulation(scenario, recorder).follow_clock(ended)
+            except BaseException as error:
+                failed.get_loop().call_soon_threadsafe(failed.set_exception, error)
+
+        # A daemon: a large network takes a while to settle, and who stops the page does not want to wait for it.
+        threading.Thread(target=simulate, name="rookery-simulation", daemon=True).start()
+        try:
+            await failed
+        finally:
+            ended.set()
+
+    return run

@@ -1,0 +1,87 @@
+"""Why an event matched some subscriptions and not others: asked of the product's own matcher, when a page asks.
+
+The subscriptions and the schema are records of the run, so a replay explains by the rules that were in force at its
+position. The set is compiled when somebody first asks and again after an edit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rookery.errors import EventError, RookeryError, RunError
+from rookery.web import records
+from rookery.web.state import RunState
+
+__all__ = ["ROWS", "Explainer"]
+
+#: Rows of one explanation: those that match first, then others in the order of the set.
+ROWS = 200
+
+
+class Explainer:
+    """Compiled sets by topic, for one state at a time."""
+
+    def __init__(self) -> None:
+        self._revision: tuple[int, int] | None = None
+        self._sets: dict[str, Any] = {}
+
+    def explain(self, state: RunState, event_id: str) -> records.Explanation:
+        """Explain an event that is remembered; raise `RunError` if it cannot be."""
+        known = state.explanations.get(event_id)
+        if known is not None:
+            return known
+        event = state.event(event_id)
+        if event is None:
+            raise RunError(f"event {event_id} is not among those that are remembered")
+        if not event.values:
+            raise RunError(f"event {event_id} was recorded without its values")
+        matcher = self._matcher(state, event.topic)
+        try:
+            matched = matcher.match(event.values, time=event.time)
+            others = dict.fromkeys(matcher.compile().subscriptions["subscription_id"].to_pylist())
+            chosen = list(dict.fromkeys([*matched, *others]))
+            rows = tuple(
+                msgspec.convert(matcher.explain(one, event.values, time=event.time).to_dict(), records.Row)
+                for one in chosen[:ROWS]
+            )
+        except EventError as error:
+            raise RunError(f"event {event_id} does not fit its schema: {error}") from error
+        return records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
+
+    def _matcher(self, state: RunState, topic: str) -> Any:
+        revision = (id(state), state.rules_revision)
+        if revision != self._revision:
+            self._revision, self._sets = revision, {}
+        if topic not in self._sets:
+            self._sets[topic] = _compile(state, topic)
+        return self._sets[topic]
+
+
+def _compile(state: RunState, topic: str) -> Any:
+    import pyarrow as pa
+
+    from rookery.matching import matcher
+    from rookery.model import Schema
+
+    schema = state.schemas.get(topic)
+    if schema is None:
+        raise RunError(f"the run has no schema of topic {topic!r}" if topic else "the run has no schema")
+    rules = [one for (of, _, _), one in list(state.subscriptions.items()) if of == topic]
+    texts = any(isinstance(one.id, str) for one in rules)
+    columns: dict[str, list[Any]] = {
+        "subscription_id": [str(one.id) if texts else one.id for one in rules],
+        "where": [one.where for one in rules],
+        "version": [one.version for one in rules],
+    }
+    for name in ("valid_from", "valid_to"):
+        if any(getattr(one, name) is not None for one in rules):
+            columns[name] = [getattr(one, name) for one in rules]
+    try:
+        compiled: Any = matcher(Schema.from_dict(schema.attributes), on_error="quarantine")
+        if rules:
+            compiled.add_many(pa.table(columns))
+    except RookeryError as error:
+        raise RunError(f"the run's schema or subscriptions cannot be read: {error}") from error
+    return compiled
