@@ -141,6 +141,9 @@ class SinkError(RookeryError, OSError):
 class SpoolError(RookeryError, OSError):
     """A spool that cannot be written or read: no room, another writer, damage, records that are gone or not there."""
 
+    def __str__(self) -> str:  # OSError would print the number before the message
+        return str(self.args[-1])
+
 
 class SparkUnavailableError(RookeryError, RuntimeError):
     """No Spark to run on: PySpark or Java is missing, or the master does not answer."""

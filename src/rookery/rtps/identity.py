@@ -32,6 +32,7 @@ __all__ = [
     "BuiltinEndpoint",
     "Guid",
     "guid_from_octets",
+    "guid_from_text",
     "is_builtin",
     "is_keyed",
     "is_reader",
@@ -94,6 +95,12 @@ class Guid(NamedTuple):
 def guid_from_octets(octets: bytes) -> Guid:
     """Return the GUID that the first sixteen octets spell."""
     return Guid(bytes(octets[:PREFIX_LENGTH]), int.from_bytes(octets[PREFIX_LENGTH : PREFIX_LENGTH + 4], "big"))
+
+
+def guid_from_text(text: str) -> Guid:
+    """Return the GUID that `str` made the text of."""
+    prefix, _, entity = text.partition(":")
+    return Guid(bytes.fromhex(prefix), int(entity, 16))
 
 
 def is_builtin(entity: int) -> bool:
