@@ -2,24 +2,30 @@
 
 The verbs: `start` or `join`, then `receive(message, sender, now)`, `undeliverable(message, receiver, now)` for what
 came back, `handle_timer(now)` when `timer()` says so; after each, `messages_to_send()` and `next_event()`. Clients:
-`subscribe`, `unsubscribe`, `publish`, `leave`.
+`subscribe`, `unsubscribe`, `publish`, `leave`; for parcels of events that are kept on disks `attach`, `detach`,
+`publish_parcel`, `confirm`, and `stored` or `not_stored` when the program has written what a `Write` event asked for.
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
 `neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions and events in
-`delivery.py`, network distance in `proximity.py`. Everything periodic happens at a beat, so there is one timer.
+`delivery.py`, parcels in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`.
+Everything periodic happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rookery.errors import BrokerError
+from rookery.routing.brokers.access import Access
+from rookery.routing.brokers.carriage import Carriage
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
+from rookery.routing.brokers.copies import Copies
 from rookery.routing.brokers.delivery import Delivery
 from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected
+from rookery.routing.brokers.ledger import Ledger
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
@@ -44,6 +50,7 @@ from rookery.routing.brokers.messages import (
     fits,
 )
 from rookery.routing.brokers.neighborhood import Neighborhood
+from rookery.routing.brokers.parcels import Carry, Parcel
 from rookery.routing.brokers.proximity import Proximity
 from rookery.routing.brokers.sampling import Dice, Reservoir
 from rookery.routing.brokers.seats import Seat
@@ -83,6 +90,10 @@ class Broker:
         self.membership = Membership(self)
         self.delivery = Delivery(self)
         self.proximity = Proximity(self)
+        self.carriage = Carriage(self)
+        self.ledger = Ledger(self)
+        self.copies = Copies(self)
+        self.access = Access(self)
         self._outbox: list[tuple[int, Message]] = []
         self._local: deque[Message] = deque()
         self._events: deque[BrokerEvent] = deque()
@@ -112,16 +123,21 @@ class Broker:
 
     def receive(self, message: Message, sender: int, now: int) -> None:
         """Take a message in."""
+        self.receive_many((message,), sender, now)
+
+    def receive_many(self, messages: Iterable[Message], sender: int, now: int) -> None:
+        """Take in the messages of one buffer: their parcels are matched together."""
         self.now = max(now, self.now)
         if self.membership.left:
             return
         self.around.unreachable.pop(sender, None)
-        if not fits(message, self.configuration.space.dimensions):
-            self.counters["rejected"] += 1
-            self.emit(MessageRejected(sender, type(message).__name__))
-            return
-        self.around.meet(sender)
-        self._dispatch(message, sender)
+        for message in messages:
+            if not fits(message, self.configuration.space.dimensions):
+                self.counters["rejected"] += 1
+                self.emit(MessageRejected(sender, type(message).__name__))
+                continue
+            self.around.meet(sender)
+            self._dispatch(message, sender)
         self._settle()
 
     def undeliverable(self, message: Message, receiver: int, now: int) -> None:
@@ -130,6 +146,7 @@ class Broker:
         if self.membership.left:
             return
         self.around.lose(receiver)
+        self.carriage.lost(receiver)
         self.counters["undeliverable"] += 1
         if isinstance(message, Routed):
             if message.point:
@@ -140,6 +157,8 @@ class Broker:
             self.membership.take_back(message.state.claim)
         elif isinstance(message, Notify):
             self.delivery.notified(message.event_id, receiver)
+        elif isinstance(message, Carry):
+            self.carriage.undeliverable(message)
         self._settle()
 
     def handle_timer(self, now: int) -> None:
@@ -186,6 +205,70 @@ class Broker:
         event_id = self.delivery.publish(dict(event))
         self._settle()
         return event_id
+
+    # ---- verbs for parcels ---------------------------------------------------------------------------------------
+
+    def attach(self, client: int, *, now: int) -> None:
+        """A client of this broker is there; the program numbers them."""
+        self.now = max(now, self.now)
+        self._open_for_clients()
+        self.access.attach(client)
+        self._settle()
+
+    def detach(self, client: int, *, now: int) -> None:
+        """A client is away; what it subscribed to is kept for it."""
+        self.now = max(now, self.now)
+        self.access.detach(client)
+        self._settle()
+
+    def subscribe_client(
+        self, client: int, subscription_id: str, where: str, *, now: int, parameters: Sequence[object], version: int
+    ) -> None:
+        """Subscribe an attached client to parcels; `SubscriptionPlaced` comes when every zone has the subscription.
+
+        A client that attaches to another broker subscribes there under the same id with a greater version.
+        """
+        self.now = max(now, self.now)
+        self._open_for_clients()
+        self.delivery.subscribe(subscription_id, where, tuple(parameters), version, answer=True)
+        self.access.subscribe(client, subscription_id)
+        self._settle()
+
+    def unsubscribe_client(self, subscription_id: str, *, now: int) -> None:
+        """End a subscription to parcels."""
+        self.access.unsubscribe(subscription_id)
+        self.unsubscribe(subscription_id, now=now)
+
+    def publish_parcels(self, parcels: Iterable[Parcel], *, now: int) -> None:
+        """Publish parcels of attached publishers: `ParcelAccepted` or `ParcelRefused` come for each."""
+        self.now = max(now, self.now)
+        self._open_for_clients()
+        for parcel in parcels:
+            self.carriage.publish(parcel)
+        self._settle()
+
+    def confirm(self, client: int, keys: Iterable[tuple[int, int]], *, now: int) -> None:
+        """A client has what it was handed, by owner and part."""
+        self.now = max(now, self.now)
+        self.access.confirm(client, keys)
+        self._settle()
+
+    def stored(self, token: int, *, now: int) -> None:
+        """What a `Write` event asked for is on the disk."""
+        self.now = max(now, self.now)
+        self.carriage.stored(token)
+        self._settle()
+
+    def not_stored(self, token: int, reason: str, *, now: int) -> None:
+        """The disk did not take it: the parcels are refused."""
+        self.now = max(now, self.now)
+        self.carriage.not_stored(token, reason)
+        self._settle()
+
+    def restore(self, entries: Iterable[tuple[int, int, Parcel]]) -> None:
+        """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
+        for owner, part, parcel in entries:
+            self.copies.adopt(owner, part, parcel)
 
     def leave(self, now: int) -> None:
         """Hand everything over; `Left` comes when that is done."""
@@ -245,24 +328,28 @@ class Broker:
             else:
                 self.counters["dropped"] += 1
             return
-        seat = max(
-            self.seats.values(),
-            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
-        )
-        came_back = self.id in routed.visited
-        hop = next_hop(
-            seat,
-            point,
-            usable=self._usable,
-            neighbors_only=came_back,
-            used=frozenset(routed.visited) if came_back else frozenset(),
-        )
+        seat, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
         if hop is None or len(routed.visited) >= MOST_HOPS:
             self.counters["dropped"] += 1
             return
         self.counters["forwarded"] += 1
         visited = (*routed.visited, self.id)
         self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
+
+    def _next_hop(self, point: Point, visited: Sequence[int], *, came_back: bool) -> tuple[Seat, Claim | None]:
+        seat = max(
+            self.seats.values(),
+            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
+        )
+        used = frozenset(visited) if came_back else frozenset()
+        return seat, next_hop(seat, point, usable=self._usable, neighbors_only=came_back, used=used)
+
+    def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
+        """Return the broker that brings a message closer to a point."""
+        if not self.seats:
+            return self.membership.forwarding(point)
+        _, hop = self._next_hop(point, visited, came_back=came_back)
+        return None if hop is None else hop.owner
 
     def _usable(self, claim: Claim) -> bool:
         return claim.owner != self.id and self.around.alive(claim.owner)
@@ -320,6 +407,8 @@ class Broker:
                 self.delivery.published(event_id)
             case Found():
                 self.proximity.found(message)
+            case _:
+                self.carriage.receive(message, sender)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
@@ -333,6 +422,7 @@ class Broker:
         self.around.prune()
         self.membership.beat()
         self.delivery.beat()
+        self.carriage.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
@@ -355,6 +445,10 @@ class Broker:
 
     def _settle(self) -> None:
         """Take what was sent to oneself."""
-        while self._local:
-            self._dispatch(self._local.popleft(), self.id)
+        while True:
+            while self._local:
+                self._dispatch(self._local.popleft(), self.id)
+            self.carriage.settle()
+            if not self._local:
+                break
         self.membership.flush()

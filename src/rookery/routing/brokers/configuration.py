@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerConfiguration"]
+__all__ = ["BrokerConfiguration", "Durability"]
 
 SECOND = 1_000_000
+
+
+class Durability(Enum):
+    """What an acknowledgment means. Whatever is weaker than two disks has to be asked for."""
+
+    #: On the owner's disk and on its heir's.
+    TWO_DISKS = "two-disks"
+    #: On the owner's disk: lost with it, and unavailable until the owner is back.
+    ONE_DISK = "one-disk"
+    #: Taken by the owner: lost if it crashes.
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,17 @@ class BrokerConfiguration:
     #: The box of network coordinates that the landmarks published, as corners; None where brokers have no coordinates.
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
+    #: What the acknowledgment of a parcel means.
+    durability: Durability = Durability.TWO_DISKS
+    #: Events that an owner keeps for a subscription whose client does not take them; the oldest go first.
+    kept: int = 100_000
+    #: How long an access broker keeps the subscriptions of a client that is away.
+    detached: int = 3600 * SECOND
+    #: Events that a client may have been told and not confirmed.
+    window: int = 16_384
+    #: Parcels that an owner holds before it refuses more.
+    most_held: int = 1 << 18
+
     @property
     def level_bits(self) -> int:
         """Cuts per level."""
@@ -43,3 +66,8 @@ class BrokerConfiguration:
     def lease(self) -> int:
         """How long a subscription lives without being sent again."""
         return 3 * self.refresh
+
+    @property
+    def youth(self) -> int:
+        """How long after a takeover every living access broker has sent its subscriptions to the zone again."""
+        return 2 * self.refresh + 4 * self.beat

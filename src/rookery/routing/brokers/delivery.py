@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.routing.brokers.events import Acknowledged, Delivered
 from rookery.routing.brokers.messages import EventId, Notify, Publish, Published, Region, Replica, Routed, Subscription
+from rookery.routing.brokers.parcels import Placed
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.zones import Path, Point, cell_of, meets, overlap, sibling
 
@@ -49,14 +50,16 @@ class Delivery:
 
     # ---- clients -------------------------------------------------------------------------------------------------
 
-    def subscribe(self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int) -> None:
-        """Send a client's subscription to every zone that its box meets."""
+    def subscribe(
+        self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int, *, answer: bool = False
+    ) -> None:
+        """Send a client's subscription to every zone that its box meets; with `answer` they say that they have it."""
         broker = self._broker
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
         subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
         self.clients[subscription_id] = subscription
-        self._send(subscription)
+        self._send(subscription, answer=answer)
 
     def unsubscribe(self, subscription_id: str) -> None:
         """Take a client's subscription back from every zone."""
@@ -75,10 +78,10 @@ class Delivery:
         for name in list(self.clients):
             self.unsubscribe(name)
 
-    def _send(self, subscription: Subscription, *, removed: bool = False) -> None:
+    def _send(self, subscription: Subscription, *, removed: bool = False, answer: bool = False) -> None:
         home = self._broker.home()
         if home is not None and subscription.lower:  # a condition that is never true has no box and goes nowhere
-            self.spread(home, Region(subscription, 0, removed))
+            self.spread(home, Region(subscription, 0, removed, answer))
 
     # ---- subscriptions at zones ----------------------------------------------------------------------------------
 
@@ -89,19 +92,25 @@ class Delivery:
         path = seat.path
         if meets(seat.cell, subscription.lower, subscription.upper):
             self._keep(seat, subscription, region.removed)
+            if region.answer:
+                name, version = subscription.subscription_id, subscription.version
+                broker.send(subscription.access, Placed(name, version, path))
         for depth in range(region.depth, len(path)):
             beside = cell_of(sibling(path[: depth + 1]), seat.dimensions)
             if meets(beside, subscription.lower, subscription.upper):
                 corner = tuple(map(max, subscription.lower, beside.lower))
-                broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed))
+                broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed, region.answer))
 
     def _keep(self, seat: Seat, subscription: Subscription, removed: bool) -> None:
         broker = self._broker
         expires = broker.now + broker.configuration.lease
         if removed:
             changed = seat.store.remove(subscription.subscription_id)
+            broker.ledger.drop(subscription.subscription_id)
         else:
-            seat.store.add(subscription, expires)
+            replaced = seat.store.add(subscription, expires)
+            if replaced is not None and replaced.access != subscription.access and replaced is not subscription:
+                broker.ledger.move(subscription.subscription_id, subscription.access)
             changed = True
         if changed and seat.replicated is not None:
             name = subscription.subscription_id
@@ -241,6 +250,8 @@ class Delivery:
             self.resubscribe()
         for seat in broker.seats.values():
             gone = seat.store.expire(broker.now)
+            for name in gone:
+                broker.ledger.drop(name)
             if gone and seat.replicated is not None:
                 broker.send(seat.replicated, Replica(seat.path, (), tuple(gone)))
         for held in self.replicas.values():

@@ -7,9 +7,24 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rookery.routing.brokers.messages import EventId
+from rookery.routing.brokers.parcels import Notice, Parcel
 from rookery.routing.brokers.zones import Path
 
-__all__ = ["Acknowledged", "BrokerEvent", "Delivered", "Isolated", "JoinFailed", "Joined", "Left", "MessageRejected"]
+__all__ = [
+    "Acknowledged",
+    "BrokerEvent",
+    "Delivered",
+    "Handed",
+    "Isolated",
+    "JoinFailed",
+    "Joined",
+    "Left",
+    "MessageRejected",
+    "ParcelAccepted",
+    "ParcelRefused",
+    "SubscriptionPlaced",
+    "Write",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +76,64 @@ class MessageRejected:
     kind: str
 
 
-BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | Delivered | Acknowledged | MessageRejected
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write these to the log, then call `stored(token)`: parcels by owner and part, and which are done with.
+
+    Without a token nobody waits for it.
+    """
+
+    token: int | None
+    entries: tuple[tuple[int, int, Parcel], ...]
+    done: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """Events for a client of this broker; it is to confirm (owner, notice.part)."""
+
+    client: int
+    owner: int
+    notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelAccepted:
+    """Events of a parcel published here are safe; all of them where no offsets are said."""
+
+    publisher: int
+    first: int
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelRefused:
+    """A parcel published here was not taken."""
+
+    publisher: int
+    first: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionPlaced:
+    """Every zone has the subscription: its client gets every event published from now on."""
+
+    subscription_id: str
+    version: int
+
+
+BrokerEvent: TypeAlias = (
+    Joined
+    | JoinFailed
+    | Isolated
+    | Left
+    | Delivered
+    | Acknowledged
+    | MessageRejected
+    | Write
+    | Handed
+    | ParcelAccepted
+    | ParcelRefused
+    | SubscriptionPlaced
+)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from rookery.routing.brokers.claims import Claim
+from rookery.routing.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
 from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
@@ -66,6 +67,8 @@ class SeatState(msgspec.Struct, frozen=True, array_like=True):
     sample: tuple[Point, ...]
     seen: int
     index: tuple[tuple[Path, Claim, int], ...]
+    #: Time left until all subscriptions of the zone are known to be here.
+    young: int = 0
 
 
 class SeatReport(msgspec.Struct, frozen=True, array_like=True):
@@ -164,6 +167,8 @@ class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
     subscription: Subscription
     depth: int
     removed: bool = False
+    #: Whether the zones are to say that they have it.
+    answer: bool = False
 
 
 class Who(msgspec.Struct, frozen=True, array_like=True, tag=23):
@@ -201,7 +206,9 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: Claim | None = None
 
 
-Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed
+Message: TypeAlias = (
+    Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed | ParcelMessage
+)
 
 
 def fits(message: Message, dimensions: int) -> bool:
@@ -220,6 +227,13 @@ def fits(message: Message, dimensions: int) -> bool:
             )
         case Replica():
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
+        case Carry(parcel, points):
+            return is_readable(parcel) and len(points) == parcel.count and all(len(p) == dimensions for p in points)
+        case Copy(parts):
+            return all(is_readable(parcel) for _, parcel in parts)
+        case Notice(_, parcel):
+            rows = all(0 <= row < parcel.count for row in message.rows)
+            return rows and is_readable(parcel) and len(message.rows) == len(message.names)
     return True
 
 

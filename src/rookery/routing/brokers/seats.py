@@ -54,6 +54,7 @@ class Seat:
         "reservoir",
         "stamp",
         "store",
+        "young",
     )
 
     def __init__(self, claim: Claim, configuration: BrokerConfiguration) -> None:
@@ -76,6 +77,8 @@ class Seat:
         self.stamp = 0
         #: Who holds the replica of the subscriptions.
         self.replicated: int | None = None
+        #: When all subscriptions of the zone are known to be here, 0 if they are.
+        self.young = 0
         self._holes: tuple[int, list[Point]] | None = None
 
     @property
@@ -166,6 +169,7 @@ class Seat:
                 if overlap(zone, claim.path)
                 for held, expires in entries.values()
             ),
+            young=max(0, self.young - now),
         )
 
     def fill(self, state: SeatState, now: int) -> None:
@@ -175,6 +179,8 @@ class Seat:
         for subscription, left in state.subscriptions:
             self.store.add(subscription, now + left)
         self.reservoir = Reservoir((*self.reservoir.points, *state.sample), self.reservoir.seen + state.seen)
+        if state.young:
+            self.young = max(self.young, now + state.young)
         for zone, held, left in state.index:
             self.index.setdefault(zone, {})[held.owner] = (held, now + left)
 

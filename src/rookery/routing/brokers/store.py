@@ -2,12 +2,15 @@
 
 The box of a subscription decided that it is stored here; the matcher of `rookery.matching` decides whether an event
 satisfies it. It is made at the first event after a change of many, and edited where a single one changes.
+Subscriptions without a condition stay out of it: they want every event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import Matcher, ScanMatcher, matcher
@@ -17,16 +20,21 @@ from rookery.routing.brokers.zones import Cell, meets
 
 __all__ = ["ZoneStore"]
 
+#: The column of row numbers; no attribute of a schema can be called so.
+ROW = "#"
+
 
 class ZoneStore:
     """Subscriptions by id, each with the time at which its lease ends."""
 
-    __slots__ = ("_held", "_matcher", "_schema")
+    __slots__ = ("_arrow", "_every", "_held", "_matcher", "_schema")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._held: dict[str, tuple[Subscription, int]] = {}
+        self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
+        self._arrow: pa.Schema | None = None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -37,26 +45,33 @@ class ZoneStore:
     def __contains__(self, subscription_id: str) -> bool:
         return subscription_id in self._held
 
-    def add(self, subscription: Subscription, expires: int) -> bool:
-        """Store a subscription, or prolong its lease; say whether it is new here."""
-        known = self._held.get(subscription.subscription_id)
+    def add(self, subscription: Subscription, expires: int) -> Subscription | None:
+        """Store a subscription, or prolong its lease; return the one it replaces, itself where nothing changes."""
+        name = subscription.subscription_id
+        known = self._held.get(name)
         if known is not None and known[0].version >= subscription.version:
-            self._held[subscription.subscription_id] = (known[0], max(expires, known[1]))
-            return False
-        self._held[subscription.subscription_id] = (subscription, expires)
-        if self._matcher is not None:
-            if subscription.subscription_id in self._matcher:
-                self._matcher.remove(subscription.subscription_id)
-            _compile(self._matcher, subscription)
-        return True
+            self._held[name] = (known[0], max(expires, known[1]))
+            return subscription
+        self._held[name] = (subscription, expires)
+        if known is None or (known[0].where, known[0].parameters) != (subscription.where, subscription.parameters):
+            self._leave(name)
+            if not subscription.where.strip():
+                self._every[name] = None
+            elif self._matcher is not None:
+                _compile(self._matcher, subscription)
+        return known[0] if known is not None else None
 
     def remove(self, subscription_id: str) -> bool:
         """Forget a subscription; say whether it was here."""
         if self._held.pop(subscription_id, None) is None:
             return False
+        self._leave(subscription_id)
+        return True
+
+    def _leave(self, subscription_id: str) -> None:
+        self._every.pop(subscription_id, None)
         if self._matcher is not None and subscription_id in self._matcher:
             self._matcher.remove(subscription_id)
-        return True
 
     def keep(self, cell: Cell) -> None:
         """Forget what does not meet a zone any more: it was split."""
@@ -75,19 +90,64 @@ class ZoneStore:
             self.remove(name)
         return over
 
+    @property
+    def has_conditions(self) -> bool:
+        """Whether there is anything to match."""
+        return len(self._held) > len(self._every)
+
+    def every(self) -> list[Subscription]:
+        """Return the subscriptions that want every event."""
+        return [self._held[name][0] for name in self._every]
+
     def match(self, event: Mapping[str, Any]) -> list[Subscription]:
-        """Return the subscriptions that an event satisfies; an event that the schema cannot read satisfies none."""
-        if not self._held:
-            return []
+        """Return the subscriptions that an event satisfies; one that the schema cannot read satisfies no condition."""
+        found = self.every()
+        if self.has_conditions:
+            try:
+                found += [self._held[str(name)][0] for name in self._compiled().match(event)]
+            except EventError:
+                return found
+        return found
+
+    def match_columns(self, columns: Mapping[str, Sequence[Any]], count: int) -> tuple[list[int], list[Subscription]]:
+        """Return the pairs of a batch, by row; those that want every event are not among them."""
+        matcher = self._compiled()
+        try:
+            found = matcher.match_many(self._table(columns, count), event_id=ROW, missing="null")
+        except (EventError, pa.ArrowException, TypeError, OverflowError, UnicodeError):
+            return self._match_rows(columns, count)  # some value is odd: look at each event by itself
+        held = self._held
+        return found["event_id"].to_pylist(), [held[name][0] for name in found["subscription_id"].to_pylist()]
+
+    def _match_rows(self, columns: Mapping[str, Sequence[Any]], count: int) -> tuple[list[int], list[Subscription]]:
+        rows: list[int] = []
+        wanting: list[Subscription] = []
+        for row in range(count):
+            try:
+                names = self._compiled().match({name: column[row] for name, column in columns.items()})
+            except EventError:
+                continue
+            rows += [row] * len(names)
+            wanting += [self._held[str(name)][0] for name in names]
+        return rows, wanting
+
+    def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
+        if self._arrow is None:
+            self._arrow = self._schema.to_arrow()
+        arrays, names = [pa.array(range(count), pa.int64())], [ROW]
+        for field in self._arrow:
+            if field.name in columns:
+                arrays.append(pa.array(columns[field.name], field.type))
+                names.append(field.name)
+        return pa.table(arrays, names=names)
+
+    def _compiled(self) -> Matcher | ScanMatcher:
         if self._matcher is None:
             self._matcher = matcher(self._schema)
             for subscription, _ in self:
-                _compile(self._matcher, subscription)
-        try:
-            found: Iterable[str | int] = self._matcher.match(event)
-        except EventError:
-            return []
-        return [self._held[str(name)][0] for name in found]
+                if subscription.subscription_id not in self._every:
+                    _compile(self._matcher, subscription)
+        return self._matcher
 
 
 def _compile(into: Matcher | ScanMatcher, subscription: Subscription) -> None:

@@ -84,7 +84,9 @@ class Succession:
         broker = self._broker
         broker.counters["taken over"] += 1
         claim = Claim(dead.path, dead.epoch + 1, broker.id, 0, broker.position)
-        self._membership.take(claim, SeatState(claim, neighbors, (), broker.delivery.inherited(dead.path), (), 0, ()))
+        subscriptions = broker.delivery.inherited(dead.path)
+        youth = broker.configuration.youth
+        self._membership.take(claim, SeatState(claim, neighbors, (), subscriptions, (), 0, (), youth))
         self._membership.announce()
 
     def settle_waste(self) -> None:
@@ -108,7 +110,8 @@ class Succession:
             for piece in pieces:
                 if contains(cell_of(piece, seat.dimensions), point):
                     broker.counters["settled"] += 1
-                    self._membership.open(Claim(piece, 0, broker.id, 0, broker.position))
+                    settled = self._membership.open(Claim(piece, 0, broker.id, 0, broker.position))
+                    settled.young = broker.now + broker.configuration.youth
 
 
 def carve(whole: Path, part: Path) -> list[Path]:

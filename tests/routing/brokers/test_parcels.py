@@ -1,0 +1,204 @@
+"""Acknowledged events reach everyone who wants them, whatever crashes; and nobody counts one twice."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rookery.network.simulated_brokers import LinkConditions
+from rookery.routing.brokers.configuration import Durability
+from rookery.routing.brokers.lots import Lot
+from rookery.routing.brokers.parcels import Parcel, columns_of, events_of, is_readable, parcel_of, part_of
+
+from .parcel_world import SECOND, World
+
+EVENTS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(EVENTS, st.data())
+def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: st.DataObject) -> None:
+    parcel = parcel_of(1, 100, events)
+    names = {name for event in events for name in event}
+    whole = [{name: event.get(name) for name in names} for event in events]
+    assert events_of(parcel) == (whole if names else [{}] * len(events))
+    rows = sorted(data.draw(st.sets(st.integers(0, len(events) - 1), min_size=1)))
+    part = part_of(parcel, rows)
+    assert is_readable(part)
+    assert events_of(part) == [events_of(parcel)[row] for row in rows]
+    assert list(part.sequences()) == [100 + row for row in rows]
+    again = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1)))
+    assert list(part_of(part, again).sequences()) == [100 + rows[row] for row in again]
+
+
+@given(st.binary(max_size=60), st.integers(1, 5))
+def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> None:
+    columns = columns_of(Parcel(1, 0, count, msgspec.Raw(data)))
+    assert all(len(column) == count for column in columns.values())
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)
+
+
+@given(st.sets(st.sampled_from("xyz")), PAIRS, st.sets(st.sampled_from("abcdxyz")))
+def test_lots_are_sets_of_pairs(every: set[str], pairs: list[tuple[int, str]], names: set[str]) -> None:
+    lot = Lot(tuple(every), tuple(row for row, _ in pairs), tuple(name for _, name in pairs))
+    whole = set(lot.pairs(5))
+    assert whole == {(row, name) for name in every for row in range(5)} | set(pairs)
+    assert set(lot.only(names).pairs(5)) == {pair for pair in whole if pair[1] in names}
+    assert set(lot.without(names).pairs(5)) == {pair for pair in whole if pair[1] not in names}
+    assert set(lot.only(names).joined(lot.without(names)).pairs(5)) == whole
+    assert bool(lot) == bool(whole)
+    assert all(lot.count_of(name, 5) == sum(pair[1] == name for pair in whole) for name in "abcdxyz")
+    if whole:
+        notice = lot.notice(1, parcel_of(1, 0, [{"a": row} for row in range(5)]))
+        numbers = notice.parcel.sequences()
+        told = {(numbers[row], name) for row, name in Lot(notice.every, notice.rows, notice.names).pairs(len(numbers))}
+        assert told == whole
+
+
+def crowd(world: World, count: int = 12) -> None:
+    for _ in range(count):
+        low = world.dice.random() * 0.7
+        world.subscribe(low, low + 0.3)
+    world.made.run(5 * SECOND)
+    assert all(one.placed for one in world.subscribers)
+
+
+def finish(world: World, *, seconds: int = 60) -> None:
+    """Let everything end, and compare with the oracle."""
+    world.made.run(seconds * SECOND)
+    assert not world.waiting, "something was never accepted"
+    assert world.acknowledged == set(world.published)
+    assert world.due() == world.delivered()
+    assert all(set(one.got.values()) <= {1} for one in world.subscribers)
+    for broker in world.made.brokers.values():
+        assert not broker.ledger.held, "held although everyone has it"
+        assert not broker.copies.orphans
+        assert not broker.copies.kept
+    assert not any(world.disks.get(number) for number in world.made.brokers)
+
+
+@pytest.mark.parametrize("brokers", [2, 7])
+def test_quiet_network(brokers: int) -> None:
+    world = World.of(brokers, seed=brokers)
+    crowd(world)
+    for _ in range(40):
+        world.publish()
+        world.made.run(SECOND // 20)
+    finish(world, seconds=15)
+    assert not any(one.handed_twice for one in world.subscribers)
+    assert len(world.delivered()) > 500
+
+
+def test_an_acknowledged_event_is_on_two_disks() -> None:
+    world = World.of(5, seed=3)
+    crowd(world)
+    for one in world.subscribers:
+        world.detach(one)  # nobody confirms, so everything stays where it is
+    for _ in range(30):
+        world.publish()
+    world.made.run(3 * SECOND)
+    wanted = {sequence for _, sequence in world.due()}
+    assert len(wanted) > 100
+    for sequence in wanted:
+        holders = [
+            number
+            for number, disk in world.disks.items()
+            if any(sequence in parcel.sequences() for parcel in disk.values())
+        ]
+        assert len(holders) == 2, sequence
+    assert not world.delivered()
+    for one in world.subscribers:
+        world.attach(one)
+    finish(world, seconds=30)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
+    conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
+    world = World.of(7, seed=seed, conditions=conditions)
+    crowd(world)
+    dice = random.Random(seed)
+    for round_ in range(30):
+        world.publish()
+        world.made.run(dice.randrange(SECOND))
+        if round_ == 10:
+            victim = world.someone()
+            pair = {victim}
+            if seed % 2:  # an owner with its heir, or somebody else
+                heir = world.made.brokers[victim].ledger.heir
+                assert heir is not None
+                pair.add(heir)
+            elif seed % 4:
+                pair.add(world.someone())
+            for number in pair:
+                world.crash(number)
+        if round_ == 14:
+            for number in pair:
+                world.restart(number)
+    finish(world)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_hundred_crashes() -> None:
+    for seed in range(100, 300):
+        test_crashes_lose_no_acknowledged_event(seed)
+
+
+def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
+    world = World.of(1, seed=1)
+    world.subscribe(0.0, 1.0)
+    world.publish()
+    world.made.run(SECOND)
+    assert "no second broker" in world.refused[0]
+    assert not world.acknowledged
+    weaker = World.of(1, seed=1, durability=Durability.ONE_DISK)
+    weaker.subscribe(0.0, 1.0)
+    weaker.publish()
+    finish(weaker, seconds=5)
+
+
+def test_full_disk_is_a_refusal() -> None:
+    world = World.of(3, seed=2)
+    crowd(world)
+    world.full = set(world.made.brokers)
+    world.publish(50)
+    world.made.run(SECOND)
+    assert set(world.refused) == {"the disk is full"}
+    assert not {sequence for _, sequence in world.due()}
+
+
+def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
+    world = World.of(4, seed=5, kept=30)
+    away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    world.detach(away)
+    for _ in range(40):
+        world.publish()
+        world.made.run(SECOND // 2)
+    assert len(there.got) == 200
+    assert not away.got
+    world.attach(away)
+    world.made.run(10 * SECOND)
+    assert 30 <= len(away.got) <= 4 * 35 + 40  # so many for each owner, and what came since the last beat
+    assert len(away.got) < 200
+
+
+def test_a_slow_client_is_told_no_more_than_its_window() -> None:
+    world = World.of(3, seed=6, window=20)
+    slow = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    for _ in range(60):
+        world.publish()
+    finish(world, seconds=30)
+    assert len(slow.got) == 300
