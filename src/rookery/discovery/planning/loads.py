@@ -1,0 +1,129 @@
+"""What each protocol has to carry on a topology that fits into memory, counted exactly.
+
+The summaries are built and every key of the topology is asked of each. With `multicast`, an endpoint's record goes out
+once for all who want it instead of once to each; acknowledgments still come from each. The central server is a model
+altogether: every participant sends its announcement and its endpoints to one place, which passes each on to exactly
+those who need it, together with the announcement of the participant that has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rookery.discovery.planning.costs import Load
+from rookery.discovery.planning.interests import Exchange, Interests
+from rookery.discovery.planning.sizes import announcement_size
+from rookery.discovery.planning.summaries import SUMMARIES, AnnouncedSummary, build_summary
+from rookery.discovery.planning.topology import Topology
+
+__all__ = ["PROTOCOLS", "Counting"]
+
+PROTOCOLS = ("simple", *SUMMARIES, "server")
+
+#: Announcement and records to the server, the same from the server, with a question and an answer before each.
+_SERVER_HALF_TRIPS = 8
+
+
+class Counting:
+    """The loads of every protocol on one topology; what they share is computed once."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.interests = Interests(topology)
+        self._summaries: dict[str, list[AnnouncedSummary]] = {}
+        self._told: dict[str, Exchange] = {}
+
+    def told(self, protocol: str) -> Exchange:
+        """Return who tells whom what under a protocol."""
+        if protocol == "simple":
+            return self.interests.all_told
+        if protocol == "server":
+            return self.interests.needed
+        if protocol not in self._told:
+            self._told[protocol] = self.interests.told_by([each.received for each in self._summaries_of(protocol)])
+        return self._told[protocol]
+
+    def load(self, protocol: str, *, multicast: bool = False) -> Load:
+        """Return what a protocol carries, its records sent to each by itself or to the group."""
+        if protocol == "server":
+            return self._server_load()
+        interests, told, summaries = self.interests, self.told(protocol), self._summaries_of(protocol)
+        count = interests.count
+        plain = [announcement_size()] * count
+        announced = [announcement_size(summary.announced) for summary in summaries] or plain
+        fetched = np.array([summary.fetched for summary in summaries] or [0] * count, dtype=np.float64)
+        kept = np.array([each.payload for each in announced]) + fetched
+        memory = kept.sum() - kept + told.octets.sum(axis=0)
+        sizes = [summary.size for summary in summaries] or [0]
+        inward, outward = told.octets.sum(axis=0), told.octets.sum(axis=1)
+        moved = inward + (0.0 if multicast else outward)
+        busiest = int(np.argmax(moved))
+        senders = (told.records > 0).any(axis=1) if multicast else told.records > 0
+        return Load(
+            protocol=protocol,
+            participants=count,
+            announcements=count,
+            announcement_octets=sum(each.multicast for each in announced),
+            answers=count * (count - 1),
+            answer_octets=(count - 1) * sum(each.directed for each in announced),
+            contacts=told.contacts,
+            records=told.once_records if multicast else float(told.records.sum()),
+            record_octets=(told.once if multicast else float(told.octets.sum())) + float(fetched.sum()) * (count - 1),
+            flows=float(senders.sum()),
+            matched_pairs=interests.matched_pairs,
+            matched_directions=interests.matched_directions,
+            false_contacts=float(told.records.sum() - interests.needed.records.sum()),
+            memory=float(memory.mean()),
+            largest_memory=float(memory.max()),
+            summary_octets=sum(sizes) / len(sizes),
+            largest_summary=max(sizes),
+            busiest_octets=float(moved[busiest]),
+            busiest_records=float(told.records[:, busiest].sum()),
+            busiest_contacts=float((told.records[:, busiest] > 0).sum()),
+        )
+
+    def _server_load(self) -> Load:
+        interests, needed, plain = self.interests, self.interests.needed, announcement_size()
+        count = interests.count
+        octets, records = interests.everything
+        met = _met(needed)
+        memory = met * float(plain.payload) + needed.octets.sum(axis=0)
+        answers = count + needed.contacts
+        return Load(
+            protocol="server",
+            participants=count,
+            announcements=count,
+            announcement_octets=count * plain.directed,
+            answers=answers,
+            answer_octets=answers * plain.directed,
+            contacts=2 * count,
+            records=records + float(needed.records.sum()),
+            record_octets=octets + float(needed.octets.sum()),
+            flows=count + float((needed.records.sum(axis=0) > 0).sum()),
+            matched_pairs=interests.matched_pairs,
+            matched_directions=interests.matched_directions,
+            false_contacts=0.0,
+            memory=float(memory.mean()),
+            largest_memory=float(memory.max()),
+            summary_octets=0.0,
+            largest_summary=0.0,
+            busiest_octets=octets + float(needed.octets.sum()),
+            busiest_records=records,
+            busiest_contacts=count,
+            half_trips=_SERVER_HALF_TRIPS,
+        )
+
+    def _summaries_of(self, protocol: str) -> list[AnnouncedSummary]:
+        if protocol not in SUMMARIES:
+            return []
+        if protocol not in self._summaries:
+            rows = range(self.interests.count)
+            self._summaries[protocol] = [build_summary(protocol, self.interests.keys_of(row)) for row in rows]
+        return self._summaries[protocol]
+
+
+def _met(exchange: Exchange) -> NDArray[np.int64]:
+    """Return with how many others each participant is in contact."""
+    any_way = exchange.records > 0
+    return np.asarray((any_way | any_way.T).sum(axis=0), dtype=np.int64)
