@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Row", "Table"]
 
 Cell = int | float | str | bool
-Row = Mapping[str, Cell]
+Row = Mapping[str, Any]
 
 
 class Table:

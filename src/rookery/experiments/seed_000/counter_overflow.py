@@ -1,0 +1,60 @@
+"""Equation 5: four bits are enough for a counter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rookery.experiments.endpoints import endpoint_keys
+from rookery.experiments.figures import chart, lines, reference
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.filters import CountingBloomFilter, equations
+
+__all__ = ["FULL", "QUICK", "check", "plot", "run"]
+
+FULL = grid(m=[100, 1000, 10_000, 100_000, 1_000_000], k=7, runs=3)
+QUICK = grid(m=[100, 1000, 10_000, 100_000], k=7, runs=1)
+STATED = 1.37e-15
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Fill a filter to its capacity and look at its largest counter."""
+    m, k = parameters["m"], parameters["k"]
+    n = round(m * 0.6931471805599453 / k)
+    made = CountingBloomFilter(bit_count=m, hash_count=k)
+    made.add_many(endpoint_keys(n, seed=seed))
+    return [
+        {
+            "n": n,
+            "largest": int(made.counters.max()),
+            "equation_5": equations.counter_overflow_bound_optimal(j=16, m=m),
+            "equation_3": equations.counter_overflow_bound_tight(j=16, n=n, m=m, k=k),
+        }
+    ]
+
+
+def plot(table: Table) -> Any:
+    """Draw the bound beside the stated line."""
+    figure, axes = chart("m, counters", "bound on P(some counter ≥ 16)")
+    lines(axes, table, x="m", y="equation_5", label="m·(e·ln 2 / 16)^16")
+    lines(axes, table, x="m", y="equation_3", label="equation 3, middle", first=1)
+    sizes = table.values("m")
+    reference(axes, sizes, [STATED * m for m in sizes], "stated: 1.37·10⁻¹⁵·m")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    return figure
+
+
+def check(table: Table) -> Judgment:
+    """The constant must be the stated one, and no counter may come near 16."""
+    constant = table.rows[0]["equation_5"] / table.rows[0]["m"]
+    largest = table.most("largest")
+    return Judgment(
+        Verdict.REPRODUCED if abs(constant / STATED - 1) < 0.005 and largest < 16 else Verdict.CONTRADICTED,
+        f"{constant:.4e}·m; the largest counter seen is {largest}",
+        f"(e·ln 2 / 16)^16 is {constant:.4e}, the stated 1.37·10⁻¹⁵. The largest counter of filters with up to "
+        f"{table.most('m'):,} counters filled to capacity is {largest}. “Four bytes” in the text are four bits: "
+        "only then does a counter overflow at 16.",
+    )

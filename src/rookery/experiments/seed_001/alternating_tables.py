@@ -1,0 +1,58 @@
+"""Claim 5: the old filter becomes the spare for the next expansion, the two taking turns. Does it have the length?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rookery.experiments.endpoints import endpoint_keys
+from rookery.experiments.figures import chart, lines
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.filters import CuckooFilter
+
+__all__ = ["FULL", "QUICK", "check", "plot", "run"]
+
+FULL = grid(keys=3000, runs=3)
+QUICK = grid(keys=400, runs=1)
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Grow a filter; at each expansion compare the length that was retired before with the one that is needed."""
+    made = CuckooFilter.patent(log2_buckets=1)
+    rows: list[Row] = []
+    retired, current = 0, made.tables[0].slots.size
+    for key in endpoint_keys(parameters["keys"], seed=seed):
+        made.add(key)
+        while made.is_migrating:
+            made.migrate(64)
+        if made.tables[0].slots.size != current:
+            if retired:
+                rows.append(
+                    {"expansion": len(rows) + 2, "retired_slots": retired, "needed_slots": made.tables[0].slots.size}
+                )
+            retired, current = current, made.tables[0].slots.size
+    return rows
+
+
+def plot(table: Table) -> Any:
+    """Draw both lengths."""
+    figure, axes = chart("expansion", "slots")
+    lines(axes, table, x="expansion", y="needed_slots", label="needed")
+    lines(axes, table, x="expansion", y="retired_slots", label="of the spare", first=1)
+    axes.set_yscale("log", base=2)
+    return figure
+
+
+def check(table: Table) -> Judgment:
+    """The spare should be long enough."""
+    fits = sum(row["retired_slots"] >= row["needed_slots"] for row in table)
+    shares = {row["retired_slots"] / row["needed_slots"] for row in table}
+    return Judgment(
+        Verdict.REPRODUCED if fits == len(table) else Verdict.CONTRADICTED,
+        f"long enough in {fits} of {len(table)} expansions; a share of {min(shares):.2f} of what is needed",
+        "When filters double, the one that was retired has half the length of the present one and a quarter of what "
+        f"the next expansion needs, in all {len(table)} of them. The two can take turns only if the spare is made "
+        "longer first, which is what Rookery does; as it is it would serve for shrinking.",
+    )

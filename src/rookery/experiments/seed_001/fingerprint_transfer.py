@@ -1,0 +1,68 @@
+"""Claim 5 says that fingerprints move to the longer filter. Seven bits and a bucket do not say where to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rookery.experiments.endpoints import endpoint_keys
+from rookery.experiments.figures import bars, chart
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.filters.cuckoo.table import CuckooTable
+from rookery.filters.hashing import KeyHasher
+
+__all__ = ["FULL", "QUICK", "check", "plot", "run"]
+
+FULL = grid(log2_buckets=[4, 7, 10], runs=10)
+QUICK = grid(log2_buckets=[4, 7], runs=3)
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Fill to 75 %, then move what the old filter holds to one of twice the length, and ask for every key."""
+    old = CuckooTable(log2_buckets=parameters["log2_buckets"], width=8)
+    keys = endpoint_keys(round(1.5 * old.bucket_count), seed=seed)
+    hashes = KeyHasher(seed=0).many(keys)
+    hashes = hashes[: old.insert_many(hashes)]
+    # All that a slot tells is its bucket and its fingerprint. The longer index has one bit more; 0 is as good as 1.
+    guessed = np.zeros(2 * old.slots.size, dtype=np.uint16)
+    guessed[: old.slots.size] = old.slots
+    moved = CuckooTable.received(guessed, log2_buckets=old.log2_buckets + 1, width=8)
+    shadowed = CuckooTable(log2_buckets=old.log2_buckets + 1, width=8)
+    shadowed.insert_many(old.hashes())
+    return [
+        {
+            "keys": int(hashes.size),
+            "missing_moved": sum(not moved.contains_hash(one) for one in hashes.tolist()) / hashes.size,
+            "missing_shadowed": sum(not shadowed.contains_hash(one) for one in hashes.tolist()) / hashes.size,
+        }
+    ]
+
+
+def plot(table: Table) -> Any:
+    """Draw what is missing after the move."""
+    figure, axes = chart("endpoints missing after the move", "")
+    bars(
+        axes,
+        {
+            "from fingerprints alone": table.mean("missing_moved"),
+            "with the owner's 64-bit hashes": table.mean("missing_shadowed"),
+        },
+        form="{:.1%}",
+    )
+    return figure
+
+
+def check(table: Table) -> Judgment:
+    """Nothing may be missing after the move."""
+    lost = table.mean("missing_moved")
+    return Judgment(
+        Verdict.REPRODUCED if lost == 0 else Verdict.CONTRADICTED,
+        f"{lost:.0%} of the endpoints are missing when fingerprints alone are moved",
+        "The place in a table of twice the length needs one more bit of the hash, which a fingerprint does not have. "
+        f"Moved by bucket and fingerprint alone, {lost:.0%} of the endpoints cannot be found any more. The owner must "
+        "keep something longer; Rookery keeps the 64-bit hash behind each slot, and then nothing is missing.",
+    )

@@ -1,0 +1,74 @@
+"""The time of a match grows linearly with the subscriptions."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rookery.experiments.figures import chart, lines
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.telemetry import (
+    ATTRIBUTES,
+    COMPILED,
+    INTERPRETED,
+    alive,
+    events,
+    nanoseconds_each,
+    subscriptions,
+)
+from rookery.experiments.verdicts import Judgment, Verdict
+
+__all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
+
+FULL = grid(subscriptions=[50, 100, 200, 400, 800, 1600], limits=["shared", "distinct"], rounds=5, runs=2)
+QUICK = grid(subscriptions=[50, 200, 800], limits=["shared", "distinct"], rounds=2, runs=1)
+TIMES = ("ns",)
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Time the matrix, compiled and interpreted."""
+    rows = subscriptions(parameters["subscriptions"], seed, limits=parameters["limits"])
+    living = alive(rows)
+    found: list[Row] = []
+    for form, table, count in (("compiled", COMPILED, 3000), ("interpreted", INTERPRETED, 60)):
+        codes, one = events(count, seed), table["matrix"](rows, ATTRIBUTES)
+        probe = functools.partial(one.probe, codes, living)
+        spent = nanoseconds_each({"matrix": probe}, events=count, rounds=parameters["rounds"])
+        found.append({"form": form, "ns": spent["matrix"]})
+    return found
+
+
+def plot(table: Table) -> Any:
+    """Draw the times."""
+    figure, axes = chart("subscriptions under the topic", "ns of CPU for an event")
+    named = Table([{**row, "line": f"{row['form']}, {row['limits']} limits"} for row in table])
+    lines(axes, named, x="subscriptions", y="ns", by="line")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    return figure
+
+
+def check(table: Table) -> Judgment:
+    """The exponent between the smallest and the largest set must not exceed one by much."""
+    exponents = {}
+    for limits, part in table.by("limits"):
+        for form, one in part.by("form"):
+            low, high = one.least("subscriptions"), one.most("subscriptions")
+            ratio = one.where(subscriptions=high).mean("ns") / one.where(subscriptions=low).mean("ns")
+            exponents[f"{form}, {limits} limits"] = math.log(ratio) / math.log(high / low)
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in exponents.items())
+    linear = [name for name, value in exponents.items() if value <= 1.15]
+    verdict = (
+        Verdict.REPRODUCED if len(linear) == len(exponents) else Verdict.REGIME if linear else Verdict.CONTRADICTED
+    )
+    return Judgment(
+        verdict,
+        f"exponents: {shown}",
+        f"Time grows as the number of subscriptions to the power {shown}. Where operators share limits the columns are "
+        "bounded and the time is linear or less. Where every limit is its own, columns and rows both grow, so that one "
+        "dense matrix is quadratic in principle; sets of bits (and panels of 512 rows in compiled code) keep it near "
+        "linear in this range.",
+    )

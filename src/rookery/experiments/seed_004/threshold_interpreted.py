@@ -1,0 +1,83 @@
+"""Below 40 subscriptions under a topic the matrix is faster than counting and index: in interpreted code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from rookery.experiments.figures import chart, lines
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.telemetry import (
+    ATTRIBUTES,
+    COMPILED,
+    INTERPRETED,
+    alive,
+    events,
+    nanoseconds_each,
+    subscriptions,
+)
+from rookery.experiments.verdicts import Judgment, Verdict
+
+__all__ = ["FULL", "QUICK", "TIMES", "check", "judge", "measure", "plot", "run"]
+
+SIZES = [5, 10, 20, 30, 40, 60, 80, 160, 320, 1000]
+FULL = grid(subscriptions=SIZES, events=300, rounds=5, runs=3)
+QUICK = grid(subscriptions=[5, 20, 40, 160], events=100, rounds=3, runs=1)
+TIMES = ("ns",)
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Time the plain algorithms."""
+    return measure(INTERPRETED, parameters, seed)
+
+
+def measure(algorithms: Mapping[str, Any], parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Time some algorithms in turn, on the same rows and events."""
+    assert algorithms in (COMPILED, INTERPRETED)
+    rows = subscriptions(parameters["subscriptions"], seed)
+    codes, living = events(parameters["events"], seed), alive(rows)
+    built = {name: build(rows, ATTRIBUTES) for name, build in algorithms.items()}
+    probes = {name: functools.partial(one.probe, codes, living) for name, one in built.items()}
+    spent = nanoseconds_each(probes, events=len(codes), rounds=parameters["rounds"])
+    return [{"algorithm": name, "ns": value} for name, value in spent.items()]
+
+
+def plot(table: Table) -> Any:
+    """Draw the times."""
+    figure, axes = chart("subscriptions under the topic", "ns of CPU for an event")
+    lines(axes, table, x="subscriptions", y="ns", by="algorithm")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    return figure
+
+
+def judge(table: Table, form: str) -> Judgment:
+    """Compare the matrix with counting and index below 40 and above."""
+    ratio: dict[str, dict[int, float]] = {"counting": {}, "index": {}, "scan": {}}
+    for count, part in table.by("subscriptions"):
+        mine = part.where(algorithm="matrix").mean("ns")
+        for name, by_count in ratio.items():
+            by_count[count] = part.where(algorithm=name).mean("ns") / mine
+    small = [count for count in ratio["counting"] if count <= 40]
+    wins = {name: [count for count in small if ratio[name][count] > 1] for name in ("counting", "index")}
+    whole = all(len(listed) == len(small) for listed in wins.values())
+    some = len(wins["counting"]) == len(small)
+    verdict = Verdict.REPRODUCED if whole else Verdict.REGIME if some else Verdict.CONTRADICTED
+    last = max(ratio["counting"])
+    shown = "; ".join(
+        f"{name} {min(by[c] for c in small):.2f} to {max(by[c] for c in small):.2f}, {by[last]:.2f} at {last:,}"
+        for name, by in ratio.items()
+    )
+    return Judgment(
+        verdict,
+        f"matrix against counting {ratio['counting'][40]:.2f}×, index {ratio['index'][40]:.2f}× at 40 ({form})",
+        f"Time of each over the time of the matrix ({form}; above 1 the matrix is faster), up to 40 subscriptions and "
+        f"at the largest: {shown}. Nothing special happens at 40: the ratios change slowly with the size.",
+    )
+
+
+def check(table: Table) -> Judgment:
+    """Judge the interpreted form."""
+    return judge(table, "interpreted")
