@@ -4,11 +4,15 @@ Spark starts one such process per executor and forks a worker from it for each t
 worker import NumPy, Arrow and Numba and load the compiled kernels, half a second each; here the parent does it once and
 the children inherit it. Named in `spark.python.daemon.module`. Whatever goes wrong while warming up is left to
 the task that would meet it too: a fork server that dies would only say "Python worker failed to connect back".
+
+PySpark collects garbage after each task. Of what is loaded here nothing is ever garbage, so it is frozen: a collection
+would walk a million objects of imported modules, at the price of a small task, and copy their pages in each child.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 
 from pyspark import daemon
 
@@ -34,4 +38,6 @@ def warm() -> None:
 if __name__ == "__main__":
     with contextlib.suppress(Exception):
         warm()
+    gc.collect()
+    gc.freeze()
     daemon.manager()

@@ -1,9 +1,9 @@
 """The *files* plan: Parquet in, Parquet out, and no row crosses the JVM.
 
-Spark distributes (path, row group) pairs; a worker reads its row groups with Arrow, only the columns that the rules
-name, matches them in slices, writes the matches to staging and returns one line of manifest. The hop from the JVM to
-Python, the ceiling of every other plan, carries a few rows of names. Memory is bounded by one slice of events and its
-matches.
+A task is a number; the list of row groups travels with the code, and each task takes its share of it. A worker reads
+its row groups with Arrow, only the columns that the rules name, matches them in slices, writes the matches to staging
+and returns one line of manifest. The hop from the JVM to Python, the ceiling of every other plan, carries one number
+a task, and the job has a single stage. Memory is bounded by one slice of events and its matches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -37,6 +37,10 @@ log = logging.getLogger("rookery.spark")
 
 #: Events that a worker holds at a time, and the fewest that it matches at a time.
 SLICE, SMALLEST = 262_144, 8_192
+
+#: Rows that are worth a task of their own, and the most tasks for each that can run at once: a task costs some tens of
+#: milliseconds, and a few of them for each core even out what is slow.
+TASK_ROWS, TASKS_PER_CORE = 500_000, 4
 
 #: Matches per event above which the next piece is smaller, and below which it is larger: a broad set must not fill the
 #: worker's memory with one slice's matches, and a selective one goes faster in large pieces.
@@ -119,18 +123,23 @@ def run_files(
 
     output.check_free(overwrite=overwrite)
     plan = choose(rules.compiled, plan="files", paths=True)
-    groups = _row_groups(files)
+    groups = row_groups(files)
     id_type = pa.string() if event_id is None else schema.field(event_id).type
     columns = reading.columns(rules.columns, schema.names)
+    tasks = task_count(groups, spark_parallelism(spark))
     task = MatchGroups(
-        carry(spark, rules.compiled), reading, output, match_schema(id_type, rules.id_type), tuple(columns), event_id
+        carry(spark, rules.compiled),
+        reading,
+        output,
+        match_schema(id_type, rules.id_type),
+        tuple(columns),
+        event_id,
+        tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
-    tasks = max(1, min(len(groups), 4 * spark_parallelism(spark)))
-    frame = spark.createDataFrame(pa.Table.from_pylist(groups)).repartitionById(tasks, _task_column(tasks))
     from pyspark.sql.pandas.types import from_arrow_schema
 
     try:
-        manifest = frame.mapInArrow(task, from_arrow_schema(MANIFEST)).collect()
+        manifest = spark.range(0, tasks, 1, tasks).mapInArrow(task, from_arrow_schema(MANIFEST)).collect()
     except Exception:
         output.sweep()
         raise
@@ -146,25 +155,33 @@ def run_files(
     )
 
 
-def _row_groups(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return every row group with its first row, the largest first: a late large task would hold up the job."""
+class RowGroup(NamedTuple):
+    """One row group of one file: where it is, its first row in the file, and its rows."""
+
+    path: str
+    number: int
+    first: int
+    rows: int
+
+
+def row_groups(files: Sequence[Path]) -> list[RowGroup]:
+    """Return every row group, the largest first: a late large task would hold up the job."""
     import pyarrow.parquet as pq
 
-    groups: list[dict[str, Any]] = []
+    groups: list[RowGroup] = []
     for path in files:
-        meta, start = pq.read_metadata(path), 0
+        meta, start, name = pq.read_metadata(path), 0, str(path.resolve())
         for number in range(meta.num_row_groups):
             rows = meta.row_group(number).num_rows
-            groups.append({"path": str(path.resolve()), "row_group": number, "first": start, "rows": rows})
+            groups.append(RowGroup(name, number, start, rows))
             start += rows
-    groups.sort(key=lambda group: -group["rows"])
-    return [group | {"turn": turn} for turn, group in enumerate(groups)]
+    return sorted(groups, key=lambda group: -group.rows)
 
 
-def _task_column(tasks: int) -> Any:
-    from pyspark.sql.functions import col
-
-    return (col("turn") % tasks).cast("int")
+def task_count(groups: Sequence[RowGroup], cores: int) -> int:
+    """Return into how many tasks the row groups are dealt."""
+    worth = sum(group.rows for group in groups) // TASK_ROWS
+    return max(1, min(len(groups), max(cores, min(TASKS_PER_CORE * cores, worth))))
 
 
 def spark_parallelism(spark: SparkSession) -> int:
@@ -185,33 +202,33 @@ class MatchGroups:
     output: pa.Schema
     columns: tuple[str, ...]
     event_id: str | None
+    shares: tuple[tuple[RowGroup, ...], ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the task's row groups into one staged file and report it."""
-        groups = [group for batch in batches for group in batch.to_pylist()]
-        if not groups:
-            return
-        count = Count()
-        staged = self.output_folder.write(self._matches(groups, count), self.output)
-        yield pa.record_batch([[staged.name], [count.events], [staged.rows], [count.top()]], schema=MANIFEST)
+        """Match the row groups of the task's numbers, each share into one staged file, and report it."""
+        for batch in batches:
+            for share in batch.column(0).to_pylist():
+                count = Count()
+                staged = self.output_folder.write(self._matches(self.shares[share], count), self.output)
+                yield pa.record_batch([[staged.name], [count.events], [staged.rows], [count.top()]], schema=MANIFEST)
 
-    def _matches(self, groups: list[dict[str, Any]], count: Count) -> Iterator[pa.Table]:
+    def _matches(self, groups: Sequence[RowGroup], count: Count) -> Iterator[pa.Table]:
         import pyarrow.parquet as pq
 
         compiled = self.carrier.load()
         for group in groups:
             try:
-                file = pq.ParquetFile(group["path"])
-                row = group["first"]
-                slices = file.iter_batches(SLICE, row_groups=[group["row_group"]], columns=list(self.columns) or None)
+                file = pq.ParquetFile(group.path)
+                row = group.first
+                slices = file.iter_batches(SLICE, row_groups=[group.number], columns=list(self.columns) or None)
                 for batch in slices:
                     if self.event_id is None:
-                        names = pa.array([f"{group['path']}#{row + index}" for index in range(batch.num_rows)])
+                        names = pa.array([f"{group.path}#{row + index}" for index in range(batch.num_rows)])
                         batch = batch.append_column("event_id", names)
                     row += batch.num_rows
                     yield from self._pieces(compiled, batch, count)
             except (pa.ArrowInvalid, OSError) as error:
-                raise PipelineError(f"{group['path']}: cannot be read as Parquet: {error}") from error
+                raise PipelineError(f"{group.path}: cannot be read as Parquet: {error}") from error
 
     def _pieces(self, compiled: CompiledSet, batch: pa.RecordBatch, count: Count) -> Iterator[pa.Table]:
         """Match one slice in pieces whose size follows the density of the matches."""
