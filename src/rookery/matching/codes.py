@@ -206,7 +206,7 @@ class CodeSpace:
         if not isinstance(kind, EnumType):
             return self.labels[number].codes(texts, NULL_CODE)
         place = pc.index_in(texts, value_set=pa.array(kind.labels, texts.type)).fill_null(len(kind.labels))
-        codes = place.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes: np.ndarray[Any, Any] = place.to_numpy(zero_copy_only=False).astype(np.int64)
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes

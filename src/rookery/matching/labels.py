@@ -84,8 +84,6 @@ class Labels:
             self._table = pa.array(self._texts, pa.string()), np.array(self._labels, np.int64)
         known, labels = self._table
         place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
-        if not place.null_count:
-            return labels[place.to_numpy()]
         found = place.is_valid().to_numpy(zero_copy_only=False)
         codes = np.full(len(texts), _LOWEST, np.int64)
         codes[found] = labels[place.drop_null().to_numpy()]
