@@ -104,6 +104,17 @@ def numbers(folder: Path) -> list[int]:
     return sorted(int(path.name) for path in folder.glob("*") if path.name.isdigit())
 
 
+def wait_for(child: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Wait until the child has added an entry to the folder; False when it ended before that."""
+    before = {path.name for path in folder.glob("[!.]*")}
+    patience = time.monotonic() + 300
+    while child.poll() is None and time.monotonic() < patience:
+        if any(path.name not in before for path in folder.glob("[!.]*")):
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def verify(folder: Path, rows: int) -> tuple[int, int, int]:
     """Compare the raw output with the oracle: matches, missed, extra."""
     from rookery.spark.versions import VersionLog
@@ -134,30 +145,30 @@ def torture(folder: Path, *, kills: int, seed: int) -> int:
     dice = random.Random(seed)
     edit = 0
     rule_file(folder, edit)
-    in_flight = edits_in_flight = 0
-    versions, commits, offsets = (folder / "checkpoint" / name for name in ("rookery/versions", "commits", "offsets"))
+    in_flight = unrecorded = 0
+    commits, offsets = folder / "checkpoint" / "commits", folder / "checkpoint" / "offsets"
+    moments = [(commits, 0.3), (offsets, 1.2), (folder / "checkpoint" / "rookery" / "versions", 1.2)]
+    moments += [(folder / ".out.staging", 0.3), (folder / "out", 0.1)]
     for turn in range(kills):
-        before = len(numbers(versions))
+        # A batch is begun, bound, staged, published and committed; on a slow machine these are seconds apart, on a
+        # quick one milliseconds. The moment is counted from one of them, so that each gap is hit on either.
+        sign, longest = dice.choice(moments)
         child = start(folder)
-        patience = time.monotonic() + 240
-        while len(numbers(versions)) <= before and child.poll() is None and time.monotonic() < patience:
-            time.sleep(0.02)
-        if child.poll() is not None:
+        if not wait_for(child, sign):
             print((folder / "driver.log").read_text()[-3000:], file=sys.stderr)
             return 1
-        time.sleep(dice.uniform(0, 1.2))
         if dice.random() < 0.7:
             edit += 1
             rule_file(folder, edit)
-            time.sleep(dice.uniform(0, 0.3))
-            edits_in_flight += 1
+        time.sleep(dice.uniform(0, longest))
         kill(child)
-        open_batch = len(numbers(offsets)) > len(numbers(commits))
+        last = max(numbers(offsets), default=-1)
+        open_batch = last not in numbers(commits)
+        published = (folder / "out" / f"batch={last}").exists()
         in_flight += open_batch
-        print(
-            f"kill {turn + 1:3d} of {kills}: batch {max(numbers(versions), default=-1)}{' open' if open_batch else ''}",
-            flush=True,
-        )
+        unrecorded += open_batch and published
+        state = f"open{', published' if published else ''}" if open_batch else "committed"
+        print(f"kill {turn + 1:3d} of {kills}: batch {last} {state}", flush=True)
         if dice.random() < 0.5:  # an edit while nothing runs: the replay must not see it
             edit += 1
             rule_file(folder, edit)
@@ -169,8 +180,8 @@ def torture(folder: Path, *, kills: int, seed: int) -> int:
     wanted, missed, extra = verify(folder, rows)
     sets = len(set(_history(folder).values()))
     print(
-        f"kills {kills} (a batch open in {in_flight}) | rule edits {edit}, sets in use {sets} | "
-        f"matches {wanted} missed {missed} extra {extra}"
+        f"kills {kills} (a batch open in {in_flight}, published but not recorded in {unrecorded}) | "
+        f"rule edits {edit}, sets in use {sets} | matches {wanted} missed {missed} extra {extra}"
     )
     return 0 if not missed and not extra and wanted else 1
 
