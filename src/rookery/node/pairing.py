@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rookery.errors import TopicError
 from rookery.node.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.rtps.early import EarlyNumbers
 from rookery.rtps.events import (
     EndpointDiscovered,
     EndpointLost,
@@ -38,6 +39,7 @@ class Pairing:
         self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
         self._remote_readers: ByTopic[RemoteEndpoint] = ByTopic()
         self._listening: dict[Guid, dict[int, Reader]] = {}
+        self.early = EarlyNumbers()
         self._peers = peers
         self._report = report
 
@@ -155,6 +157,7 @@ class Pairing:
             reliable=reader.qos.reliable,
             from_first=reader_keeps or writer_forgets or writer_offers_rightly,
             now=now,
+            pushed_from=self.early.of(writer.guid, now),
         )
 
     def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:

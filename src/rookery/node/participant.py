@@ -9,6 +9,7 @@ raises: it becomes `MessageRejected` and a counter.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from rookery.errors import TopicError
 from rookery.node.configuration import ParticipantConfiguration, multicast_address
@@ -222,8 +223,22 @@ class Participant:
         self._pairing.add_writer(LocalWriter(announcement, writer), now)
         return announcement.guid
 
-    def create_reader(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
-        """Make a reader and tell everyone; raise for a policy that is not supported."""
+    def create_reader(
+        self,
+        topic: str,
+        type_name: str,
+        qos: QualityOfService,
+        *,
+        keyed: bool,
+        now: int,
+        acknowledge_when_kept: bool = False,
+        kept: Mapping[Guid, int] | None = None,
+    ) -> Guid:
+        """Make a reader and tell everyone; raise for a policy that is not supported.
+
+        With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called. `kept` is what
+        the owner has of each writer already: the reader goes on behind it.
+        """
         announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
         guid = announcement.guid
         reader = Reader(
@@ -234,10 +249,19 @@ class Participant:
             budget=self._budget,
             limits=self._limits,
             counters=self.counters,
+            acknowledge_when_kept=acknowledge_when_kept,
+            kept=kept,
         )
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
+
+    def keep(self, reader: Guid, writer: Guid, *, through: int, now: int) -> None:
+        """Say that everything up to a number is safe, so that it can be acknowledged to its writer."""
+        local = self._pairing.readers.get(reader)
+        if local is None:
+            raise TopicError(f"no reader {reader} in this participant")
+        local.reader.keep(writer, through=through, now=now)
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
         """Take a reader or writer away and tell everyone."""

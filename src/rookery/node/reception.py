@@ -97,16 +97,24 @@ class Reception:
                         by_multicast=self._by_multicast,
                     )
             case Data():
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
-                    reader.receive_data(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
+                writer_guid = Guid(source, submessage.writer)
+                readers = self._addressed(writer_guid, submessage.reader, now)
+                for reader in readers:
+                    reader.receive_data(writer_guid, submessage, timestamp=timestamp, now=now)
+                if not readers and not is_builtin(submessage.writer):
+                    self._pairing.early.note(writer_guid, submessage.sequence, now)
             case DataFragment():
                 if is_builtin(submessage.writer):
                     raise WireFormatError("builtin data in fragments")
                 for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
                     reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
             case Heartbeat():
-                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
-                    reader.receive_heartbeat(Guid(source, submessage.writer), submessage, now)
+                writer_guid = Guid(source, submessage.writer)
+                readers = self._addressed(writer_guid, submessage.reader, now)
+                for reader in readers:
+                    reader.receive_heartbeat(writer_guid, submessage, now)
+                if not readers and not is_builtin(submessage.writer):
+                    self._pairing.early.note(writer_guid, submessage.last + 1, now)
             case Gap():
                 for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
                     reader.receive_gap(Guid(source, submessage.writer), submessage, now)
