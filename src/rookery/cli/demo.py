@@ -3,37 +3,76 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.options import Json, note, write, write_json
 
+if TYPE_CHECKING:
+    from rookery.web.recorder import Recorder
+
 __all__ = ["EXAMPLES", "command"]
 
-EXAMPLES = ["rookery demo", "rookery demo --events 10000000"]
+EXAMPLES = [
+    "rookery demo",
+    "rookery demo --events 10000000",
+    "rookery demo --serve",
+    "rookery demo --record demo.jsonl",
+]
 
 
 def command(
     events: Annotated[int, typer.Option(help="Events of the bulk run.")] = 2_000_000,
     master: Annotated[str | None, typer.Option(help="A Spark master; embedded when not given.")] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Show it in the browser, and keep the page open.")] = False,
+    port: Annotated[int, typer.Option(help="The port of the page; 0 for any.", min=0, max=65_535)] = 8_765,
+    record: Annotated[Path | None, typer.Option(help="Record it for `rookery serve`.")] = None,
     json: Json = False,
 ) -> int:
     """Generate telemetry and 10,000 subscriptions, match a batch and a stream, edit a rule, and prove the result.
 
     The last line compares Spark with an independent evaluation in NumPy, pair for pair.
     """
+    say = note if json else write
+    if serve:
+        from rookery.cli.serve import serve_while
+
+        return serve_while(lambda recorder: _run(events, master, say, json, recorder), port=port, record=record)
+    if record is not None:
+        from rookery.web.recorder import Recorder
+
+        with Recorder(record, title="rookery demo") as recorder:
+            return _run(events, master, say, json, recorder)
+    return _run(events, master, say, json, None)
+
+
+def _run(events: int, master: str | None, say: Callable[[str], None], json: bool, recorder: Recorder | None) -> int:
+    """Run the demonstration, tell its result, and return the verdict."""
     from rookery.spark.demonstration import demonstrate
     from rookery.spark.failures import plain_failure
     from rookery.spark.sessions import session
+
+    observer = None
+    if recorder is not None:
+        from rookery.web.producers.demonstration import RecordedDemonstration
+
+        observer = RecordedDemonstration(recorder)
+    watched = observer
+
+    def tell(line: str) -> None:
+        say(line)
+        if watched is not None:
+            watched.say(line)
 
     note("starting Spark")
     spark = session(master=master)
     try:
         with tempfile.TemporaryDirectory(prefix="rookery-demo-") as folder:
-            proof = demonstrate(spark, Path(folder), bulk=events, say=note if json else write)
+            proof = demonstrate(spark, Path(folder), bulk=events, say=tell, observer=observer)
     except Exception as error:
         raise plain_failure(error) from error
     finally:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rookery.web.broadcast import Broadcast
     from rookery.web.recorder import Recorder
 
-__all__ = ["EXAMPLES", "command"]
+__all__ = ["EXAMPLES", "command", "serve_while"]
 
 EXAMPLES = [
     "rookery serve run.jsonl",
@@ -119,6 +119,28 @@ def command(
         if replay is not None:
             replay.close()
     return ExitCode.INTERRUPTED if ended is signal.SIGINT else ExitCode.DONE
+
+
+def serve_while(work: Callable[[Recorder], int], *, port: int, record: Path | None = None) -> int:
+    """Do some work in a thread while the page shows it; the page stays open after it. Return what the work returns."""
+    from rookery.web.application import application
+    from rookery.web.broadcast import Broadcast
+    from rookery.web.recorder import Recorder
+    from rookery.web.serving import bind, link, serve
+
+    broadcast = Broadcast(status=lambda: {"mode": "live"})
+    bound = bind("127.0.0.1", port, token=None)
+    url = link(bound, host="127.0.0.1", token=None)
+    results: list[int] = []
+    with Recorder(record, title="rookery demo", listener=broadcast.feed) as recorder:
+
+        async def run() -> None:
+            results.append(await asyncio.to_thread(work, recorder))
+            sys.stdout.flush()
+            note(f"the page stays open at {url}  Ctrl-C ends it")
+
+        asyncio.run(serve(application(broadcast), bound, beside=[broadcast.run, run], ready=lambda: note(url)))
+    return results[0] if results else ExitCode.INTERRUPTED
 
 
 def _tail(broadcast: Broadcast, path: Path) -> Callable[[], Awaitable[None]]:

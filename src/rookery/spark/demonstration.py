@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from rookery.spark.workloads import Bounds, oracle, workload
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Proof", "demonstrate"]
+__all__ = ["Observer", "Proof", "demonstrate"]
 
 Pairs = NDArray[np.int64]
 
@@ -65,7 +65,29 @@ class Proof:
         )
 
 
-def demonstrate(spark: SparkSession, folder: Path, *, bulk: int, say: Callable[[str], None]) -> Proof:
+class Observer(Protocol):
+    """Whoever wants to show the demonstration while it runs: the page does."""
+
+    def began(self, events: Any, rules: pa.Table) -> None:
+        """Take the events (a DataFrame) and the rules."""
+        ...
+
+    def streaming(self, query: Any, checkpoint: str) -> None:
+        """Take the stream that has started."""
+        ...
+
+    def edited(self, rules: pa.Table) -> None:
+        """Take the rules after the edit."""
+        ...
+
+    def found(self, source: str, events: pa.Table, pairs: Pairs, *, expected: int, missed: int, extra: int) -> None:
+        """Take what one run found, and how that compares with the oracle."""
+        ...
+
+
+def demonstrate(
+    spark: SparkSession, folder: Path, *, bulk: int, say: Callable[[str], None], observer: Observer | None = None
+) -> Proof:
     """Run the three, and return the proof."""
     register_sources(spark)
     telemetry = workload("telemetry")
@@ -76,16 +98,24 @@ def demonstrate(spark: SparkSession, folder: Path, *, bulk: int, say: Callable[[
     _replace_file(records, rules / "limits.parquet")
     say(f"{RULES:,} subscriptions, {records.num_rows - RULES:,} of them with a dated change of limit")
     say(_bulk(spark, rules, bulk))
+    if observer is not None:
+        observer.began(_events(spark), records)
     events = telemetry.table(EVENTS)
     found = _pairs(match(_events(spark), rules, time="ts").drop("zone").toArrow())
     expected = oracle(events, bounds)
     say(f"batch   {EVENTS:,} events, {len(found):,} matches, oracle {len(expected):,}")
-    streamed, changed = _stream(spark, rules, records, folder, say)
+    streamed, changed = _stream(spark, rules, records, folder, say, observer)
     # Batches before the change are judged by the old bounds, the rest by the new.
     edge = changed * EVENTS_PER_BATCH
     judged = np.concatenate([oracle(events.slice(0, edge), bounds), oracle(events.slice(edge), _edited(bounds))])
     say(f"stream  {EVENTS:,} events, {len(streamed):,} matches, oracle {len(judged):,}")
-    missed, extra = (sum(pair) for pair in zip(_differ(found, expected), _differ(streamed, judged), strict=True))
+    differences = _differ(found, expected), _differ(streamed, judged)
+    if observer is not None:
+        for source, pairs, right, (missed, extra) in zip(
+            ("spark batch", "spark stream"), (found, streamed), (expected, judged), differences, strict=True
+        ):
+            observer.found(source, events, pairs, expected=len(right), missed=missed, extra=extra)
+    missed, extra = (sum(pair) for pair in zip(*differences, strict=True))
     return Proof(len(found) + len(streamed), len(expected) + len(judged), missed, extra, changed)
 
 
@@ -103,7 +133,12 @@ def _bulk(spark: SparkSession, rules: Path, rows: int) -> str:
 
 
 def _stream(
-    spark: SparkSession, rules: Path, records: pa.Table, folder: Path, say: Callable[[str], None]
+    spark: SparkSession,
+    rules: Path,
+    records: pa.Table,
+    folder: Path,
+    say: Callable[[str], None],
+    observer: Observer | None,
 ) -> tuple[Pairs, int]:
     """Stream the events, edit one rule on the way, and return the raw output and the first batch of the new rule."""
     events = (
@@ -117,6 +152,8 @@ def _stream(
     hits = match(events, Subscriptions.files(rules), time="ts", checkpoint=checkpoint)
     query = write_stream(hits, str(out), checkpoint=checkpoint, trigger={"processingTime": "300 milliseconds"})
     log = VersionLog(checkpoint)
+    if observer is not None:
+        observer.streaming(query, checkpoint)
     try:
         while len(log.history()) < 4 and query.isActive:
             time.sleep(0.05)
@@ -127,6 +164,8 @@ def _stream(
         versions[place] = 2
         edited = records.set_column(1, "where", pa.array(texts)).set_column(2, "version", pa.array(versions))
         _replace_file(edited, rules / "limits.parquet")
+        if observer is not None:
+            observer.edited(edited)
         say(f"stream  rule {EDITED} replaced while batch {max(log.history())} runs")
         query.processAllAvailable()
     finally:

@@ -90,7 +90,9 @@ def partition(events: DataFrame, rules: Any, *, event_id: str = "event_id", zone
     return _placed(events, zone_map, event_id).drop(PARTITION).withColumnRenamed(ZONE, "zone")
 
 
-def zone_stats(events: DataFrame, rules: Any, *, event_id: str = "event_id", zones: int | None = None) -> DataFrame:
+def zone_stats(
+    events: DataFrame, rules: Any, *, event_id: str = "event_id", time: str | None = None, zones: int | None = None
+) -> DataFrame:
     """Return load and replication by zone: `zone, events, subscriptions, load, skew, replication, lower, upper, tree`.
 
     `skew` is the zone's load over the mean; `replication` is how many zones a rule is in on average; `tree` is the
@@ -101,7 +103,7 @@ def zone_stats(events: DataFrame, rules: Any, *, event_id: str = "event_id", zon
 
     from rookery.spark.pipeline import prepare
 
-    rules = prepare(events, rules, Reading(event_id=event_id))
+    rules = prepare(events, rules, Reading(event_id=event_id, time=time))
     tree = fit(events, rules, zones=zones).tree
     boxes = Boxes(*rules.compiled.boxes(list(tree.attributes)))
     met = np.bincount(tree.zones_met(boxes)[1], minlength=tree.zone_count)

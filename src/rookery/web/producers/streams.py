@@ -66,10 +66,10 @@ def watch_stream(recorder: Recorder, query: Any, checkpoint: str, *, name: str =
     return finish
 
 
-def record_skew(recorder: Recorder, events: Any, rules: Any, *, name: str, event_id: str = "event_id") -> None:
+def record_skew(recorder: Recorder, events: Any, rules: Any, *, name: str, time: str | None = None) -> None:
     """Cut zones for a job as the zoned plan would, and record what each carries; runs a Spark job."""
     from rookery.spark.zones import zone_stats
 
-    rows = zone_stats(events, rules, event_id=event_id).select("events", "subscriptions", "load", "skew").collect()
+    rows = zone_stats(events, rules, time=time).select("events", "subscriptions", "load", "skew").collect()
     zones = tuple((row["events"], row["subscriptions"], row["load"], float(row["skew"])) for row in rows)
     recorder.write(records.Skew(at=recorder.clock(), query=name, zones=zones))
