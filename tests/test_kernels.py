@@ -76,3 +76,28 @@ def test_a_read_only_cache_still_compiles(folder: Path, tmp_path: Path) -> None:
     blocked.write_text("not a folder")
     hits, misses = json.loads(run(PROGRAM.format(folder=str(folder)), blocked))
     assert (hits, misses) == (0, 1)
+
+
+def test_who_waits_for_a_compilation_is_told_once(tmp_path: Path) -> None:
+    """Through the command line's own listener; the second process loads, so it has nothing to say."""
+    program = (
+        "import numpy as np; from rookery.cli.application import tell_of_compilation; tell_of_compilation();"
+        "from rookery.matching.kernels import encode_doubles, encode_integers;"
+        "valid, codes = np.ones(2, np.bool_), np.empty((2, 1), np.int64);"
+        "encode_doubles(np.zeros(2), valid, codes, 0); encode_integers(np.zeros(2, np.int64), valid, codes, 0);"
+        "assert not codes.any()"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "ROOKERY_CACHE": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stderr.splitlines()
+        for _ in range(2)
+    ]
+    assert len(said[0]) == 1
+    assert said[0][0].startswith("rookery: compiling kernels, once for this machine")
+    assert said[1] == []

@@ -4,10 +4,12 @@ Rule 1: a kernel lives in a file named `kernels.py`, with its plain twin beside 
 here.
 Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the hash of
 *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
+Rule 3: whoever must wait for a compilation is told why: the first one of a process is logged.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Callable
@@ -16,8 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import event
 
-__all__ = ["cache_folder", "kernel"]
+__all__ = ["KERNEL_FOLDER", "cache_folder", "kernel"]
+
+log = logging.getLogger("rookery.kernels")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,7 +52,27 @@ def _kernel_cache() -> Path:
     return Path(tempfile.mkdtemp(prefix="rookery-kernels-"))
 
 
-numba.config.CACHE_DIR = str(_kernel_cache())
+#: Where the compiled kernels are.
+KERNEL_FOLDER = _kernel_cache()
+
+numba.config.CACHE_DIR = str(KERNEL_FOLDER)
+
+
+class _FirstCompilation(event.Listener):  # type: ignore[misc]
+    """Logs the first kernel of this process that is not in the cache."""
+
+    told = False
+
+    def on_start(self, happened: Any) -> None:
+        if not self.told and happened.data["dispatcher"].py_func.__module__.startswith("rookery."):
+            self.told = True
+            log.info("compiling kernels, once for this machine: half a minute or so; kept in %s", KERNEL_FOLDER)
+
+    def on_end(self, happened: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _FirstCompilation())
 
 
 def kernel(function: Function) -> Function:

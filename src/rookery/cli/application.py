@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from rookery.cli import COMMANDS
-from rookery.cli.options import write
+from rookery.cli.options import note, write
 from rookery.cli.settings import SETTINGS_FILE, read_settings
 from rookery.version import __version__
 
@@ -34,6 +35,7 @@ def run(arguments: Sequence[str]) -> None:
         completion_init()
         line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
         get_command(application(line.split())).main(args=[], prog_name="rookery", complete_var=COMPLETING)
+    tell_of_compilation()
     command = get_command(application(arguments))
     chosen = next((argument for argument in arguments if argument in COMMANDS), None)
     settings = read_settings(SETTINGS_FILE, command=command, chosen=chosen)
@@ -43,6 +45,18 @@ def run(arguments: Sequence[str]) -> None:
         auto_envvar_prefix="ROOKERY",
         default_map=settings,
     )
+
+
+def tell_of_compilation() -> None:
+    """Show on stderr that kernels are being compiled: a command that is silent for half a minute looks dead."""
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    kernels = logging.getLogger("rookery.kernels")
+    kernels.handlers, kernels.propagate = [Notes()], False
+    kernels.setLevel(logging.INFO)
 
 
 def application(arguments: Sequence[str]) -> typer.Typer:

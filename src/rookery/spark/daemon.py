@@ -16,7 +16,7 @@ import gc
 
 from pyspark import daemon
 
-__all__ = ["warm"]
+__all__ = ["warm", "warm_once"]
 
 
 def warm() -> None:
@@ -33,6 +33,16 @@ def warm() -> None:
         matcher.add(number, f"x > {number} and x < {number + 2} or s = 'a{number}'")
     events = pa.table({"id": pa.array([1, 2], pa.int64()), "x": [1.5, None], "s": ["a1", None]})
     matcher.compile().match_many(events, event_id="id")
+
+
+def warm_once() -> None:
+    """Compile here what the workers of this machine will load: where the user is, who can be told, and only once."""
+    from rookery.kernels import KERNEL_FOLDER
+
+    mark = KERNEL_FOLDER / "workers"
+    if not mark.exists():
+        warm()
+        mark.touch()
 
 
 if __name__ == "__main__":

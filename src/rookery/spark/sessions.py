@@ -70,6 +70,10 @@ def session(
         return builder.remote(master).getOrCreate()
     _environment(master)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it repeats each error as a page of JSON
+    if master.startswith("local"):
+        from rookery.spark.daemon import warm_once
+
+        warm_once()
     for key, value in options(master=master, memory=memory, verbose=verbose).items():
         builder = builder.config(key, value)
     for key, value in (settings or {}).items():
