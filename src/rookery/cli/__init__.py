@@ -29,6 +29,7 @@ COMMANDS = {
     "backtest": "Count what rules would have fired on.",
     "diff": "Tell what a change of the rules adds, removes and changes.",
     "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
+    "spool": "Record a DDS topic durably, with offsets, for Spark to replay.",
     "ls": "List the topics of a DDS domain.",
     "ps": "List the participants of a DDS domain.",
     "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",

@@ -1,0 +1,158 @@
+"""`rookery spool`: record a DDS topic on disk, each sample at an offset of its own, for Spark to replay."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write, write_json
+from rookery.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rookery.network.spool_recorder import Recorder
+    from rookery.network.spool_writer import SpoolWriter
+    from rookery.node.event_types import EventType
+    from rookery.rtps.qos import QualityOfService
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery spool --domain-id 0 --topic quotes --schema 'symbol:string,price:float64' --dir spool/",
+    "rookery spool --topic quotes --schema quotes.json --dir spool/ --transient-local --where 'price < 10'",
+    "rookery spool --topic quotes --schema quotes.json --dir spool/ --retain-bytes 10000000000 --retain-hours 48",
+    "rookery spool --dir spool/ --json",
+]
+
+
+def command(
+    dir: Annotated[Path, typer.Option(help="The folder of the spool.")],
+    topic: Annotated[str | None, typer.Option(help="The topic to record; without it the spool is described.")] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'."),
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Record only what satisfies this WHERE clause.")] = None,
+    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
+    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery spool",
+    type_name: Annotated[
+        str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")
+    ] = None,
+    key: Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")] = None,
+    best_effort: Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")] = False,
+    transient_local: Annotated[
+        bool, typer.Option("--transient-local", help="Ask writers for what they kept, also after a restart.")
+    ] = False,
+    retain_bytes: Annotated[int | None, typer.Option(help="Delete the oldest when there is more than this.")] = None,
+    retain_hours: Annotated[float | None, typer.Option(help="Delete what is older than this.")] = None,
+    gather_seconds: Annotated[
+        float, typer.Option(help="How long a record waits for others before it is made durable.")
+    ] = 0.05,
+    seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
+    json: Json = False,
+) -> int:
+    """Record the samples of a DDS topic durably, with offsets, for `spark.readStream.format("rookery")`.
+
+    A sample is acknowledged to its writer only when the disk has it. After a crash start it again with the same --dir:
+    it goes on where it was, without a gap or a repeat as far as the writers still have the samples.
+    """
+    if topic is None:
+        return _describe(dir, json)
+    if schema is None:
+        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
+    if best_effort and transient_local:
+        raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
+    if gather_seconds < 0 or min(retain_bytes or 1, retain_hours or 1) <= 0:
+        raise SettingsError("--gather-seconds, --retain-bytes and --retain-hours are not negative")
+    from rookery.cli.rules import read_schema
+    from rookery.network.spool import Description
+    from rookery.network.spool_writer import Retention, SpoolWriter
+    from rookery.node.event_types import event_type
+    from rookery.rtps.qos import Durability, QualityOfService, Reliability
+
+    kind = event_type(read_schema(schema), type_name=type_name or topic, key=key or ())
+    qos = QualityOfService(
+        reliability=Reliability.BEST_EFFORT if best_effort else Reliability.RELIABLE,
+        durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,
+        history_depth=None,
+    )
+    age = None if retain_hours is None else round(retain_hours * 3_600_000_000)
+    description = Description(topic, domain_id, kind.name, kind.schema, tuple(key or ()))
+    with SpoolWriter(dir, description, retention=Retention(retain_bytes, age)) as spool:
+        options = {"domain_id": domain_id, "interface": interface, "name": name}
+        code, done = asyncio.run(_record(spool, kind, qos, where, gather_seconds, seconds, options))
+        done = {"dir": str(dir), "end": spool.end, **done}
+    if json:
+        write_json(done)
+    else:
+        write(f"{done['recorded']} records in {done['groups']} groups; {dir} ends at offset {done['end']}")
+    return code
+
+
+async def _record(
+    spool: SpoolWriter,
+    kind: EventType,
+    qos: QualityOfService,
+    where: str | None,
+    gather_seconds: float,
+    seconds: float | None,
+    options: dict[str, Any],
+) -> tuple[ExitCode, dict[str, Any]]:
+    from rookery.network.spool_recorder import Grouping, Recorder
+    from rookery.network.udp import open_participant
+
+    recorder = Recorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
+    await asyncio.to_thread(recorder.warm)
+    stopped = _stop_signals()
+    udp = open_participant(on_event=recorder.on_event, **options)
+    try:
+        recorder.start(udp)
+        note(f"recording {spool.description.topic} of domain {options['domain_id']} from offset {spool.end}")
+        with suppress(TimeoutError):
+            await _until_stopped(recorder, stopped, seconds)
+        await recorder.finish()
+    finally:
+        await udp.close()
+    interrupted = stopped.done() and stopped.result() == signal.SIGINT
+    return (ExitCode.INTERRUPTED if interrupted else ExitCode.DONE), asdict(recorder.counts)
+
+
+def _stop_signals() -> asyncio.Future[int]:
+    """Return what a signal to end completes: the records that have come are made durable before we go."""
+    loop = asyncio.get_running_loop()
+    stopped: asyncio.Future[int] = loop.create_future()
+
+    def stop(number: int) -> None:
+        if not stopped.done():
+            stopped.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    return stopped
+
+
+async def _until_stopped(recorder: Recorder, stopped: asyncio.Future[int], seconds: float | None) -> None:
+    async with asyncio.timeout(seconds):
+        ends: list[asyncio.Future[Any]] = [stopped, recorder.failed]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _describe(folder: Path, json: bool) -> int:
+    from rookery.network.spool import Spool
+
+    spool = Spool(folder)
+    octets = sum(path.stat().st_size for path in folder.glob("*.frames"))
+    document = {**spool.description.document(), "first": spool.first, "end": spool.end, "octets": octets}
+    if json:
+        write_json(document)
+    else:
+        for name, value in document.items():
+            write(f"{name:10}  {value}")
+    return ExitCode.DONE

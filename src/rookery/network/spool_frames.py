@@ -1,0 +1,169 @@
+"""What a spool is made of on disk: frames, and the mark that says how far they count.
+
+A *frame* is one group of records that became durable together: a header, the last sequence number of each DDS writer
+that the group moved on, and the records as one Arrow record batch, all under one checksum (XXH3, 64 bits). A *segment*
+is a file of frames; its first frame holds no records but the numbers of all writers, so the newest segment alone says
+where every writer stands. All parts begin at multiples of 64 octets, so a batch can be used where it lies in the file.
+
+The *mark* is the truth: a file with two slots that are written in turn, each with the end of what counts. A frame is
+forced to the disk before the mark names it, and the mark is forced to the disk before anyone is told. Whatever lies
+behind the mark was never seen by a reader and never acknowledged to a writer: it is cut off, and nothing has to be
+guessed. If a crash tears one slot, the other is valid and older by one group that nobody was told of.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import xxhash
+
+from rookery.errors import SpoolError
+
+__all__ = [
+    "ALIGNMENT",
+    "MARK_OCTETS",
+    "Frame",
+    "Mark",
+    "best_mark",
+    "encode_frame",
+    "frames",
+    "read_commit_time",
+    "segment_name",
+]
+
+ALIGNMENT = 64
+_FRAME = struct.Struct("<4sIQQQqQ16x")
+_FRAME_MAGIC = b"RKF1"
+_CHECKSUM_AT = 40
+_MARK = struct.Struct("<4s4xQQQQQ16x")
+_MARK_MAGIC = b"RKM1"
+#: Two slots.
+MARK_OCTETS = 2 * _MARK.size
+
+
+def segment_name(first: int) -> str:
+    """Return the name of the segment that begins with an offset; names sort as the offsets do."""
+    return f"{first:020d}.frames"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame where it lies: `whole` are all its octets, `writers` and `batch` its two parts."""
+
+    position: int
+    first: int
+    rows: int
+    committed: int
+    """When it was written, in microseconds since 1970."""
+    whole: memoryview
+    writers: memoryview
+    batch: memoryview
+
+    @property
+    def last(self) -> int:
+        """The offset after its last record."""
+        return self.first + self.rows
+
+    @property
+    def end(self) -> int:
+        """The position after it."""
+        return self.position + len(self.whole)
+
+    def verify(self) -> None:
+        """Raise unless every octet is as it was written."""
+        *fields, checksum = _FRAME.unpack_from(self.whole)
+        digest = xxhash.xxh3_64(_FRAME.pack(*fields, 0))
+        digest.update(self.whole[_FRAME.size :])
+        if digest.intdigest() != checksum:
+            raise SpoolError(f"the frame at octet {self.position} is damaged")
+
+    def writer_numbers(self) -> dict[str, int]:
+        """Return the last sequence number of each writer that the frame names."""
+        return {str(guid): int(number) for guid, number in json.loads(bytes(self.writers)).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a spool counts: in the segment that begins with `segment`, so many octets, up to the offset `end`."""
+
+    turn: int
+    segment: int
+    octets: int
+    end: int
+
+    @property
+    def slot(self) -> int:
+        """Where in the file this mark belongs: the slots take turns."""
+        return self.turn % 2 * _MARK.size
+
+    def encode(self) -> bytes:
+        """Return the octets of a slot."""
+        return _MARK.pack(_MARK_MAGIC, *self._fields(), _checksum(_fields_octets(*self._fields())))
+
+    def _fields(self) -> tuple[int, int, int, int]:
+        return self.turn, self.segment, self.octets, self.end
+
+
+def best_mark(octets: bytes) -> Mark | None:
+    """Return the newer of the two slots that are whole; None when neither is."""
+    found: Mark | None = None
+    for place in range(0, len(octets) - _MARK.size + 1, _MARK.size):
+        magic, turn, segment, size, end, checksum = _MARK.unpack_from(octets, place)
+        whole = magic == _MARK_MAGIC and checksum == _checksum(_fields_octets(turn, segment, size, end))
+        if whole and (found is None or turn > found.turn):
+            found = Mark(turn, segment, size, end)
+    return found
+
+
+def encode_frame(*, first: int, rows: int, committed: int, writers: Mapping[str, int], batch: bytes) -> bytes:
+    """Return the octets of a frame."""
+    names = json.dumps(writers, separators=(",", ":")).encode()
+    body = _padded(names) + _padded(batch)
+    header = _FRAME.pack(_FRAME_MAGIC, len(names), len(batch), first, rows, committed, 0)
+    checksum = _checksum(header + body)
+    return header[:_CHECKSUM_AT] + checksum.to_bytes(8, "little") + header[_CHECKSUM_AT + 8 :] + body
+
+
+def frames(octets: memoryview) -> Iterator[Frame]:
+    """Walk the frames of a segment by their headers, up to the end of `octets`; raise where they do not join."""
+    position = 0
+    while position < len(octets):
+        if len(octets) - position < _FRAME.size:
+            raise SpoolError(f"the frame at octet {position} is cut short")
+        magic, names, size, first, rows, committed, _ = _FRAME.unpack_from(octets, position)
+        body = position + _FRAME.size
+        batch = body + _aligned(names)
+        end = batch + _aligned(size)
+        if magic != _FRAME_MAGIC or end > len(octets):
+            raise SpoolError(f"there is no frame at octet {position}")
+        writers, records = octets[body : body + names], octets[batch : batch + size]
+        yield Frame(position, first, rows, committed, octets[position:end], writers, records)
+        position = end
+
+
+def read_commit_time(segment: BinaryIO) -> int:
+    """Return when a segment was begun, in microseconds since 1970."""
+    header = segment.read(_FRAME.size)
+    if len(header) < _FRAME.size or header[:4] != _FRAME_MAGIC:
+        raise SpoolError("a segment that does not begin with a frame")
+    return int(_FRAME.unpack(header)[5])
+
+
+def _checksum(octets: bytes) -> int:
+    return int(xxhash.xxh3_64_intdigest(octets))
+
+
+def _fields_octets(*fields: int) -> bytes:
+    return struct.pack("<4Q", *fields)
+
+
+def _aligned(octets: int) -> int:
+    return -(-octets // ALIGNMENT) * ALIGNMENT
+
+
+def _padded(octets: bytes) -> bytes:
+    return octets + bytes(_aligned(len(octets)) - len(octets))
