@@ -1,0 +1,151 @@
+"""What the gateways of islands say to each other.
+
+Four messages travel between neighbors. A `Greeting` opens a link. A `SiteState` says what one site is: its neighbors
+and a summary of what its readers want; it is passed on to everyone, once. A `Parcel` carries a body from one site to
+others over as many sites as lie between, and a `Receipt` says how far it has come.
+
+Four bodies travel in parcels, from one site to another. An `Offer` says that a site has writers of something that the
+other seems to want, a `Want` answers, a `Forwarded` is a sample, and a `Withdraw` ends it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+__all__ = [
+    "MOST_HOPS",
+    "Body",
+    "Forwarded",
+    "Greeting",
+    "Offer",
+    "Parcel",
+    "Receipt",
+    "SiteState",
+    "Stage",
+    "Want",
+    "Withdraw",
+    "decode_body",
+    "decode_message",
+    "encode",
+]
+
+#: Sites that a parcel may pass: more than any sensible backbone has between two sites.
+MOST_HOPS = 16
+
+
+class Greeting(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """Who is at this end of the link."""
+
+    site: str
+    incarnation: int
+
+
+class SiteState(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """What a site is, as it says itself; a higher (incarnation, version) replaces a lower one."""
+
+    site: str
+    incarnation: int
+    version: int
+    neighbors: list[str]
+    #: The container of a filter over what its readers want (`rookery.filters`).
+    summary: bytes
+
+
+class Stage(msgspec.Struct, frozen=True, array_like=True):
+    """One receiver of a parcel, and the parcel's place in the stream to that receiver."""
+
+    site: str
+    session: int
+    number: int
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """A body on its way to some sites."""
+
+    origin: str
+    hops: int
+    to: list[Stage]
+    body: bytes
+
+
+class Receipt(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """`origin` has of the stream of `to` everything before `number`."""
+
+    origin: str
+    to: str
+    session: int
+    number: int
+    hops: int
+
+
+Message: TypeAlias = Greeting | SiteState | Parcel | Receipt
+
+
+class Offer(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """There are writers here of this; `channel` names them in later messages."""
+
+    channel: int
+    topic: str
+    type_name: str
+    keyed: bool
+    reliable: bool
+    transient_local: bool
+    partitions: list[str]
+    depth: int | None
+
+
+class Withdraw(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """The writers of a channel are gone."""
+
+    channel: int
+
+
+class Want(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """Whether the samples of a channel are wanted, and which: those that satisfy one of the conditions, or all."""
+
+    channel: int
+    wanted: bool
+    conditions: list[str]
+    #: The schema (as a dict) that the conditions are about; without conditions empty.
+    schema: dict[str, object]
+
+
+class Forwarded(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """A sample, with the writer it comes from and its number there, by which a repetition is known."""
+
+    channel: int
+    writer: bytes
+    sequence: int
+    kind: int
+    key_hash: bytes
+    payload: bytes
+
+
+Body: TypeAlias = Offer | Withdraw | Want | Forwarded
+
+_messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(message: Message | Body) -> bytes:
+    """Return the octets of a message or body."""
+    return _encoder.encode(message)
+
+
+def decode_message(data: bytes) -> Message | None:
+    """Return the message of a frame, or None if it is none."""
+    try:
+        return _messages.decode(data)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def decode_body(data: bytes) -> Body | None:
+    """Return the body of a parcel, or None if it is none."""
+    try:
+        return _bodies.decode(data)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
