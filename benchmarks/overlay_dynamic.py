@@ -109,7 +109,7 @@ def crash(options: argparse.Namespace) -> None:
         late = watch.delivery()[0]
         after, due = measure(overlay, market, dice, options.events)
         print(
-            f"N={peers} seed={seed}{mode(options)}: 30 % crashed at once; events published then: {before:.4f} of deliveries",
+            f"N={peers} seed={seed}{mode(options)}: 30 % crashed; events published then: {before:.4f} of deliveries",
             end="",
         )
         print(f" made in 8 s, {late:.4f} in 48 s; events published after repair: {after:.4f} of {due}", flush=True)
@@ -135,7 +135,7 @@ def churn(options: argparse.Namespace) -> None:
         flight, due = watch.delivery()
         rest, after = measure(overlay, market, dice, options.events)
         print(
-            f"N={peers} seed={seed}{mode(options)}: 10 % per minute for {options.minutes} min, {options.crashes:.0%} crashes: ",
+            f"N={peers} seed={seed}{mode(options)}: 10 %/min, {options.minutes} min, {options.crashes:.0%} crashes: ",
             end="",
         )
         print(f"in flight {flight:.4f} of {due}, at rest {rest:.4f} of {after}; repeated {overlay.repeated}")

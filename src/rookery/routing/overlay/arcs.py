@@ -10,11 +10,11 @@ peer and reaches farther is spread from where the first one ended.
 
 from __future__ import annotations
 
-from rookery.routing.overlay.identity import CIRCLE
+from rookery.routing.overlay.identity import CIRCLE, Descriptor
 from rookery.routing.overlay.messages import Event, Returned
 from rookery.routing.overlay.state import PeerState, Phase
 
-__all__ = ["answers_for", "arc_length", "receive_returned", "spread"]
+__all__ = ["answers_for", "arc_length", "receive_returned", "spread", "unanswered"]
 
 
 def arc_length(state: PeerState, event: Event) -> int:
@@ -49,6 +49,13 @@ def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None 
         if distance < handled:
             break  # the last one before: its piece grows
         end = (holders[node] >> 64, node)
+
+
+def unanswered(event: Event, receiver: Descriptor) -> Returned:
+    """Return an arc to its sender in the name of a receiver that cannot answer for it."""
+    end = event.arc_end or (0, 0)
+    back = (event.event_id, event.cell, event.payload, event.hop, end)
+    return Returned(*back, receiver.random_id, receiver.node)
 
 
 def receive_returned(state: PeerState, sender: int, message: Returned) -> None:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rookery.routing.overlay.arcs import answers_for, arc_length, spread
+from rookery.routing.overlay.arcs import answers_for, arc_length, spread, unanswered
 from rookery.routing.overlay.effects import Deliver
 from rookery.routing.overlay.identity import CIRCLE, Relation, relation
-from rookery.routing.overlay.messages import Event, EventId, Inject, Injected, Returned, RingEvent
+from rookery.routing.overlay.messages import Event, EventId, Inject, Injected, RingEvent
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = ["enter", "inject_by_metric", "receive_event", "receive_inject", "receive_ring_event"]
@@ -36,9 +36,7 @@ def receive_event(state: PeerState, now: int, sender: int | None, event: Event) 
     if event.arc_end is not None and sender is not None and not answers_for(state, event):
         if is_new:
             _deliver(state, event.event_id, event.cell, event.payload, event.hop)
-        own = state.own
-        back = (event.event_id, event.cell, event.payload, event.hop, event.arc_end, own.random_id, own.node)
-        state.send(sender, Returned(*back))
+        state.send(sender, unanswered(event, state.own))
         return
     if not is_new:
         if handled < reach:

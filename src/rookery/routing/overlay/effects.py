@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from rookery.routing.overlay.messages import EventId, Message
 
-__all__ = ["Deliver", "Effect", "Note", "Publish", "Send", "SetTimer", "Subscribe"]
+__all__ = ["Deliver", "Effect", "Introduce", "Note", "Publish", "Send", "SetTimer", "Subscribe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +58,10 @@ class Subscribe:
     """Command: want something else from now on; a set of interests as given at construction."""
 
     interests: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Introduce:
+    """Command: these peers are there too; used to join through, or to find back what a partition cut off."""
+
+    nodes: tuple[int, ...]

@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rookery.routing.overlay import arcs, cluster, dissemination, joining, linking, publishing, repair, ring
+from rookery.routing.overlay import (
+    arcs,
+    cluster,
+    dissemination,
+    joining,
+    linking,
+    publishing,
+    repair,
+    ring,
+    unreachable,
+)
 from rookery.routing.overlay.configuration import OverlayConfiguration
-from rookery.routing.overlay.effects import Effect, Publish, Subscribe
+from rookery.routing.overlay.effects import Effect, Introduce, Publish, Subscribe
 from rookery.routing.overlay.identity import Descriptor, SemanticSpace
 from rookery.routing.overlay.messages import (
     Cluster,
@@ -46,6 +56,9 @@ from rookery.routing.overlay.soundness import is_sound
 from rookery.routing.overlay.state import Dice, Interests, PeerState, Phase
 
 __all__ = ["Peer"]
+
+#: Peers remembered to join through.
+BOOTSTRAPS = 8
 
 
 class Peer:
@@ -88,23 +101,38 @@ class Peer:
         """Whether the peer has its place, on the rings or in a cluster."""
         return self.state.phase in (Phase.ACTIVE, Phase.MEMBER)
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the peer has its place, and every link has answered since it was announced."""
+        return self.is_ready and self.state.table.known.keys() <= self.state.confirmed
+
     def on_start(self, now: int, bootstraps: Iterable[int] = ()) -> list[Effect]:
         """Join through any of these peers; with none, be the first."""
         self.state.bootstraps = tuple(bootstraps)
         joining.start(self.state, now)
         return self.state.take_effects()
 
-    def on_command(self, now: int, command: Publish | Subscribe | str) -> list[Effect]:
-        """Publish, want something else, or `"leave"`."""
+    def on_command(self, now: int, command: Publish | Subscribe | Introduce | str) -> list[Effect]:
+        """Publish, want something else, be introduced to others, `"confirm"` or `"leave"`.
+
+        To confirm is to ask those we are linked to whether they know of it (`is_confirmed`).
+        """
         state = self.state
         if isinstance(command, Publish):
             publishing.publish(state, now, command.payload)
         elif isinstance(command, Subscribe):
             self._subscribe(now, command.interests)
+        elif isinstance(command, Introduce):
+            met = [node for node in command.nodes if node != self.node]
+            state.bootstraps = tuple(dict.fromkeys((*met, *state.bootstraps)))[:BOOTSTRAPS]
+        elif command == "confirm":
+            for node in state.table.known:
+                if node not in state.confirmed:
+                    state.send(node, Ping())
         elif command == "leave":
             repair.leave(state, now)
         else:
-            raise ValueError(f"no command {command!r}; there are Publish, Subscribe and 'leave'")
+            raise ValueError(f"no command {command!r}; there are Publish, Subscribe, Introduce, 'confirm' and 'leave'")
         return state.take_effects()
 
     def _subscribe(self, now: int, interests: Interests) -> None:
@@ -148,6 +176,15 @@ class Peer:
             self.state.note("message rejected")
             return self.state.take_effects()
         return self.on_message(now, sender, message)
+
+    def on_undeliverable(self, now: int, to: int, messages: Iterable[Message]) -> list[Effect]:
+        """A network that notices says that a peer cannot be reached: it is gone, and what it was sent goes elsewhere.
+
+        Should it only have been cut off, its next heartbeat is answered as a stranger's, and it announces itself again.
+        """
+        if self.state.phase is not Phase.LEFT:
+            unreachable.receive(self.state, now, to, messages)
+        return self.state.take_effects()
 
     def on_message(self, now: int, sender: int, message: Message) -> list[Effect]:
         """Take a message."""
@@ -215,6 +252,8 @@ class Peer:
     def _pong(self, now: int, sender: int, message: Pong) -> None:
         state = self.state
         state.heard[sender] = now
+        if sender in state.table.known:
+            state.confirmed.add(sender)
         if state.phase is Phase.ACTIVE:
             held = next((one for one in state.fingers if one.node == sender), None)
             if held is not None and held.random_id != message.own.random_id:

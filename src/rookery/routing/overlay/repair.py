@@ -19,7 +19,7 @@ from rookery.routing.overlay.messages import Failed, Heartbeat, Leave, Ping, Unl
 from rookery.routing.overlay.ring import blocks_of, hand_over, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
-__all__ = ["heartbeat", "leave", "receive_failed", "receive_heartbeat", "receive_leave"]
+__all__ = ["fail", "heartbeat", "leave", "receive_failed", "receive_heartbeat", "receive_leave"]
 
 
 def heartbeat(state: PeerState, now: int) -> None:
@@ -33,7 +33,7 @@ def heartbeat(state: PeerState, now: int) -> None:
         return
     for node in [node for node in state.table.known if now - state.heard.setdefault(node, now) > 3 * period]:
         if node in state.table.known:
-            _fail(state, now, node, tell=True)
+            fail(state, now, node, tell=True)
     for node in state.far:
         if now - state.heard.setdefault(node, now) > 3 * period:
             state.bury(node, now)
@@ -108,7 +108,8 @@ def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbea
         watch_predecessor(state, now)
 
 
-def _fail(state: PeerState, now: int, node: int, *, tell: bool) -> None:
+def fail(state: PeerState, now: int, node: int, *, tell: bool) -> None:
+    """Remove a peer that is gone; `tell` those it was linked to."""
     table = state.remote_tables.pop(node, ())
     if tell:
         for other in table:
@@ -134,7 +135,7 @@ def receive_failed(state: PeerState, now: int, message: Failed) -> None:
     """Believe it if we have not heard from that peer for a while either."""
     period = state.configuration.heartbeat or 0
     if message.node in state.table.known and now - state.heard.get(message.node, now) > 2 * period:
-        _fail(state, now, message.node, tell=False)
+        fail(state, now, message.node, tell=False)
 
 
 def leave(state: PeerState, now: int) -> None:

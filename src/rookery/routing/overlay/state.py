@@ -81,6 +81,7 @@ class PeerState:
         "bootstraps",
         "cluster_table",
         "configuration",
+        "confirmed",
         "deferred",
         "dice",
         "directory",
@@ -165,6 +166,8 @@ class PeerState:
         self.fruitless = 0
         self.rounds = 0
         self.heard: dict[int, int] = {}
+        self.confirmed: set[int] = set()
+        """Who has answered a Ping that was sent after our LINK: it has read the LINK."""
         self.sent_tables: dict[int, int] = {}
         self.remote_tables: dict[int, tuple[Descriptor, ...]] = {}
         self.primary: Descriptor | None = None
