@@ -77,7 +77,7 @@ class World:
         **options: Any,
     ) -> World:
         configuration = BrokerConfiguration(
-            space=SPACE, beat=SECOND, refresh=5 * SECOND, ancestors=10 * SECOND, durability=durability, **options
+            space=SPACE, beat=SECOND, refresh=12 * SECOND, ancestors=12 * SECOND, durability=durability, **options
         )
         made = SimulatedBrokers(configuration, seed=seed, conditions=conditions)
         world = cls(made, random.Random(seed))

@@ -73,7 +73,7 @@ def crowd(world: World, count: int = 12) -> None:
     assert all(one.placed for one in world.subscribers)
 
 
-def finish(world: World, *, seconds: int = 60) -> None:
+def finish(world: World, *, seconds: int = 90) -> None:
     """Let everything end, and compare with the oracle."""
     world.made.run(seconds * SECOND)
     assert not world.waiting, "something was never accepted"

@@ -45,6 +45,8 @@ __all__ = ["Held", "Ledger"]
 REMEMBERED = 1 << 14
 #: Notices sent again at one beat.
 MOST_AGAIN = 64
+#: Why a broker on its own refuses.
+ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
 
 
 @dataclass(slots=True)
@@ -64,8 +66,13 @@ class Held:
     stored: bool = False
     copied: bool = False
     acknowledged: bool = False
-    #: Rows sent on to their present owners, who have not accepted them yet.
-    moving: frozenset[int] = frozenset()
+    #: Rows sent on to their present owners, and whether these have not accepted them yet.
+    gone: frozenset[int] = frozenset()
+    moving: bool = False
+
+    def numbers(self) -> list[int]:
+        """Return which events of the parcel are this broker's affair."""
+        return [number for row, number in enumerate(self.parcel.numbers()) if row not in self.gone]
 
 
 class Ledger:
@@ -75,6 +82,8 @@ class Ledger:
         self._broker = broker
         self.held: dict[int, Held] = {}
         self.heir: int | None = None
+        #: When there was an heir last.
+        self._with_heir = -(1 << 62)
         self._numbers = 0
         #: By number of a notice that is not confirmed.
         self._noticed: dict[int, Held] = {}
@@ -117,8 +126,7 @@ class Ledger:
         """Return the rows that were never taken; say again that the others are safe, as soon as they are."""
         seen: set[int] = set()
         for held in known:
-            numbers = held.parcel.numbers()
-            seen.update(numbers)
+            seen.update(held.numbers() if held.gone else held.parcel.numbers())
             if held.acknowledged:
                 self._tell(held, carry.origin)
             else:
@@ -130,9 +138,16 @@ class Ledger:
         configuration = self._broker.configuration
         if len(self.held) >= configuration.most_held:
             return f"the broker holds {len(self.held)} parcels that subscribers have not taken"
-        if configuration.durability is Durability.TWO_DISKS and self._choose_heir() is None:
-            return "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
+        if configuration.durability is Durability.TWO_DISKS and self._is_alone():
+            return ALONE
         return None
+
+    def _is_alone(self) -> bool:
+        """Tell whether there has been nobody to inherit for longer than a takeover lasts."""
+        if self._choose_heir() is not None:
+            return False
+        configuration = self._broker.configuration
+        return self._broker.now - self._with_heir > (configuration.silence + 1) * configuration.beat
 
     # ---- once per batch of messages ------------------------------------------------------------------------------
 
@@ -229,7 +244,12 @@ class Ledger:
         held.origins.clear()
 
     def _tell(self, held: Held, origin: int) -> None:
-        self._broker.send(origin, Accepted(held.parcel.publisher, held.parcel.first, held.parcel.offsets))
+        offsets = held.parcel.offsets
+        if held.gone:
+            offsets = tuple(held.numbers())
+            if not offsets:
+                return
+        self._broker.send(origin, Accepted(held.parcel.publisher, held.parcel.first, offsets))
 
     def _choose_heir(self) -> int | None:
         home = self._broker.home()
@@ -237,6 +257,8 @@ class Ledger:
         if self.heir is not None and self.heir in heirs:
             return self.heir
         heir = heirs[0] if heirs else None
+        if heir is None and self.heir is not None:
+            self._with_heir = self._broker.now
         if heir != self.heir:
             self.heir = heir
             for held in self.held.values():
@@ -342,6 +364,8 @@ class Ledger:
         broker = self._broker
         self._choose_heir()
         self.send_copies()
+        if broker.configuration.durability is Durability.TWO_DISKS and self._is_alone():
+            self.not_stored([held for held in self.held.values() if not held.acknowledged], ALONE)
         self._grow_up()
         self._bound()
         patience = 2 * broker.configuration.beat
@@ -364,13 +388,11 @@ class Ledger:
         held = self.held.get(part)
         if held is None:
             return
-        moved, held.moving = held.moving, frozenset()
+        held.moving = False
         for number, (_, lot) in list(held.open.items()):
-            left = lot.without_rows(moved, held.parcel.count)
+            left = lot.without_rows(held.gone, held.parcel.count)
             if left is not lot:
                 self._shrink(held, number, left)
-        if len(moved) == held.parcel.count and not held.acknowledged:
-            self._acknowledge(held)
         self._check_finished(held)
 
     def _grow_up(self) -> None:
@@ -384,7 +406,7 @@ class Ledger:
                 points = broker.carriage.points_of([event])
                 seat = broker.seat_at(points[0]) if points else None
                 for one in seat.store.match(event) if seat is not None else ():
-                    if row not in held.moving and (row, one.subscription_id) not in held.told:
+                    if row not in held.gone and (row, one.subscription_id) not in held.told:
                         rows.append(row)
                         late.append(one)
             broker.counters["matched late"] += len(late)
@@ -395,9 +417,10 @@ class Ledger:
     def _send_on(self, held: Held) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
         points = self._broker.carriage.points_of(events_of(held.parcel)) or ()
-        away = [row for row, point in enumerate(points) if self._broker.seat_at(point) is None]
+        away = [row for row, point in enumerate(points) if self._broker.seat_at(point) is None and row not in held.gone]
         if away and not held.moving:
-            held.moving = frozenset(away)
+            held.moving = True
+            held.gone |= frozenset(away)
             self._broker.copies.adopt(self._broker.id, held.part, part_of(held.parcel, away))
 
     def _bound(self) -> None:
