@@ -153,10 +153,15 @@ class Spool:
                 f"the records {first} to {last - 1} of {self.folder} are not all there any more, because old ones are "
                 f"deleted (--retain-bytes, --retain-hours): the oldest is {starts[0] if starts else mark.end}"
             )
+        reached = first
         for start in starts[max(0, bisect_right(starts, first) - 1) :]:
             if start >= last:
-                return
-            yield from self._read_segment(start, mark, first, last)
+                break
+            for batch in self._read_segment(start, mark, first, last):
+                reached += batch.num_rows
+                yield batch
+        if reached != last:
+            raise SpoolError(f"{self.folder} has lost records from {reached} on: restore the segment that held them")
 
     def _read_segment(self, start: int, mark: Mark, first: int, last: int) -> Iterator[pa.RecordBatch]:
         path = self.folder / segment_name(start)
@@ -166,7 +171,7 @@ class Spool:
         except (OSError, ValueError) as error:
             raise SpoolError(f"{path} cannot be read: {error}") from error
         try:
-            for frame in frames(memoryview(mapped)):
+            for frame in frames(memoryview(mapped), start=start):
                 if frame.first >= last:
                     return
                 if frame.last <= first or not frame.rows:

@@ -75,10 +75,10 @@ class Frame:
 
     def verify(self) -> None:
         """Raise unless every octet is as it was written."""
-        *fields, checksum = _FRAME.unpack_from(self.whole)
-        digest = xxhash.xxh3_64(_FRAME.pack(*fields, 0))
-        digest.update(self.whole[_FRAME.size :])
-        if digest.intdigest() != checksum:
+        digest = xxhash.xxh3_64(self.whole[:_CHECKSUM_AT])
+        digest.update(bytes(8))
+        digest.update(self.whole[_CHECKSUM_AT + 8 :])
+        if digest.intdigest() != int.from_bytes(self.whole[_CHECKSUM_AT : _CHECKSUM_AT + 8], "little"):
             raise SpoolError(f"the frame at octet {self.position} is damaged")
 
     def writer_numbers(self) -> dict[str, int]:
@@ -128,9 +128,12 @@ def encode_frame(*, first: int, rows: int, committed: int, writers: Mapping[str,
     return header[:_CHECKSUM_AT] + checksum.to_bytes(8, "little") + header[_CHECKSUM_AT + 8 :] + body
 
 
-def frames(octets: memoryview) -> Iterator[Frame]:
-    """Walk the frames of a segment by their headers, up to the end of `octets`; raise where they do not join."""
-    position = 0
+def frames(octets: memoryview, *, start: int) -> Iterator[Frame]:
+    """Walk the frames of a segment by their headers, up to the end of `octets`; raise where they do not join.
+
+    `start` is the segment's first offset. A frame that is passed over is not verified, but its offsets must follow.
+    """
+    position, offset = 0, start
     while position < len(octets):
         if len(octets) - position < _FRAME.size:
             raise SpoolError(f"the frame at octet {position} is cut short")
@@ -138,11 +141,11 @@ def frames(octets: memoryview) -> Iterator[Frame]:
         body = position + _FRAME.size
         batch = body + _aligned(names)
         end = batch + _aligned(size)
-        if magic != _FRAME_MAGIC or end > len(octets):
-            raise SpoolError(f"there is no frame at octet {position}")
+        if magic != _FRAME_MAGIC or end > len(octets) or first != offset:
+            raise SpoolError(f"there is no frame of offset {offset} at octet {position}")
         writers, records = octets[body : body + names], octets[batch : batch + size]
         yield Frame(position, first, rows, committed, octets[position:end], writers, records)
-        position = end
+        position, offset = end, first + rows
 
 
 def read_commit_time(segment: BinaryIO) -> int:

@@ -176,8 +176,9 @@ class SpoolWriter:
         os.fsync(self._file)
         sync_folder(self.folder)
         self._frames = 0
+        mapped = memoryview(mmap.mmap(self._file, mark.octets, access=mmap.ACCESS_READ))
         try:
-            for frame in frames(memoryview(mmap.mmap(self._file, mark.octets, access=mmap.ACCESS_READ))):
+            for frame in frames(mapped, start=mark.segment):
                 frame.verify()
                 if self._frames == 0:
                     self._opened = frame.committed
