@@ -1,0 +1,54 @@
+"""Matrices of round-trip times for the claims about network distance.
+
+Two are real and not part of the package: PlanetLab's 490 hosts, and 235 cities. They are read from the folder that
+`ROOKERY_DATA` names, or from `shared/data` beside a checkout; where they are not, experiments run on the third alone,
+which is made from the seed: hosts in clusters on a plane, with a detour for each pair.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MATRICES", "latency_matrix"]
+
+Array = np.ndarray[Any, Any]
+MATRICES = ["planetlab", "cities", "made"]
+
+
+def _folder() -> Path:
+    named = os.environ.get("ROOKERY_DATA")
+    return Path(named) if named else Path(__file__).parents[4] / "shared" / "data"
+
+
+@functools.lru_cache(maxsize=4)
+def latency_matrix(name: str, hosts: int) -> Array | None:
+    """Return round-trip times in ms between the first `hosts` hosts, or None where the matrix is not at hand."""
+    if name == "made":
+        return _made(hosts)
+    path = _folder() / "latency" / ("planetlab490_t1.txt" if name == "planetlab" else "wonder_cities_rtt_ms.csv")
+    if not path.is_file():
+        return None
+    if name == "planetlab":
+        times = np.loadtxt(path)
+    else:
+        times = np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+    times = np.nan_to_num(times)
+    times = np.maximum(times, times.T)[:hosts, :hosts]
+    np.fill_diagonal(times, 0)
+    return np.asarray(np.maximum(times, np.where(np.eye(len(times)), 0, 0.1)))
+
+
+def _made(hosts: int) -> Array:
+    dice = np.random.default_rng(hosts)
+    centers = dice.random((8, 2)) * 200
+    places = centers[dice.integers(8, size=hosts)] + dice.normal(0, 8, (hosts, 2))
+    direct = np.linalg.norm(places[:, None] - places[None, :], axis=2)
+    detour = dice.lognormal(0.1, 0.2, (hosts, hosts))
+    times = (direct + 2) * np.maximum(detour, detour.T)
+    np.fill_diagonal(times, 0)
+    return np.asarray(times)
