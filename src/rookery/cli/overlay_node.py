@@ -1,0 +1,185 @@
+"""`rookery node --routing overlay`: be a peer of the overlay, print what a subscription wants, publish standard input.
+
+The event space is cut into cells, and all peers must cut it alike. `--space` says how: a JSON file or text such as
+`symbol=ACME|EMCA,price=0..100/16`, that is, text values that have a bucket of their own, or numbers: edges with `|`
+between them, or a range and the number of its buckets. Attributes that are not named are not cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_text
+import sys
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rookery.cli.options import note, write
+from rookery.cli.rules import read_schema
+from rookery.errors import EventError, SettingsError, SpaceError
+
+if TYPE_CHECKING:
+    from rookery.model.schema import Schema
+    from rookery.network.overlay import OverlayNode
+    from rookery.space.grid import Grid
+
+__all__ = ["Ways", "read_address", "read_grid", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How to reach others, and how they reach us."""
+
+    join: list[str]
+    listen: str
+    key_file: Path | None
+
+
+def run(
+    topic: str | None,
+    schema: str | None,
+    space: str | None,
+    where: str | None,
+    *,
+    ways: Ways,
+    publish: bool,
+    arc: bool,
+    seconds: float | None,
+) -> None:
+    """Be a peer until Ctrl-C, or for so many seconds, or until the end of standard input."""
+    if topic is None or schema is None or space is None:
+        raise SettingsError(
+            "an overlay needs --topic, --schema and --space, the same for all its peers, for example "
+            "--topic quotes --schema 'symbol:string,price:float64' --space 'symbol=ACME|EMCA,price=0..100/16'"
+        )
+    known = read_schema(schema)
+    options: dict[str, Any] = {
+        "topic": topic,
+        "schema": known,
+        "grid": read_grid(space, known),
+        "join": [read_address(one) for one in ways.join],
+        "listen": read_address(ways.listen),
+        "key": None if ways.key_file is None else _read_key(ways.key_file),
+        "arc": arc,
+    }
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_stay(options, where, publish=publish, seconds=seconds))
+
+
+async def _stay(options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None) -> None:
+    from rookery.network.overlay import join_overlay
+    from rookery.routing.overlay.configuration import OverlayConfiguration
+
+    arc = options.pop("arc")
+    async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(join_overlay(configuration=OverlayConfiguration(arc=arc), **options))
+        work = []
+        if where is not None or not publish:
+            events = await stack.enter_async_context(node.subscribe(node.topic, where))
+            work.append(asyncio.create_task(_print(events)))
+        host, port = node.address
+        note(f"in the overlay of {node.topic}; others may --join {host}:{port}")
+        source = asyncio.create_task(_publish(node)) if publish else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if source is not None:
+                    await source
+                    await node.flush(node.topic)
+                if source is None or seconds is not None or work:
+                    await asyncio.gather(*work, asyncio.Event().wait())
+        for task in work:
+            task.cancel()
+
+
+async def _print(events: Any) -> None:
+    async for event in events:
+        write(json_text.dumps(event, default=str, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+async def _publish(node: OverlayNode) -> None:
+    """Publish the lines of standard input, each a JSON object; say which one is none, and go on."""
+    number = 0
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        number += 1
+        if not line.strip():
+            continue
+        try:
+            event = json_text.loads(line)
+            if not isinstance(event, dict):
+                raise EventError("an event is a JSON object")
+            node.publish(node.topic, event)
+        except ValueError as error:
+            note(f"line {number} is not published: {error}")
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Read `host:port`."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise SettingsError(f"{text!r} is no address; write it as host:port, for example 127.0.0.1:7400")
+    return host, int(port)
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot read the key: {error.strerror or error}") from None
+    if len(key) < 16:
+        raise SettingsError(f"{path}: a key needs at least 16 octets")
+    return key
+
+
+def read_grid(given: str, schema: Schema) -> Grid:
+    """Read how the event space is cut: a JSON file of names and values or edges, or text."""
+    from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
+
+    axes: list[Any] = []
+    for name, values in _read_cuts(given).items():
+        if name not in schema:
+            raise SpaceError(f"the space cuts {name!r}, which the schema does not have")
+        if schema.attribute((name,)).type.family == "number":
+            axes.append(NumericAxis(name, tuple(_number(name, value) for value in values)))
+        else:
+            axes.append(CategoricalAxis(name, tuple(sorted({str(value) for value in values}))))
+    return Grid(axes)
+
+
+def _read_cuts(given: str) -> dict[str, list[Any]]:
+    path = Path(given)
+    if path.suffix.lower() == ".json":
+        try:
+            cuts = json_text.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise SpaceError(f"{given}: cannot read the space: {error}") from None
+        if not isinstance(cuts, dict) or not all(isinstance(one, list) for one in cuts.values()):
+            raise SpaceError(f'{given}: a space is an object of lists, such as {{"price": [0, 10, 20]}}')
+        return cuts
+    found: dict[str, list[Any]] = {}
+    for part in given.split(","):
+        name, equals, text = part.partition("=")
+        if not equals or not text:
+            raise SpaceError(f"{part!r} does not cut an attribute; write price=0|10|20, price=0..100/16 or symbol=A|B")
+        found[name.strip()] = _edges(text) if ".." in text else [one.strip() for one in text.split("|")]
+    return found
+
+
+def _edges(text: str) -> list[float]:
+    low, _, rest = text.partition("..")
+    high, _, count = rest.partition("/")
+    try:
+        first, last, buckets = float(low), float(high), int(count)
+    except ValueError:
+        raise SpaceError(f"{text!r} is no range; write 0..100/16 for 16 buckets from 0 to 100") from None
+    if buckets < 1 or not first < last:
+        raise SpaceError(f"{text!r}: a range needs a lower and a higher end, and at least one bucket")
+    return [first + (last - first) * place / buckets for place in range(buckets + 1)]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise SpaceError(f"{name} is a number, and {value!r} is no edge of it") from None
