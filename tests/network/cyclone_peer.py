@@ -7,11 +7,13 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 
-LOOPBACK = (
-    '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="lo"/></Interfaces>'
+CONFIGURATION = (
+    '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="{interface}"/></Interfaces>'
     "</General><Discovery><LeaseDuration>{lease}</LeaseDuration></Discovery></Domain></CycloneDDS>"
 )
-os.environ["CYCLONEDDS_URI"] = LOOPBACK.format(lease=os.environ.get("PEER_LEASE", "10 s"))
+os.environ["CYCLONEDDS_URI"] = CONFIGURATION.format(
+    lease=os.environ.get("PEER_LEASE", "10 s"), interface=os.environ.get("PEER_INTERFACE", "lo")
+)
 
 from cyclonedds.builtin import (  # noqa: E402
     BuiltinDataReader,

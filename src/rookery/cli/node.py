@@ -6,7 +6,8 @@ import asyncio
 import json as json_text
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "command"]
 
+Routing = Literal["dds", "overlay"]
+
 EXAMPLES = [
     "rookery node --domain-id 0",
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
+    "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501",
 ]
 
 
@@ -44,13 +48,42 @@ def command(
     transient_local: Annotated[
         bool, typer.Option("--transient-local", help="Ask writers for what they kept as well.")
     ] = False,
+    island: Annotated[str | None, typer.Option(help="Be the gateway of the site of this name.")] = None,
+    listen: Annotated[str | None, typer.Option(help="HOST:PORT where other gateways or peers reach this one.")] = None,
+    join: Annotated[list[str] | None, typer.Option(help="HOST:PORT of another gateway or peer.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="A file with the key that all gateways or peers share.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
+    routing: Annotated[Routing, typer.Option(help="Who passes events on: DDS, or the peers of an overlay.")] = "dds",
+    space: Annotated[
+        str | None, typer.Option(help="Overlay: how events are cut into cells, e.g. 'symbol=A|B,price=0..100/16'.")
+    ] = None,
+    publish: Annotated[bool, typer.Option("--publish", help="Overlay: publish the JSON lines of stdin.")] = False,
+    arc: Annotated[bool, typer.Option("--arc", help="Overlay: pass each event to each peer exactly once.")] = False,
     json: Json = False,
 ) -> int:
     """Join a DDS domain and print what happens there, or the events of a topic that a filter wants.
 
-    Events of a topic are printed as JSON lines. Without --topic the comings, goings and pairs of the domain are.
+    Events of a topic are printed as JSON lines. Without --topic the comings, goings and pairs of the domain are. With
+    --island the node is also the gateway of its site: what participants here and at other sites have for each other
+    crosses, and nothing else; a filter acts at the site of the writer.
     """
+    if routing == "overlay":
+        from rookery.cli import overlay_node
+
+        ways = overlay_node.Ways(join or [], listen or "127.0.0.1:0", key_file)
+        overlay_node.run(topic, schema, space, where, ways=ways, publish=publish, arc=arc, seconds=seconds)
+        return ExitCode.DONE
+    if island is None and (listen or join or key_file):
+        raise SettingsError("--listen, --join and --key-file are for a gateway: give --island too")
+    described = {"schema": schema, "type_name": type_name, "key": key or ()}
+    if island is not None:
+        from rookery.cli.node_island import run_island
+
+        quality = {"reliable": not best_effort, "transient_local": transient_local}
+        ends = {"listen": listen, "join": join or [], "key_file": key_file}
+        place = {"domain_id": domain_id, "interface": interface, "name": name}
+        asyncio.run(run_island(island, topic, where, {**described, **quality}, ends, place, seconds, json=json))
+        return ExitCode.DONE
     if topic is None:
         if where or schema or type_name or key or transient_local or best_effort:
             raise SettingsError("these options describe a topic: give --topic too")
@@ -59,7 +92,7 @@ def command(
         if schema is None:
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
-        options = {"schema": _schema(schema), "type_name": type_name, "key": key or (), **quality}
+        options = {**described, "schema": _schema(schema), **quality}
         run = _subscribe(domain_id, interface, name, seconds, topic, where, options)
     asyncio.run(run)
     return ExitCode.DONE

@@ -22,6 +22,7 @@ from rookery.node import Participant, ParticipantConfiguration, multicast_addres
 from rookery.rtps.events import Event
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
+from rookery.rtps.parameters import Parameter
 
 __all__ = ["UdpParticipant", "open_participant"]
 
@@ -158,6 +159,7 @@ def open_participant(
     discovery: str = "simple",
     observer: bool = False,
     pre_shared_key: bytes | None = None,
+    vendor_parameters: tuple[Parameter, ...] = (),
 ) -> UdpParticipant:
     """Join a domain on an interface of this machine; needs a running event loop.
 
@@ -190,6 +192,7 @@ def open_participant(
                 discovery=discovery,
                 observer=observer,
                 pre_shared_key=pre_shared_key,
+                vendor_parameters=vendor_parameters,
             )
         )
         return UdpParticipant(participant, sockets=tuple(sockets), on_event=on_event)

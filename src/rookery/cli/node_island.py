@@ -1,0 +1,108 @@
+"""`rookery node --island`: run the gateway of a site, and print its topic's events or what becomes of the sites."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_text
+import signal
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from rookery.cli.options import note, write
+from rookery.cli.rules import read_schema
+from rookery.errors import JoinError, SettingsError
+
+__all__ = ["run_island"]
+
+_SHORTEST_KEY = 16
+
+
+async def run_island(
+    site: str,
+    topic: str | None,
+    where: str | None,
+    options: dict[str, Any],
+    ends: dict[str, Any],
+    place: dict[str, Any],
+    seconds: float | None,
+    *,
+    json: bool,
+) -> None:
+    """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
+    from rookery.network.island import open_island
+
+    if not ends["listen"] and not ends["join"]:
+        raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")
+    if topic is not None and options["schema"] is None:
+        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        island = await stack.enter_async_context(
+            open_island(
+                site,
+                listen=_address(ends["listen"], "--listen") if ends["listen"] else None,
+                join=[_address(text, "--join") for text in ends["join"]],
+                key=_key(ends["key_file"]),
+                **place,
+            )
+        )
+        where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
+        note(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
+        if topic is not None:
+            described = {**options, "schema": read_schema(options["schema"])}
+            events = await stack.enter_async_context(island.subscribe(topic, where, **described))
+            printing = asyncio.create_task(_print_events(events))
+        else:
+            printing = asyncio.create_task(_print_sites(island, json=json))
+        stack.callback(printing.cancel)
+        ends_now = [asyncio.create_task(stop.wait()), asyncio.create_task(island.taken_over.wait())]
+        await asyncio.wait(ends_now, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends_now:
+            task.cancel()
+        if island.taken_over.is_set():
+            raise JoinError(
+                f"another gateway of {site} is newer: one site has one gateway; give the other its own name"
+            )
+
+
+async def _print_events(events: Any) -> None:
+    async for event in events:
+        _write_now(json_text.dumps(event, default=str, ensure_ascii=False))
+
+
+async def _print_sites(island: Any, *, json: bool) -> None:
+    """Print the sites whenever they have changed; with --json the counters as well, once a second."""
+    last = ""
+    while True:
+        status = island.status()
+        reached = sorted(site for site, of in status["sites"].items() if of["reached by"])
+        line = json_text.dumps(status) if json else f"reached: {', '.join(reached) or 'no site'}"
+        if line != last:
+            _write_now(line)
+            last = line
+        await asyncio.sleep(1)
+
+
+def _write_now(line: str) -> None:
+    write(line)
+    sys.stdout.flush()
+
+
+def _address(text: str, option: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise SettingsError(f"{option} {text!r} is no HOST:PORT, such as 127.0.0.1:7501")
+    return host, int(port)
+
+
+def _key(file: Path | None) -> bytes | None:
+    if file is None:
+        return None
+    key = file.read_bytes().strip()
+    if len(key) < _SHORTEST_KEY:
+        raise SettingsError(f"{file} has {len(key)} octets; a key needs at least {_SHORTEST_KEY}")
+    return key
