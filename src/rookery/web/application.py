@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -29,6 +31,7 @@ from rookery.web.replay import Replay
 
 __all__ = ["application"]
 
+Result = TypeVar("Result")
 #: Octets of a request that steers.
 LARGEST_REQUEST = 10_000
 #: Events that a saved page can explain although nobody had asked.
@@ -141,11 +144,37 @@ class _Views:
         """Have an event explained in a thread: a large set takes a second to compile, and pages go on meanwhile."""
         async with self._explaining:
             state = self._broadcast.state
-            explanation = await asyncio.to_thread(self._explainer.explain, state, event)
+            explanation = await _in_thread(lambda: self._explainer.explain(state, event))
             if event not in state.explanations:
                 self._broadcast.feed(explanation)
             if event not in self._broadcast.state.explanations:
                 raise RunError(f"event {event} was forgotten meanwhile")
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    """Work beside the loop, in a thread that nobody waits for when the server stops."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def settle(result: Result | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as caught:
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="rookery-explain", daemon=True).start()
+    return await future
 
 
 def _fault(message: str, status: int) -> Response:

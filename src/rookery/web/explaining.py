@@ -1,7 +1,7 @@
 """Why an event matched some subscriptions and not others: asked of the product's own matcher, when a page asks.
 
 The subscriptions and the schema are records of the run, so a replay explains by the rules that were in force at its
-position. The set is compiled when somebody first asks and again after an edit.
+position. The set is read when somebody first asks and again after an edit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Explainer:
 
     def __init__(self) -> None:
         self._revision: tuple[int, int] | None = None
-        self._sets: dict[str, Any] = {}
+        self._sets: dict[str, tuple[Any, list[Any]]] = {}
 
     def explain(self, state: RunState, event_id: str) -> records.Explanation:
         """Explain an event that is remembered; raise `RunError` if it cannot be."""
@@ -37,11 +37,10 @@ class Explainer:
             raise RunError(f"event {event_id} is not among those that are remembered")
         if not event.values:
             raise RunError(f"event {event_id} was recorded without its values")
-        matcher = self._matcher(state, event.topic)
+        matcher, ids = self._matcher(state, event.topic)
         try:
             matched = matcher.match(event.values, time=event.time)
-            others = dict.fromkeys(matcher.compile().subscriptions["subscription_id"].to_pylist())
-            chosen = list(dict.fromkeys([*matched, *others]))
+            chosen = list(dict.fromkeys([*matched, *ids]))
             rows = tuple(
                 msgspec.convert(matcher.explain(one, event.values, time=event.time).to_dict(), records.Row)
                 for one in chosen[:ROWS]
@@ -50,7 +49,7 @@ class Explainer:
             raise RunError(f"event {event_id} does not fit its schema: {error}") from error
         return records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
 
-    def _matcher(self, state: RunState, topic: str) -> Any:
+    def _matcher(self, state: RunState, topic: str) -> tuple[Any, list[Any]]:
         revision = (id(state), state.rules_revision)
         if revision != self._revision:
             self._revision, self._sets = revision, {}
@@ -59,7 +58,7 @@ class Explainer:
         return self._sets[topic]
 
 
-def _compile(state: RunState, topic: str) -> Any:
+def _compile(state: RunState, topic: str) -> tuple[Any, list[Any]]:
     import pyarrow as pa
 
     from rookery.matching import matcher
@@ -84,4 +83,4 @@ def _compile(state: RunState, topic: str) -> Any:
             compiled.add_many(pa.table(columns))
     except RookeryError as error:
         raise RunError(f"the run's schema or subscriptions cannot be read: {error}") from error
-    return compiled
+    return compiled, [one for one in dict.fromkeys(columns["subscription_id"]) if one in compiled]

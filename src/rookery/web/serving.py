@@ -83,6 +83,7 @@ async def serve(
         uvicorn.Config(
             application,
             log_config=None,
+            log_level="critical",  # a page that is open when the server stops is no fault
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=GRACE,

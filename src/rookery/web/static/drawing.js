@@ -56,7 +56,7 @@ function steps(most, wanted = 4) {
 function frame({ context, width, height }, most, format) {
   const left = 64;
   const bottom = height - 24;
-  const top = 12;
+  const top = 24;
   const y = (value) => bottom - ((bottom - top) * value) / (most || 1);
   context.strokeStyle = color("line");
   context.fillStyle = color("quiet");

@@ -52,7 +52,8 @@ function openView(name, focus = false) {
     find(each).hidden = each !== name;
   }
   if (focus) find(`tab-${name}`).focus();
-  history.replaceState(null, "", `#${name}`);
+  // Not the name of an element: the browser would scroll to it, and start the tab order there.
+  history.replaceState(null, "", `#/${name}`);
   views[name].show();
   if (views[name].draw) views[name].draw();
   for (const part of Object.values(views[name])) if (part instanceof Grid) part.draw();
@@ -117,7 +118,7 @@ find("position").addEventListener("change", async (event) => {
 // Where the run comes from: this file, or the server.
 
 function begun() {
-  const wanted = location.hash.slice(1);
+  const wanted = location.hash.slice(2);
   openView(names.includes(wanted) ? wanted : "network");
   onRestyle(() => {
     if (views[open].draw) views[open].draw();

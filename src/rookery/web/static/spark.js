@@ -76,13 +76,13 @@ class SparkView {
       context.setLineDash([2, 3]);
       context.lineWidth = 1.5;
       context.beginPath();
-      context.moveTo(x(place), at.top);
+      context.moveTo(x(place), at.top - 14);
       context.lineTo(x(place), at.bottom);
       context.stroke();
       context.setLineDash([]);
       context.fillStyle = color("ink");
       context.textAlign = "left";
-      context.fillText(`rules ${batch.set_version} from batch ${batch.number}`, x(place) + 5, at.top + 6);
+      context.fillText(`rules ${batch.set_version} from batch ${batch.number}`, x(place) + 5, at.top - 8);
     });
     const curve = (value, stroke, dash) => {
       context.strokeStyle = stroke;
