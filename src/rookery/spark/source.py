@@ -5,6 +5,8 @@ micro-batch holds the very same rows, and `rowsPerBatch` (admission control) onl
 
     spark.read.format("rookery").option("workload", "telemetry").option("rows", 1_000_000).load()
     spark.readStream.format("rookery").option("path", "recorded/").option("rowsPerBatch", 5_000).load()
+
+With the option `spool` it reads what `rookery spool` recorded from a DDS topic; see `rookery.spark.spool`.
 """
 
 from __future__ import annotations
@@ -121,7 +123,9 @@ class RookerySource(DataSource):
         if "path" in self.options:
             return RecordedTape(self.options["path"])
         if "workload" not in self.options:
-            raise PipelineError("the source rookery needs the option 'workload' (generated) or 'path' (recorded)")
+            raise PipelineError(
+                "the source rookery needs the option 'workload' (generated), 'path' (recorded) or 'spool' (from DDS)"
+            )
         rows = int(self.options.get("rows", ENDLESS))
         return WorkloadTape(workload(self.options["workload"]).name, rows, int(self.options.get("seed", 1)))
 
@@ -129,14 +133,26 @@ class RookerySource(DataSource):
         """Return the schema of the rows."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        if "spool" in self.options:
+            from rookery.spark.spool import spool_tape
+
+            return from_arrow_schema(spool_tape(self.options).schema)
         return from_arrow_schema(self.tape().schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch."""
+        if "spool" in self.options:
+            from rookery.spark.spool import SpoolReader, spool_tape
+
+            return SpoolReader(spool_tape(self.options), self.options)
         return TapeReader(self.tape(), int(self.options.get("partitions", 0)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
+        if "spool" in self.options:
+            from rookery.spark.spool import SpoolStream, spool_tape
+
+            return SpoolStream(spool_tape(self.options), self.options)
         return TapeStream(self.tape(), int(self.options.get("partitions", 2)), self.options.get("rowsPerBatch"))
 
 
