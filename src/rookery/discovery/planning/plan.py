@@ -7,19 +7,19 @@ what happens on a network without multicast, which is where discovery hurts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rookery.discovery.planning.constants import Network, constants_of
-from rookery.discovery.planning.costs import Cost, price
+from rookery.discovery.planning.costs import Cost, Load, price
 from rookery.discovery.planning.interests import Interests
 from rookery.discovery.planning.loads import PROTOCOLS, Counting
 from rookery.discovery.planning.topology import Topology
 from rookery.discovery.planning.verdict import Verdict, judge
 from rookery.errors import TopologyError
 
-__all__ = ["VIEWS", "Gating", "Plan", "View", "make_plan"]
+__all__ = ["VIEWS", "Gating", "Plan", "View", "make_plan", "priced", "with_simple"]
 
 #: Each view's name, whether records go by multicast, and whether infrastructure topics are there.
 VIEWS = (
@@ -49,8 +49,6 @@ class View:
     """The costs of one way of sending, on one reading of the topology."""
 
     name: str
-    multicast: bool
-    infrastructure: bool
     costs: dict[str, Cost]
     gating: Gating
 
@@ -62,55 +60,73 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All views of one topology, and what follows."""
+    """All views of one system, and what follows; `topology` is there if it fits into memory."""
 
-    topology: Topology
+    name: str
+    participants: int
+    endpoints: int
+    topics: int
     views: dict[str, View]
     verdict: Verdict
+    notes: tuple[str, ...] = ()
+    topology: Topology | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the plan as plain data: `protocols` and `verdict`, and everything else beside them."""
-        topology = self.topology
         return {
             "protocols": _protocols(self.views["unicast"]),
             "verdict": self.verdict.text,
             "recommended": self.verdict.protocol,
             "topology": {
-                "name": topology.name,
-                "participants": len(topology.participants),
-                "endpoints": topology.endpoint_count,
-                "topics": topology.topic_count,
+                "name": self.name,
+                "participants": self.participants,
+                "endpoints": self.endpoints,
+                "topics": self.topics,
             },
             "views": {
                 name: {"protocols": _protocols(view), "gating": _gating(view.gating)}
                 for name, view in self.views.items()
             },
-            "notes": list(topology.notes),
+            "notes": list(self.notes),
         }
 
 
-def make_plan(
-    topology: Topology,
-    *,
-    network: Network | None = None,
-    protocols: Iterable[str] = PROTOCOLS,
-) -> Plan:
+def make_plan(topology: Topology, *, network: Network | None = None, protocols: Iterable[str] = PROTOCOLS) -> Plan:
     """Work out every view of a topology."""
     if not topology.participants:
         raise TopologyError(f"{topology.name} has no participants, so there is nothing to plan")
-    chosen = dict.fromkeys(("simple", *protocols))
-    unknown = [name for name in chosen if name not in PROTOCOLS]
-    if unknown:
-        raise TopologyError(f"no protocol is called {unknown[0]!r}; choose from {', '.join(PROTOCOLS)}")
-    between = network or Network()
+    chosen = with_simple(protocols)
     countings = {True: Counting(topology), False: Counting(topology.without_infrastructure())}
     views = {}
     for name, multicast, infrastructure in VIEWS:
         counting = countings[infrastructure]
         loads = {protocol: counting.load(protocol, multicast=multicast) for protocol in chosen}
-        costs = {protocol: price(load, constants_of(protocol), between) for protocol, load in loads.items()}
-        views[name] = View(name, multicast, infrastructure, costs, _gate(counting.interests))
-    return Plan(topology, views, judge(views, participants=len(topology.participants)))
+        views[name] = priced(name, loads, _gate(counting.interests), network or Network())
+    return Plan(
+        name=topology.name,
+        participants=len(topology.participants),
+        endpoints=topology.endpoint_count,
+        topics=topology.topic_count,
+        views=views,
+        verdict=judge(views, participants=len(topology.participants)),
+        notes=topology.notes,
+        topology=topology,
+    )
+
+
+def with_simple(protocols: Iterable[str]) -> tuple[str, ...]:
+    """Return the protocols to plan for, each once, the plain one first: it is what the others are compared with."""
+    chosen = dict.fromkeys(("simple", *protocols))
+    unknown = [name for name in chosen if name not in PROTOCOLS]
+    if unknown:
+        raise TopologyError(f"no protocol is called {unknown[0]!r}; choose from {', '.join(PROTOCOLS)}")
+    return tuple(chosen)
+
+
+def priced(name: str, loads: Mapping[str, Load], gating: Gating, network: Network) -> View:
+    """Return one view of loads that were counted, here or elsewhere."""
+    costs = {protocol: price(load, constants_of(protocol), network) for protocol, load in loads.items()}
+    return View(name, costs, gating)
 
 
 def _gate(interests: Interests) -> Gating:

@@ -1,0 +1,150 @@
+"""`rookery plan`: what would each discovery protocol cost on this system, and is a change worth it?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write, write_json
+from rookery.errors import TopologyError
+
+if TYPE_CHECKING:
+    from rookery.discovery.planning import Observation, Plan, Topology, View
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery plan robot.json",
+    "rookery plan robot.json --html plan.html --group-by executor_id",
+    "rookery plan robot.pcap --json",
+    "rookery ls --json > domain.json; rookery plan domain.json",
+    "rookery plan fleet.parquet --master 'local[*,4]'",
+]
+#: A pipe has no width; the table is not cut for it.
+_WIDTH = 160
+#: Endpoint tables of a fleet are read by Spark.
+_TABLES = (".parquet", ".csv", ".jsonl")
+
+
+def command(
+    topology: Annotated[
+        Path,
+        typer.Argument(help="A ROS 2 graph in JSON, a pcap or pcapng of a running system, or a table of endpoints."),
+    ],
+    group_by: Annotated[
+        str | None, typer.Option(help="An attribute of the nodes; nodes that share its value are one participant.")
+    ] = None,
+    protocols: Annotated[str | None, typer.Option(help="Which ones, such as 'ribbon,hashes'; all by default.")] = None,
+    round_trip_ms: Annotated[float, typer.Option(help="Of the network, for the time to complete.", min=0.0)] = 0.5,
+    link_mbit: Annotated[float, typer.Option(help="Of each participant's link, in Mbit/s.", min=0.001)] = 1000.0,
+    html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
+    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST: count a large fleet there.")] = None,
+    json: Json = False,
+) -> int:
+    """Say what each discovery protocol would cost on a system: packets, bytes, memory, time, and a verdict.
+
+    Sizes come from encoding the real announcements and building the real summaries; how often things are sent was
+    fitted to measured runs of ten seconds. Bytes are UDP payload.
+    """
+    from rookery.discovery.planning import Network, make_plan
+
+    chosen = [name.strip() for name in protocols.split(",") if name.strip()] if protocols else None
+    network = Network(round_trip=round_trip_ms / 1e3, octets_per_second=link_mbit * 125_000)
+    observation: Observation | None = None
+    if master is not None or topology.suffix in _TABLES or topology.is_dir():
+        from rookery.cli.plan_fleet import plan_fleet
+
+        plan = plan_fleet(topology, master=master, network=network, protocols=chosen, group_by=group_by)
+    else:
+        system, observation = _read(topology, group_by)
+        plan = make_plan(system, network=network, **({} if chosen is None else {"protocols": chosen}))
+    for line in plan.notes:
+        note(line)
+    if html is not None:
+        from rookery.cli.plan_page import page
+
+        html.write_text(page(plan), encoding="utf-8")
+        note(f"the page is in {html}")
+    if json:
+        write_json(plan.document() | _observed(observation))
+    else:
+        _print(plan, observation)
+    return ExitCode.DONE
+
+
+def _read(path: Path, group_by: str | None) -> tuple[Topology, Observation | None]:
+    from rookery.discovery.planning import is_capture, read_capture, read_graph
+
+    data = path.read_bytes()
+    if is_capture(data):
+        if group_by is not None:
+            raise TopologyError(f"nodes can be grouped by {group_by!r} in a graph, and {path} is a capture")
+        return read_capture(data, name=path.name)
+    return read_graph(data, name=path.name, group_by=group_by), None
+
+
+def _observed(observation: Observation | None) -> dict[str, Any]:
+    if observation is None:
+        return {}
+    octets = {name: count for name, count in observation.octets.items() if name != "samples"}
+    datagrams = {name: count for name, count in observation.datagrams.items() if name != "samples"}
+    return {
+        "observed": {
+            "packets": sum(datagrams.values()),
+            "bytes": sum(octets.values()),
+            "bytes_by_part": octets,
+            "packets_by_part": datagrams,
+        }
+    }
+
+
+def _print(plan: Plan, observation: Observation | None) -> None:
+    write(f"{plan.name}: {plan.participants:,} participants, {plan.endpoints:,} endpoints, {plan.topics:,} topics")
+    if observation is not None:
+        seen = _observed(observation)["observed"]
+        write(f"discovery in the capture: {seen['packets']:,} packets, {seen['bytes']:,} bytes")
+    bare = plan.views["unicast_without_infrastructure"].gating.records != plan.views["unicast"].gating.records
+    write()
+    _print_views(plan.views["unicast"], plan.views["multicast"], "all topics")
+    if bare:
+        write()
+        _print_views(
+            plan.views["unicast_without_infrastructure"],
+            plan.views["multicast_without_infrastructure"],
+            "without the topics that ROS 2 gives to every node",
+        )
+    write()
+    write(plan.verdict.text)
+
+
+def _print_views(unicast: View, multicast: View, title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    gating = unicast.gating
+    write(
+        f"{title}: {gating.needed:,} of {gating.records:,} records are needed, "
+        f"{gating.pairs_in_contact:,} of {gating.pairs:,} pairs have something in common"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("protocol")
+    headings = ("packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "summary", "bytes, multicast")
+    for heading in (*headings, "saved"):
+        table.add_column(heading, justify="right")
+    for name, cost in unicast.costs.items():
+        table.add_row(
+            name if name != "server" else "server (model)",
+            f"{cost.packets:,}",
+            f"{cost.octets:,}",
+            f"{unicast.saved_percent(name):.1f} %",
+            f"{cost.memory_per_node:,}",
+            f"{cost.seconds:.3f}",
+            f"{cost.false_contacts:,}",
+            f"{cost.summary_octets:.0f}" if cost.summary_octets else "",
+            f"{multicast.costs[name].octets:,}",
+            f"{multicast.saved_percent(name):.1f} %",
+        )
+    Console(width=_WIDTH).print(table)

@@ -1,0 +1,76 @@
+"""A plan on Spark: the endpoints of a fleet from a table, or from a graph, counted where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rookery.errors import TopologyError
+
+if TYPE_CHECKING:
+    from rookery.discovery.planning.constants import Network
+    from rookery.discovery.planning.plan import Plan
+
+__all__ = ["plan_fleet"]
+
+_TOO_MANY = "pairs in contact are not counted one by one, but all are taken to be"
+_COLUMNS = "participant string, kind string, topic string, type_name string"
+
+
+def plan_fleet(
+    path: Path, *, master: str | None, network: Network, protocols: list[str] | None, group_by: str | None
+) -> Plan:
+    """Plan for a fleet; few protocols by default, since each of them builds a summary for everyone."""
+    from rookery.cli.progress import task_progress
+    from rookery.discovery.planning.plan import VIEWS, Plan, priced, with_simple
+    from rookery.discovery.planning.verdict import judge
+    from rookery.spark.failures import plain_failure
+    from rookery.spark.fleets import count_fleet
+    from rookery.spark.sessions import session
+
+    chosen = with_simple(protocols or ("ribbon", "hashes", "server"))
+    spark = session(master=master)
+    try:
+        with task_progress(spark):
+            endpoints = _read(spark, path, group_by).cache()
+            topics = endpoints.select("topic").distinct().count()
+            counts = {
+                present: count_fleet(endpoints, protocols=chosen, infrastructure=present) for present in (True, False)
+            }
+    except Exception as error:
+        raise plain_failure(error) from error
+    views = {}
+    for name, multicast, present in VIEWS:
+        counted = counts[present]
+        views[name] = priced(name, counted.multicast if multicast else counted.unicast, counted.gating, network)
+    whole = counts[True]
+    notes = () if whole.pairs_were_counted else (f"{whole.matched_pairs:,.0f} endpoints match: {_TOO_MANY}",)
+    return Plan(
+        name=path.name,
+        participants=whole.participants,
+        endpoints=whole.endpoints,
+        topics=topics,
+        views=views,
+        verdict=judge(views, participants=whole.participants),
+        notes=notes,
+    )
+
+
+def _read(spark: Any, path: Path, group_by: str | None) -> Any:
+    from rookery.discovery.planning import read_topology
+    from rookery.spark.records import file_format, list_files
+
+    if path.is_file() and path.suffix not in (".parquet", ".csv", ".jsonl"):
+        topology = read_topology(path.read_bytes(), name=path.name, group_by=group_by)
+        rows = [(who.name, end.kind, end.topic, end.type_name) for who, end in topology.endpoints()]
+        return spark.createDataFrame(rows, _COLUMNS)
+    if group_by is not None:
+        raise TopologyError(
+            f"nodes can be grouped by {group_by!r} in a graph; in a table, write the participant you mean"
+        )
+    files = list_files(path)
+    kind = file_format(files)
+    reader = spark.read.schema(_COLUMNS) if kind != "parquet" else spark.read
+    if kind == "csv":
+        return reader.option("header", "true").csv([str(each) for each in files])
+    return reader.json([str(each) for each in files]) if kind != "parquet" else reader.parquet(*map(str, files))
