@@ -59,6 +59,7 @@ def environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_DAEMON_MEMORY": "300m",
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # they live for a minute
         "SPARK_NO_DAEMONIZE": "1",
     }
 
@@ -88,7 +89,7 @@ class Driver:
         self.process.stdin.write(f"{plan} {folder}\n")
         self.process.stdin.flush()
         if half_way is not None:
-            while len(list(folder.iterdir())) < 4:
+            while len(list(folder.glob("*-*-*"))) < 4:
                 assert self.process.poll() is None, self.log.read_text()[-2000:]
                 time.sleep(0.05)
             half_way()
@@ -157,6 +158,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
         log.close()
 
 
+def test_a_program_runs_under_spark_submit_on_the_master_that_it_names(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
+) -> None:
+    """`session()` takes what the command line gives: the master, and each setting; the rest is Rookery's."""
+    env = environment()
+    settings = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.sql.shuffle.partitions": "3"}
+    flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    submit = str(Path(env["SPARK_HOME"]) / "bin" / "spark-submit")
+    command = [submit, "--master", cluster[0], *flags, str(HERE / "submitted.py"), str(tmp_path / "out")]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["master"] == cluster[0]
+    assert (said["partitions"], said["daemon"]) == ("3", "rookery.spark.daemon")
+    assert said["matches"] == said["oracle"] > 0
+    assert len(list((tmp_path / "out").glob("*.parquet"))) > 0
+
+
 def test_a_standalone_cluster_survives_the_loss_of_any_part(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], tmp_path: Path
 ) -> None:
@@ -164,6 +183,14 @@ def test_a_standalone_cluster_survives_the_loss_of_any_part(
     workers = [process.pid for process in processes[1:]]
     driver = Driver(address, tmp_path / "driver.log")
     try:
+        # Rules edited all the time, tasks of one batch on two executors, one of them killed: still one set a batch.
+        strike = lambda: kill_one(workers, "CoarseGrainedExecutorBackend")  # noqa: E731
+        streamed = driver.job(tmp_path / "stream", plan="stream", half_way=strike)
+        assert streamed["matches"] > 0
+        assert (streamed["missed"], streamed["extra"]) == (0, 0)
+        assert streamed["again"]
+        assert streamed["sets"] > 1
+        assert streamed["executors"] > 1
         whole = driver.job(tmp_path / "none")
         assert whole["matches"] > 0
         assert (whole["missed"], whole["extra"], whole["again"]) == (0, 0, False)

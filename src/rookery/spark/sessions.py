@@ -1,7 +1,8 @@
 """A Spark session that just works: the right Python and Java, loopback, quiet, quick to start, tasks retried.
 
 Each setting has its reason beside it; they were measured, not guessed. An active session is returned as it is: Rookery
-never changes a session that somebody else made.
+never changes a session that somebody else made. Under `spark-submit` the command line comes first: its master, and
+every setting that it gives.
 """
 
 from __future__ import annotations
@@ -54,12 +55,15 @@ def session(
     verbose: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return the active session, or start one on `master` (embedded by default; `sc://…` is Spark Connect)."""
+    """Return the active session, or start one on `master`: `sc://…` is Spark Connect; by default that of spark-submit,
+    of `ROOKERY_MASTER`, or an embedded one.
+    """
     if importlib.util.find_spec("pyspark") is None:
         raise SparkUnavailableError("this needs Spark: run `pip install 'rookery[spark]'`")
     from pyspark.sql import SparkSession
 
-    master = master or os.environ.get("ROOKERY_MASTER") or LOCAL
+    given = _submitted()
+    master = master or given.get("spark.master") or os.environ.get("ROOKERY_MASTER") or LOCAL
     if not master.startswith("sc://"):
         active = SparkSession.getActiveSession()
         if active is not None:
@@ -75,7 +79,7 @@ def session(
 
         warm_once()
     for key, value in options(master=master, memory=memory, verbose=verbose).items():
-        builder = builder.config(key, value)
+        builder = builder if key in given else builder.config(key, value)
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
     try:
@@ -111,6 +115,16 @@ def options(
     archive = _class_data(java or find_java())
     found["spark.driver.extraJavaOptions"] = f"{java_options} {archive}".strip()
     return found
+
+
+def _submitted() -> dict[str, str]:
+    """Return what `spark-submit` was told; nothing when this program was started in any other way."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 def check_master(master: str) -> None:
