@@ -74,7 +74,8 @@ def served(*arguments: str | Path) -> Iterator[str]:
         process.terminate()
         rest, said = process.communicate(timeout=60)
         assert (process.returncode, rest) == (0, ""), said
-        assert said.startswith("rookery: http://") and said.count("\n") == 1, said
+        assert said.startswith("rookery: http://"), said
+        assert said.count("\n") == 1, said
     finally:
         if process.poll() is None:
             process.kill()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.web.conftest import Serve
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
@@ -117,7 +116,8 @@ def test_a_picked_event_strikes_rows_out_and_says_by_what(ended: Any, url: str) 
     )
     first_struck.click()
     decided = page.locator("#row-detail .decided").first.inner_text()
-    assert "decides" in decided and " is " in decided
+    assert "decides" in decided
+    assert " is " in decided
 
 
 def test_spark_shows_batches_versions_and_skew(ended: Any) -> None:
@@ -178,7 +178,9 @@ def test_the_structure_is_there_for_screen_readers(ended: Any) -> None:
     levels = page.evaluate(
         """() => [...document.querySelectorAll("h1, h2, h3")].map(node => Number(node.tagName[1]))"""
     )
-    assert levels[0] == 1 and max(levels) == 2 and levels.count(1) == 1
+    assert levels[0] == 1
+    assert max(levels) == 2
+    assert levels.count(1) == 1
 
 
 def test_a_replay_is_steered(ended: Any) -> None:

@@ -85,9 +85,13 @@ def command(
     from rookery.web.broadcast import Broadcast
     from rookery.web.replay import Replay
 
-    replay = None if live else Replay(files[0], speed=speed, loop=loop)
-    broadcast = Broadcast(status=lambda: {"mode": "live"}) if replay is None else replay.broadcast
     bound = bind(host, port, token=token)
+    try:
+        replay = None if live else Replay(files[0], speed=speed, loop=loop)
+    except BaseException:
+        bound.close()
+        raise
+    broadcast = Broadcast(status=lambda: {"mode": "live"}) if replay is None else replay.broadcast
     url = link(bound, host=host, token=token)
     beside: list[Callable[[], Awaitable[None]]] = [broadcast.run]
     recorder: Recorder | None = None

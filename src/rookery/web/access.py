@@ -111,7 +111,7 @@ class AccessControl:
 
 def _without_port(host: str) -> str:
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        return host[1:].partition("]")[0] if "]" in host else host
     return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() and ":" in host else host
 
 

@@ -1,0 +1,145 @@
+"""Producers: what they record is what the product's own parts say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from rookery.network.simulated_brokers import SimulatedBrokers
+from rookery.routing.brokers.spanhop import greedy_hop, next_hop
+from rookery.routing.brokers.zones import Cell, contains
+from rookery.web import Recorder, records
+from rookery.web.producers.brokers import path_of
+from rookery.web.producers.demonstration import RecordedDemonstration
+from rookery.web.producers.simulation import Scenario, Simulation
+from rookery.web.producers.streams import record_batches
+from rookery.web.records import Record
+
+
+def recorded(path: Path) -> list[Record]:
+    return [records.decode(line) for line in path.read_bytes().splitlines()]
+
+
+def of(found: list[Record], kind: type) -> list[Any]:
+    return [record for record in found if isinstance(record, kind)]
+
+
+def test_zones_tile_the_space_and_events_lie_in_theirs(run_file: Path) -> None:
+    zones: dict[str, records.Zone] = {}
+    inside = Counter[bool]()
+    for record in recorded(run_file):
+        if isinstance(record, records.Zone):
+            zones.pop(record.id, None)
+            if not record.gone:
+                zones[record.id] = record
+        elif isinstance(record, records.Event) and record.zone:
+            zone = zones[record.zone]
+            inside[contains(Cell(zone.lower, zone.upper), record.point)] += 1
+    assert len(zones) == 12
+    area = sum((zone.upper[0] - zone.lower[0]) * (zone.upper[1] - zone.lower[1]) for zone in zones.values())
+    assert abs(area - 1) < 1e-9
+    assert inside[True] > 100
+    assert inside[False] == 0
+
+
+def test_the_ledger_balances(run_file: Path) -> None:
+    last = of(recorded(run_file), records.Ledger)[-1]
+    events = of(recorded(run_file), records.Event)
+    assert last.published == len(events) == 200
+    assert last.expected == sum(event.matched for event in events) > 0
+    assert last.expected - last.delivered <= sum(event.matched for event in events[-5:]), "the rest is on its way"
+    assert (last.missed, last.duplicated, last.extra) == (0, 0, 0)
+
+
+def test_paths_begin_at_the_publisher_and_end_at_the_owner() -> None:
+    simulation = Simulation(
+        Scenario(brokers=20, subscriptions=0, participants=0, grown=True), Recorder(clock=lambda: 1)
+    )
+    simulation.settle()
+    network: SimulatedBrokers = simulation.brokers.network
+    lengths = Counter[str]()
+    for start in network.brokers:
+        for point in ((0.1, 0.9), (0.8, 0.2), (0.5, 0.5)):
+            for name, hop in (("spanhop", next_hop), ("greedy", greedy_hop)):
+                zones = path_of(network, start, point, hop)
+                assert zones[-1] == simulation.brokers.owner_of(point)
+                assert len(set(zones)) == len(zones), "a path goes nowhere twice"
+                lengths[name] += len(zones)
+    assert lengths["spanhop"] > 0
+
+
+def test_a_ledger_with_a_fault_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, clock=lambda: 1) as recorder:
+        simulation = Simulation(Scenario(brokers=4, subscriptions=0, participants=0, grown=True), recorder)
+        simulation.settle()
+        brokers = simulation.brokers
+        brokers.subscribe(1, "all", "temperature > -100")
+        brokers.run(2_000_000)
+        # The zones forget it: what they match is now too little, and the oracle knows.
+        for broker in brokers.network.brokers.values():
+            for seat in broker.seats.values():
+                seat.store.remove("all")
+        brokers.publish(2, {"device": "d", "temperature": 20.0, "pressure": 100.0, "voltage": 28.0})
+        brokers.run(2_000_000)
+        brokers.report()
+    last = of(recorded(path), records.Ledger)[-1]
+    assert (last.published, last.expected, last.delivered, last.missed) == (1, 1, 0, 1)
+
+
+def test_participants_and_pairs_are_those_of_the_network(run_file: Path) -> None:
+    found = recorded(run_file)
+    participants = {one.id: one for one in of(found, records.Participant)}
+    endpoints = {one.id: one for one in of(found, records.Endpoint)}
+    edges = of(found, records.Edge)
+    assert (len(participants), len(endpoints)) == (12, 24)
+    expected = {
+        (writer.id, reader.id)
+        for writer in endpoints.values()
+        for reader in endpoints.values()
+        if (writer.role, reader.role) == ("writer", "reader")
+        and writer.topic == reader.topic
+        and participants[writer.participant].island == participants[reader.participant].island
+    }
+    assert {(edge.writer, edge.reader) for edge in edges} == expected
+    partners = {frozenset((edge.source, edge.target)) for edge in edges if edge.source != edge.target}
+    for one in participants.values():
+        assert one.contacts == 3
+        assert one.false_contacts == 3 - sum(one.id in pair for pair in partners)
+    traffic = of(found, records.Traffic)
+    assert [one.octets for one in traffic] == sorted(one.octets for one in traffic)
+    assert traffic[-1].false_contacts == sum(one.false_contacts for one in participants.values())
+
+
+def test_batches_are_recorded_once_with_the_rules_that_judged_them(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    reports = [
+        SimpleNamespace(batchId=number, numInputRows=rows, durationMs={"triggerExecution": 500})
+        for number, rows in enumerate((100, 0, 300))
+    ]
+    query = SimpleNamespace(recentProgress=reports[:2])
+    with Recorder(path, clock=lambda: 1) as recorder:
+        after = record_batches(recorder, query, {0: 1, 2: 2}, name="q")
+        query.recentProgress = reports
+        record_batches(recorder, query, {0: 1, 2: 2}, name="q", after=after)
+    batches = of(recorded(path), records.Batch)
+    assert [(one.number, one.rows, one.rows_per_second, one.set_version) for one in batches] == [
+        (0, 100, 200.0, 1),
+        (2, 300, 600.0, 2),
+    ]
+
+
+def test_an_edit_of_the_rules_is_recorded_as_what_changed(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    rules = pa.table({"subscription_id": [1, 2], "where": ["x > 1", "x > 2"], "version": [1, 1]})
+    edited = pa.table({"subscription_id": [1, 2], "where": ["x > 1", "x > 3"], "version": [1, 2]})
+    with Recorder(path, clock=lambda: 1) as recorder:
+        demonstration = RecordedDemonstration(recorder)
+        demonstration.edited(rules)
+        demonstration.edited(edited)
+    changes = [(one.id, one.version, one.where, one.gone) for one in of(recorded(path), records.Subscription)]
+    assert changes == [(1, 1, "x > 1", False), (2, 1, "x > 2", False), (2, 1, "x > 2", True), (2, 2, "x > 3", False)]
