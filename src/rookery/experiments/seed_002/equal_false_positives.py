@@ -1,0 +1,75 @@
+"""Section V: both systems use Bloom filters, so they make the same false positives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from rookery.experiments.figures import bars, chart
+from rookery.experiments.overlays import baseline, static
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.verdicts import Judgment, Verdict
+
+__all__ = ["FULL", "QUICK", "check", "plot", "run"]
+
+FULL = grid(peers=512, events=200, runs=5)
+QUICK = grid(peers=128, events=60, runs=2)
+
+
+def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
+    """Publish the same quotes from the same nodes in the overlay and in the hypercube."""
+    peers = parameters["peers"]
+    overlay, market, _ = static(peers, seed)
+    cube, _, _ = baseline("hypercube", peers, seed)
+    dice = random.Random(f"quotes {seed}")
+    for _ in range(parameters["events"]):
+        quote, node = market.draw_quote(dice), dice.randrange(peers)
+        overlay.publish(node, quote)
+        overlay.settle()
+        cube.publish(node, quote)
+    return [
+        {
+            "system": "overlay",
+            "same_cell": overlay.notes["false positive: cell"],
+            "other": overlay.notes["false positive: bloom"],
+        },
+        {
+            "system": "hypercube",
+            "same_cell": cube.notes["false positive: cell"],
+            "other": cube.notes["uninterested"] + cube.notes["relay"],
+        },
+    ]
+
+
+def plot(table: Table) -> Any:
+    """Draw both kinds for both systems."""
+    figure, axes = chart("unwanted receipts for an event", "")
+    events = {name: part.total("events") for name, part in table.by("system")}
+    shown = {
+        f"{name}: {label}": part.total(column) / events[name]
+        for name, part in table.by("system")
+        for label, column in (("wanted cell, unwanted value", "same_cell"), ("unwanted cell", "other"))
+    }
+    bars(axes, shown)
+    return figure
+
+
+def check(table: Table) -> Judgment:
+    """The counts should be equal."""
+    ours, theirs = table.where(system="overlay"), table.where(system="hypercube")
+    same = ours.total("same_cell") == theirs.total("same_cell")
+    near = abs(ours.total("same_cell") / max(1, theirs.total("same_cell")) - 1) < 0.1
+    equal = same and ours.total("other") == theirs.total("other")
+    verdict = Verdict.REPRODUCED if equal else Verdict.REGIME if near else Verdict.CONTRADICTED
+    events = ours.total("events")
+    return Judgment(
+        verdict,
+        f"inside a wanted cell {ours.total('same_cell')} against {theirs.total('same_cell')}; of unwanted cells "
+        f"{ours.total('other')} against {theirs.total('other'):,}",
+        f"Over {events:,} events the false positives that the grid makes are alike, {ours.total('same_cell')} in the "
+        f"overlay and {theirs.total('same_cell')} in the hypercube, since every holder of a cell gets its events in "
+        f"both. Receipts by nodes that do not want the cell at all are {ours.total('other')} and "
+        f"{theirs.total('other'):,}: the overlay decides by cells, and the hypercube relays.",
+    )
