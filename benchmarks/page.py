@@ -196,9 +196,8 @@ def _report(loaded: dict[str, Any], idle: dict[str, Any]) -> int:
         f"{state['participants']:,.0f} participants, {state['zones']:,.0f} zones, {state['edges']:,.0f} pairs, "
         f"{rates[len(rates) // 2]:,.0f} events/s (median of what the page showed)"
     )
-    print(
-        f"{'':<14}{'inputs':>8}{'median':>9}{'p98':>9}{'longest':>9}{'over 100 ms':>13}{'long tasks':>12}{'elements':>10}"
-    )
+    heads = {"inputs": 8, "median": 9, "p98": 9, "longest": 9, "over 100 ms": 13, "long tasks": 12, "elements": 10}
+    print(" " * 14 + "".join(f"{head:>{width}}" for head, width in heads.items()))
     worst = {}
     for name, result in (("under load", loaded), ("saved, idle", idle)):
         # One interaction is several events (pointerdown, pointerup, click); the longest of them is what is felt.
