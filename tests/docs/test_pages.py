@@ -31,7 +31,16 @@ PLAIN = [
     "reference/results.md",
     "reference/wire-formats.md",
 ]
-PARTS = ["subscriptions.md", "spark.md", "rtps.md", "filters.md", "brokers.md", "overlay.md", "benchmarks.md"]
+PARTS = [
+    "islands.md",
+    "subscriptions.md",
+    "spark.md",
+    "rtps.md",
+    "filters.md",
+    "brokers.md",
+    "overlay.md",
+    "benchmarks.md",
+]
 
 
 def test_the_site_builds_strictly(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from rookery.errors import JoinError
 from rookery.network.client import AnySchema, Node, Subscription
-from rookery.network.tcp import Address, Link, LinkSettings, Listener, dial, listen
+from rookery.network.tcp import Address, Link, LinkSettings, Listener, dial, frame_of, listen
 from rookery.network.udp import open_participant
 from rookery.node.event_types import event_type
 from rookery.node.exchange import warm
@@ -33,6 +33,10 @@ from rookery.rtps.types import StructType
 __all__ = ["Island", "open_island"]
 
 _LOG = logging.getLogger("rookery.network.island")
+#: Seconds between signs of life on a link where nothing else is said.
+_HEARTBEAT = 5.0
+#: Seconds for which frames gather: sites are milliseconds apart, and a packet for each sample costs more than it says.
+_LINGER = 0.005
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 10.0
 
 
@@ -51,6 +55,7 @@ class Island:
         self._listener: Listener | None = None
         self._dialing: list[asyncio.Task[None]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._lingering: asyncio.TimerHandle | None = None
         self._pumping = False
         self._closed = False
         self._warned: set[str] = set()
@@ -123,6 +128,7 @@ class Island:
 
     async def close(self) -> None:
         """Leave: the site's participants and the other sites are told."""
+        self._send_frames()
         self._closed = True
         for task in self._dialing:
             task.cancel()
@@ -198,9 +204,8 @@ class Island:
             return
         self.node.udp.flush()
         backbone = self.gateway.backbone
-        for number, frame in backbone.frames_to_send():
-            if number in self._links:
-                self._links[number].send(frame)
+        if self._lingering is None:
+            self._lingering = self._loop.call_later(_LINGER, self._send_frames)
         for number, reason in backbone.links_to_close():
             if number in self._links:
                 self._links[number].close(reason)
@@ -215,6 +220,16 @@ class Island:
         when = self.gateway.timer()
         if when is not None:
             self._timer = self._loop.call_later(max(0, when - self.node.udp.now()) / 1_000_000, self._on_timer)
+
+    def _send_frames(self) -> None:
+        """Send what has gathered for each link in one write."""
+        self._lingering = None
+        waiting: dict[int, list[bytes]] = {}
+        for number, frame in self.gateway.backbone.frames_to_send():
+            waiting.setdefault(number, []).append(frame_of(frame))
+        for number, frames in waiting.items():
+            if number in self._links:
+                self._links[number].send_framed(b"".join(frames))
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -264,7 +279,9 @@ async def open_island(
         raise JoinError("a site needs a name of 1 to 255 octets")
     await asyncio.to_thread(warm)
     identity = int.from_bytes(os.urandom(8)) >> 1
-    settings = LinkSettings(identity=identity, role="island", network=network, key=key)
+    settings = LinkSettings(
+        identity=identity, role="island", network=network, key=key, heartbeat=_HEARTBEAT, silence=3 * _HEARTBEAT
+    )
     island = Island(
         site,
         settings=settings,

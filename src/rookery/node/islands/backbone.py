@@ -31,6 +31,8 @@ __all__ = ["REMEMBERED", "Backbone", "Owner"]
 #: Microseconds for which a site that cannot be reached is remembered, with what waits for it.
 REMEMBERED = 60_000_000
 _LOOK_AGAIN = 1_000_000
+#: One receipt speaks for all bodies of so many microseconds.
+_RECEIPT = 100_000
 
 
 class Owner(Protocol):
@@ -64,6 +66,8 @@ class Backbone:
         self._links: dict[int, str] = {}
         self._outbound: dict[str, Outbound] = {}
         self._inbound: defaultdict[str, Inbound] = defaultdict(Inbound)
+        #: Whose bodies have come, and when the receipt is due.
+        self._heard: dict[str, int] = {}
         self._frames: list[tuple[int, bytes]] = []
         self._bad_links: list[tuple[int, str]] = []
         self._sessions = 0
@@ -110,7 +114,6 @@ class Backbone:
 
     def receive_frames(self, link: int, frames: Iterable[bytes], now: int) -> None:
         """Take in what a link brought."""
-        heard: dict[str, None] = {}
         for frame in frames:
             message = decode_message(frame)
             greeted = self._links.get(link)
@@ -126,13 +129,9 @@ class Backbone:
                 case SiteState():
                     self._merge(link, message, now)
                 case Parcel():
-                    self._take_parcel(message, heard, now)
+                    self._take_parcel(message, now)
                 case Receipt():
                     self._take_receipt(message, now)
-        for origin in heard:
-            stream = self._inbound[origin]
-            receipt = Receipt(self.sites.own, origin, stream.session, stream.expected, 0)
-            self._to_neighbor(self.sites.next_hops.get(origin), encode(receipt))
 
     def frames_to_send(self) -> list[tuple[int, bytes]]:
         """Return the frames for links, and forget them."""
@@ -149,12 +148,18 @@ class Backbone:
         """Return when `handle_timer` is wanted next."""
         ways = self.sites.next_hops
         due = [stream.due for site, stream in self._outbound.items() if stream.due is not None and site in ways]
+        due += self._heard.values()
         if self._look_at is not None:
             due.append(self._look_at)
         return min(due, default=None)
 
     def handle_timer(self, now: int) -> None:
-        """Send again what is due, forget who is gone."""
+        """Send receipts and what must be sent again, forget who is gone."""
+        for origin in [origin for origin, due in self._heard.items() if now >= due]:
+            del self._heard[origin]
+            heard = self._inbound[origin]
+            receipt = Receipt(self.sites.own, origin, heard.session, heard.expected, 0)
+            self._to_neighbor(self.sites.next_hops.get(origin), encode(receipt))
         for site, stream in self._outbound.items():
             if stream.due is not None and now >= stream.due and site in self.sites.next_hops:
                 self.counters["resends"] += 1
@@ -163,6 +168,7 @@ class Backbone:
             for site in self.sites.forget_unreachable(now, after=REMEMBERED):
                 self._outbound.pop(site, None)
                 self._inbound.pop(site, None)
+                self._heard.pop(site, None)
                 self._owner.site_gone(site, now)
             self._watch(now)
 
@@ -235,11 +241,11 @@ class Backbone:
             parcel = Parcel(self.sites.own, 0, [Stage(site, stream.session, number)], body)
             self._to_neighbor(hop, encode(parcel))
 
-    def _take_parcel(self, parcel: Parcel, heard: dict[str, None], now: int) -> None:
+    def _take_parcel(self, parcel: Parcel, now: int) -> None:
         by_hop: defaultdict[str, list[Stage]] = defaultdict(list)
         for stage in parcel.to:
             if stage.site == self.sites.own:
-                self._take_body(parcel, stage, heard, now)
+                self._take_body(parcel, stage, now)
             else:
                 hop = self.sites.next_hops.get(stage.site)
                 if hop is not None:
@@ -253,14 +259,14 @@ class Backbone:
             self.counters["relayed"] += 1
             self._to_neighbor(hop, encode(Parcel(parcel.origin, parcel.hops + 1, stages, parcel.body)))
 
-    def _take_body(self, parcel: Parcel, stage: Stage, heard: dict[str, None], now: int) -> None:
+    def _take_body(self, parcel: Parcel, stage: Stage, now: int) -> None:
         origin = parcel.origin
         if origin not in self.sites.states:
             return
         stream = self._inbound[origin]
         if stream.begins(stage.session):
             self._owner.session_began(origin, now)
-        heard[origin] = None
+        self._heard.setdefault(origin, now + _RECEIPT)
         if not stream.is_next(stage.session, stage.number):
             self.counters["out of turn"] += 1
             return
@@ -282,8 +288,12 @@ class Backbone:
             self._to_neighbor(self.sites.next_hops.get(receipt.to), encode(passed))
 
     def _flood(self, state: SiteState, *, but: int | None) -> None:
+        # Who is a neighbor of the site itself hears it from there; if that link falls, the site says something new.
+        directly = () if state.site == self.sites.own else state.neighbors
         frame = encode(state)
-        self._frames += [(link, frame) for link, site in self._links.items() if site and link != but]
+        for link, site in self._links.items():
+            if site and link != but and site not in directly:
+                self._frames.append((link, frame))
 
     def _to_neighbor(self, site: str | None, frame: bytes) -> None:
         if site is not None:

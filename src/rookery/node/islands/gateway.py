@@ -30,8 +30,9 @@ from rookery.rtps.identity import Guid, is_writer
 
 __all__ = ["Gateway"]
 
-#: Endpoints come in crowds: what changed is looked at once after so many microseconds.
+#: Endpoints come in crowds: what changed is looked at once after so many microseconds, and not again for so many more.
 _SETTLE = 50_000
+_REST = 500_000
 #: How long a proxy waits for the readers here to match it before it is wanted all the same.
 _PATIENCE = 2_000_000
 #: How long the proxies of a site that began anew wait to be offered again.
@@ -56,6 +57,7 @@ class Gateway:
         self._conditions: dict[tuple[str, str], dict[int, tuple[str, Schema]]] = {}
         self._numbers = 0
         self._settle_at: int | None = 0
+        self._rests_until = 0
         self._stale_at: int | None = None
 
     # ---- what the owner of the site does -------------------------------------------------------------------------
@@ -285,7 +287,7 @@ class Gateway:
 
     def _look_soon(self, now: int) -> None:
         if self._settle_at is None:
-            self._settle_at = now + _SETTLE
+            self._settle_at = max(now + _SETTLE, self._rests_until)
 
     def _delete(self, guid: Guid, now: int) -> None:
         self._own.pop(guid, None)
@@ -310,6 +312,7 @@ class Gateway:
     def _settle(self, now: int) -> None:
         """Look at what there is at this site, and tell the others what has changed."""
         self._settle_at = None
+        self._rests_until = now + _REST
         endpoints = self._endpoints()
         self.backbone.describe(
             (interest_of_endpoint(one).own for one in endpoints if not is_writer(one.guid.entity)), now

@@ -2,8 +2,8 @@
 
 Every site says who its neighbors are; all sites have all of these statements, so each can find the shortest way to
 every other by itself, and a cycle of sites is nothing special. A link counts only if both ends name it: what a vanished
-site said last does not lead anybody there. Statements are passed on when they are new and never again, so a cycle
-carries each of them at most twice per link. A site that cannot be reached is remembered for a while, so that one that
+site said last does not lead anybody there. Statements are passed on when they are new and never again, and only to
+those who are not neighbors of the speaker. A site that cannot be reached is remembered for a while, so that one that
 returns goes on where it was.
 """
 
