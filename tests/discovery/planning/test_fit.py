@@ -1,0 +1,48 @@
+"""The constants: fitted to runs with up to 8 participants, they predict the octets of 16 within ten percent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.plan import _simulate, fitted, predictions
+
+from rookery.discovery.planning.constants import CONSTANTS
+
+CASES = Path(__file__).parents[2] / "cases" / "discovery"
+KEPT = sorted(CASES.glob("*.json"))
+
+
+def load(path: Path) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads(path.read_text())
+    return runs
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("protocol", CONSTANTS)
+def test_sixteen_participants_are_predicted(path: Path, protocol: str) -> None:
+    scenes = predictions(load(path), protocol)
+    assert {shape for shape, _ in scenes} == {"ring", "disjoint", "dense"}
+    for scene, row in scenes.items():
+        assert row["runs"] == 5
+        assert row["predicted_bytes"] == pytest.approx(row["bytes"], rel=0.10), (protocol, scene)
+
+
+@pytest.mark.parametrize("protocol", CONSTANTS)
+def test_the_constants_are_those_of_the_kept_runs(protocol: str) -> None:
+    octets, datagrams = fitted(load(CASES / "simulated.json"), protocol)
+    assert CONSTANTS[protocol].octets.row() == pytest.approx(octets.row(), abs=1e-3)
+    assert CONSTANTS[protocol].datagrams.row() == pytest.approx(datagrams.row(), abs=1e-3)
+
+
+def test_the_kept_runs_are_what_participants_do_today() -> None:
+    """One seed gives one run: a change of the protocol shows here, and the runs are to be made again."""
+    kept = {
+        (run["protocol"], run["shape"], run["participants"], run["endpoints"], run["seed"]): run
+        for run in load(CASES / "simulated.json")
+    }
+    for scene in (("ribbon", "ring", 8, 10, 0), ("simple", "dense", 4, 10, 1), ("cuckoo", "disjoint", 8, 10, 0)):
+        again = _simulate(*scene)
+        assert again["bytes"] == pytest.approx(kept[scene]["bytes"], rel=0.10), scene
