@@ -14,6 +14,7 @@ class LedgerView {
     if (this.noted !== run.revision("notes")) {
       this.noted = run.revision("notes");
       const notes = run.notes.slice(-100).reverse();
+      find("notes-heading").hidden = !notes.length;
       find("notes").replaceChildren(...notes.map((note) => make("li", { textContent: `${timeOfDay(note.at)}  ${note.text}` })));
     }
   }

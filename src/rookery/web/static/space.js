@@ -164,11 +164,15 @@ class SpaceView {
       if (!spots.length) continue;
       // The last leg goes to the event itself.
       if (event.point) spots.push([at.x(event.point[across]), at.y(event.point[up])]);
+      context.beginPath();
+      spots.forEach(([x, y], place) => (place ? context.lineTo(x, y) : context.moveTo(x, y)));
+      // A light seam below, so that the path is seen on a zone of any color.
+      context.strokeStyle = color("raised");
+      context.lineWidth = 7;
+      context.stroke();
       context.strokeStyle = color(scheme);
       context.lineWidth = 3;
       context.setLineDash(scheme === "greedy" ? [7, 5] : []);
-      context.beginPath();
-      spots.forEach(([x, y], place) => (place ? context.lineTo(x, y) : context.moveTo(x, y)));
       context.stroke();
       context.setLineDash([]);
       context.fillStyle = color(scheme);
