@@ -18,6 +18,7 @@ __all__ = [
     "FilterError",
     "HistoryFullError",
     "JoinError",
+    "LogError",
     "PipelineError",
     "RookeryError",
     "RunError",
@@ -187,6 +188,10 @@ class RunError(RookeryError, ValueError):
 
 class ServeError(RookeryError, OSError):
     """The page cannot be served: the port is taken, the address is not this machine's, or a token is missing."""
+
+
+class LogError(RookeryError, OSError):
+    """A broker's log that cannot be kept or read: no room, no permission, another broker's, no log at all."""
 
 
 class CalendarError(RookeryError, ValueError):

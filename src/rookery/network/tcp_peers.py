@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rookery.errors import JoinError
 from rookery.network.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, frame_of, listen
@@ -78,12 +78,16 @@ class Peers:
 
     def send(self, receiver: int, payload: bytes) -> None:
         """Send a payload to a node."""
+        self.send_many(receiver, (payload,))
+
+    def send_many(self, receiver: int, payloads: Sequence[bytes]) -> None:
+        """Send payloads to a node, in this order and in one write."""
         outgoing = self._outgoing.get(receiver)
         if outgoing is None:
             if self.is_closed:
                 return
             outgoing = self._outgoing[receiver] = Outgoing(self, receiver, self._address_of(receiver))
-        outgoing.send(payload)
+        outgoing.send(payloads)
 
     @property
     def congested(self) -> bool:
@@ -160,15 +164,15 @@ class Outgoing:
         """Whether more waits than should."""
         return self._size > self._peers.settings.limits.congested or (self.link is not None and self.link.congested)
 
-    def send(self, payload: bytes) -> None:
+    def send(self, payloads: Sequence[bytes]) -> None:
         """Send on the link, or keep until there is one."""
         link = self.link
         if link is not None and link.is_open:
-            self._sent.append(payload)
-            link.send_framed(frame_of(payload))
+            self._sent += payloads
+            link.send_framed(b"".join(map(frame_of, payloads)))
             return
-        self._waiting.append(payload)
-        self._size += len(payload)
+        self._waiting += payloads
+        self._size += sum(map(len, payloads))
         if self._size > self._peers.settings.limits.hopeless:
             self._give_up()
 

@@ -161,6 +161,13 @@ class Broker:
             self.carriage.undeliverable(message)
         self._settle()
 
+    def lose(self, other: int, now: int) -> None:
+        """Learn that a broker is gone, be there anything undeliverable or not."""
+        self.now = max(now, self.now)
+        self.around.lose(other)
+        self.carriage.lost(other)
+        self._settle()
+
     def handle_timer(self, now: int) -> None:
         """Do what is due."""
         self.now = max(now, self.now)

@@ -1,0 +1,99 @@
+"""What a client and its access broker say to each other, over a link of `tcp.py`.
+
+The client speaks of subscriptions by names that are its own in the whole network (its number is part of them), and of
+events by its number and their sequence. Whatever it says twice means the same as said once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rookery.routing.brokers.parcels import Accepted, Notice, Parcel, Refused
+
+__all__ = [
+    "Ask",
+    "Deliver",
+    "FromBroker",
+    "FromClient",
+    "Offer",
+    "Rejected",
+    "Status",
+    "Subscribe",
+    "Subscribed",
+    "Taken",
+    "Unsubscribe",
+    "Welcome",
+]
+
+
+class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag=50):
+    """I want the events that satisfy a condition; a greater version of the same name replaces it, or moves it here."""
+
+    name: str
+    version: int
+    where: str
+    parameters: tuple[Any, ...] = ()
+
+
+class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag=51):
+    """No more of that."""
+
+    name: str
+
+
+class Offer(msgspec.Struct, frozen=True, array_like=True, tag=52):
+    """Publish these events."""
+
+    parcel: Parcel
+
+
+class Taken(msgspec.Struct, frozen=True, array_like=True, tag=53):
+    """I have what was delivered under these keys."""
+
+    keys: tuple[tuple[int, int], ...]
+
+
+class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
+    """How are you?"""
+
+
+class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
+    """What is served here, and who else serves it."""
+
+    topic: str
+    schema: dict[str, Any]
+    axes: tuple[tuple[str, float, float], ...]
+    brokers: tuple[tuple[str, int], ...]
+
+
+class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
+    """Every zone has your subscription."""
+
+    name: str
+    version: int
+
+
+class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
+    """That cannot be subscribed to, and why."""
+
+    name: str
+    reason: str
+
+
+class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=63):
+    """Events for you; say `Taken` with (owner, notice.part)."""
+
+    owner: int
+    notice: Notice
+
+
+class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
+    """How I am."""
+
+    document: dict[str, Any]
+
+
+FromClient: TypeAlias = Subscribe | Unsubscribe | Offer | Taken | Ask
+FromBroker: TypeAlias = Welcome | Subscribed | Rejected | Deliver | Status | Accepted | Refused

@@ -1,0 +1,382 @@
+"""A live broker: the machine of `routing/brokers` with sockets, a clock, dice and a disk.
+
+The loop is always the same: what came in one buffer goes into the machine together, then what the machine wants sent is
+sent in one write for each receiver, what it wants written goes to the log, and one timer is set. Clients and brokers
+come in through one port. While some broker does not keep up, clients are not read from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rookery.errors import JoinError
+from rookery.model.schema import Schema
+from rookery.network.broker_log import BrokerLog
+from rookery.network.broker_messages import Deliver, FromBroker, Subscribed, Welcome
+from rookery.network.broker_session import Session
+from rookery.network.broker_settings import BrokerSettings
+from rookery.network.broker_status import describe
+from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
+from rookery.network.tcp_peers import Peers, node_address, node_id
+from rookery.routing.brokers.broker import Broker
+from rookery.routing.brokers.configuration import Durability
+from rookery.routing.brokers.events import (
+    BrokerEvent,
+    Handed,
+    Isolated,
+    JoinFailed,
+    Left,
+    ParcelAccepted,
+    ParcelRefused,
+    SubscriptionPlaced,
+    Write,
+)
+from rookery.routing.brokers.messages import Message
+from rookery.routing.brokers.parcels import Accepted, Refused
+
+__all__ = ["LiveBroker", "identity_at"]
+
+_LOG = logging.getLogger("rookery.network")
+_MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_encode = msgspec.msgpack.Encoder().encode
+#: Brokers named to clients and remembered for the next start.
+_KNOWN = 16
+
+
+class LiveBroker:
+    """One broker; `start` it, `stop` it."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.settings = settings
+        self.log: BrokerLog | None = None
+        self.machine: Broker
+        self.peers: Peers
+        self.address: Address = settings.listen
+        self._sessions: dict[int, Session] = {}
+        #: Those that something waits for.
+        self._outspoken: set[Session] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._left = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._known: tuple[Address, ...] = ()
+        self._paused = False
+        self._stopped = False
+
+    def now(self) -> int:
+        """Return the time of this broker: monotonic microseconds."""
+        return time.monotonic_ns() // 1_000
+
+    # ---- start and stop ------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the log and the port, and join or found the network."""
+        settings = self.settings
+        # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
+        await asyncio.to_thread(_warm)
+        if settings.durability is not Durability.MEMORY:
+            assert settings.data is not None
+            self.log = BrokerLog(settings.data)
+            incarnation = self.log.incarnation()
+        else:
+            incarnation = int(time.time())
+        identity = node_id(settings.listen, incarnation)
+        dialing, listening = settings.tls or (None, None)
+        links = LinkSettings(
+            identity,
+            role="broker",
+            network=settings.network(),
+            key=settings.key,
+            limits=settings.limits,
+            tls_dial=dialing,
+            tls_listen=listening,
+        )
+        self.peers = Peers(
+            links,
+            on_frames=self._on_frames,
+            on_undeliverable=self._on_undeliverable,
+            on_guest=self._on_guest,
+            patience=settings.beat,
+        )
+        self.peers.on_relief = self._relieve
+        self.machine = Broker(identity, settings.configuration(), random.Random(os.urandom(16)))
+        entries = self._recovered()
+        self.address = await self.peers.listen(settings.listen)
+        entry = await self._find_entry()
+        self.machine.restore(entries)
+        if entry is None:
+            if settings.join:
+                await self.stop(leave=False)
+                raise JoinError(f"nobody answers at {', '.join(f'{host}:{port}' for host, port in settings.join)}")
+            self.machine.start(self.now())
+        else:
+            self.machine.join(entry, self.now())
+        self.flush()
+
+    def _recovered(self) -> list[Any]:
+        if self.log is None:
+            return []
+        if self.log.torn:
+            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.torn)
+        if self.log.entries:
+            _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
+        return self.log.entries
+
+    async def _find_entry(self) -> int | None:
+        """Return the id of a broker to join through: one that was named, or one remembered from an earlier life."""
+        for address in (*self.settings.join, *self._remembered()):
+            if address != self.address:
+                identity = await identity_at(address, self.peers.settings)
+                if identity is not None:
+                    return identity
+        return None
+
+    async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
+        """Hand the zones over to others, then close; what subscribers still have to get is on the heir's disk."""
+        if self._stopped:
+            return
+        if leave:
+            try:
+                self.machine.leave(self.now())
+                self.flush()
+                async with asyncio.timeout(seconds):
+                    await self._left.wait()
+            except TimeoutError:
+                _LOG.warning("nobody took the zones over within %g s", seconds)
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.peers.close()
+        if self.log is not None:
+            await self.log.close()
+
+    # ---- the loop ------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Carry out what the machine wants; to be called after every call of it."""
+        if self._stopped:
+            return
+        machine = self.machine
+        while (event := machine.next_event()) is not None:
+            self._on_event(event)
+        by_receiver: dict[int, list[bytes]] = {}
+        for receiver, message in machine.messages_to_send():
+            by_receiver.setdefault(receiver, []).append(_encode(message))
+        for receiver, payloads in by_receiver.items():
+            self.peers.send_many(receiver, payloads)
+        for session in self._outspoken:
+            session.flush()
+        self._outspoken.clear()
+        if not self._paused and self.peers.congested:
+            self._paused = True
+            for session in self._sessions.values():
+                session.link.pause()
+        when = machine.timer()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            delay = max(0, when - self.now()) / 1_000_000
+            self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.machine.handle_timer(self.now())
+        self._remember()
+        self._relieve()
+        self.flush()
+
+    def _relieve(self) -> None:
+        if self._paused and not self.peers.congested:
+            self._paused = False
+            for session in self._sessions.values():
+                session.link.resume()
+
+    def _on_frames(self, sender: int, frames: list[bytes]) -> None:
+        messages: list[Message] = []
+        for frame in frames:
+            try:
+                messages.append(_MESSAGES.decode(frame))
+            except (msgspec.DecodeError, RecursionError):
+                self.machine.counters["malformed"] += 1
+        self.machine.receive_many(messages, sender, self.now())
+        self.flush()
+
+    def _on_undeliverable(self, receiver: int, frames: list[bytes]) -> None:
+        self.machine.lose(receiver, self.now())
+        for frame in frames:
+            self.machine.undeliverable(_MESSAGES.decode(frame), receiver, self.now())
+        self.flush()
+
+    def _on_event(self, event: BrokerEvent) -> None:
+        match event:
+            case Handed(client, owner, notice):
+                self._tell(client, Deliver(owner, notice))
+            case ParcelAccepted(publisher, first, offsets):
+                self._tell(publisher, Accepted(publisher, first, offsets))
+            case ParcelRefused(publisher, first, reason):
+                self._tell(publisher, Refused(publisher, first, reason))
+            case SubscriptionPlaced(name, version):
+                self._tell(int(name.partition("/")[0], 16), Subscribed(name, version))
+            case Write(token, entries, done):
+                assert self.log is not None
+                self.log.append(entries, done, None if token is None else self._when_written(token))
+            case Left():
+                self._left.set()
+            case JoinFailed() | Isolated():
+                self._spawn(self._look_for_others())
+
+    def _when_written(self, token: int) -> Any:
+        def written(reason: str | None) -> None:
+            if reason is None:
+                self.machine.stored(token, now=self.now())
+            else:
+                self.machine.not_stored(token, reason, now=self.now())
+            self.flush()
+
+        return written
+
+    async def _look_for_others(self) -> None:
+        entry = await self._find_entry()
+        if entry is None:
+            await asyncio.sleep(self.settings.beat)
+            entry = await self._find_entry()
+        if entry is not None:
+            if self.machine.seats:
+                self.machine.introduce(entry, self.now())
+            else:
+                self.machine.join(entry, self.now())
+            self.flush()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # ---- clients -------------------------------------------------------------------------------------------------
+
+    def _on_guest(self, link: Link) -> Session:
+        return Session(self, link)
+
+    def _tell(self, client: int, message: FromBroker) -> None:
+        session = self._sessions.get(client)
+        if session is not None:
+            self.tell(session, message)
+
+    def tell(self, session: Session, message: FromBroker) -> None:
+        """Say something to a client at the next flush."""
+        session.outbox.append(frame_of(_encode(message)))
+        self._outspoken.add(session)
+
+    def arrived(self, session: Session) -> None:
+        """A client is here; a session it had before is over."""
+        before = self._sessions.get(session.client)
+        self._sessions[session.client] = session
+        if before is not None:
+            before.link.abort("replaced")
+            self.machine.detach(session.client, now=self.now())
+        axes = tuple((axis.attribute, axis.low, axis.high) for axis in self.settings.space.axes)
+        schema = self.settings.space.schema.to_dict()
+        self.tell(session, Welcome(self.settings.topic, schema, axes, (self.address, *self._others())))
+        if self.machine.membership.leaving:
+            session.link.close("leaving")
+            return
+        self.machine.attach(session.client, now=self.now())
+        if self._paused:
+            session.link.pause()
+        self.flush()
+
+    def departed(self, session: Session) -> None:
+        """A client's link is gone."""
+        if self._sessions.get(session.client) is session:
+            del self._sessions[session.client]
+            if not self._stopped:
+                self.machine.detach(session.client, now=self.now())
+                self.flush()
+
+    def status(self) -> dict[str, Any]:
+        """Return zones, loads, neighbors, hops, and who holds what, as plain data."""
+        return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
+
+    # ---- others ----------------------------------------------------------------------------------------------------
+
+    def _others(self) -> Iterable[Address]:
+        machine = self.machine
+        owners = {claim.owner for seat in machine.seats.values() for claim in seat.neighbors}
+        owners.update(machine.around.acquaintances)
+        owners.discard(machine.id)
+        return sorted({node_address(owner) for owner in owners if machine.around.alive(owner)})[:_KNOWN]
+
+    def _remember(self) -> None:
+        """Write down who else is there: a broker that comes back must not found a network of its own."""
+        others = tuple(self._others())
+        if self.log is not None and others and others != self._known:
+            self._known = others
+            path = self.log.folder / "known"
+            new = path.with_suffix(".new")
+            try:
+                new.write_text("".join(f"{host}:{port}\n" for host, port in others))
+                new.replace(path)
+            except OSError:  # a full disk: the file of before is still good
+                Path(new).unlink(missing_ok=True)
+
+    def _remembered(self) -> list[Address]:
+        if self.log is None:
+            return []
+        try:
+            lines = (self.log.folder / "known").read_text().splitlines()
+        except OSError:
+            return []
+        split = [line.rpartition(":") for line in lines]
+        return [(host, int(port)) for host, _, port in split if port.isdigit()]
+
+
+def _warm() -> None:
+    """Compile or load what matching in batches needs."""
+    from rookery.node.exchange import warm
+    from rookery.routing.brokers.messages import Subscription
+    from rookery.routing.brokers.store import ZoneStore
+
+    warm()
+    store = ZoneStore(Schema(word=str, number=int, share=float))
+    store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
+    store.match_columns({"word": ["a", "b"], "number": [1, 2], "share": [0.5, None]}, 2)
+
+
+async def identity_at(address: Address, settings: LinkSettings) -> int | None:
+    """Ask who listens at an address; None if nobody of this network does."""
+    answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+
+    class Probe:
+        def opened(self, link: Link) -> None:
+            if not answer.done():
+                answer.set_result(link.identity)
+            link.close("thanks")
+
+        def received(self, link: Link, frames: list[bytes]) -> None:
+            pass
+
+        def writable(self, link: Link) -> None:
+            pass
+
+        def closed(self, link: Link, reason: str) -> None:
+            if not answer.done():
+                _LOG.warning("%s:%d does not let us in: %s", *address, reason)
+                answer.set_result(None)
+
+    try:
+        await dial(address, settings, Probe())
+    except JoinError:
+        return None
+    return await answer

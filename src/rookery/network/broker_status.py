@@ -1,0 +1,68 @@
+"""What a broker says of itself: zones, loads, neighbors, hops, and who holds what; plain data for `--json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rookery.network.tcp_peers import node_address
+
+if TYPE_CHECKING:
+    from rookery.network.broker_log import BrokerLog
+    from rookery.network.broker_settings import BrokerSettings
+    from rookery.network.tcp import Address
+    from rookery.network.tcp_peers import Peers
+    from rookery.routing.brokers.broker import Broker
+    from rookery.routing.brokers.seats import Seat
+
+__all__ = ["describe"]
+
+
+def describe(
+    machine: Broker, settings: BrokerSettings, address: Address, peers: Peers, log: BrokerLog | None, clients: int
+) -> dict[str, Any]:
+    """Return the state of a broker."""
+    arrived = machine.counters["arrived"]
+    heir = machine.ledger.heir
+    return {
+        "broker": _text(address),
+        "id": machine.id,
+        "topic": settings.topic,
+        "durability": settings.durability.value,
+        "zones": [_zone(machine, seat) for seat in machine.seats.values()],
+        "hops": machine.counters["hops"] / arrived if arrived else None,
+        "clients": clients,
+        "subscriptions_of_clients": len(machine.delivery.clients),
+        "heir": None if heir is None else _text(node_address(heir)),
+        "holds": {
+            "parcels_not_taken": len(machine.ledger.held),
+            "events_not_taken": sum(held.parcel.count for held in machine.ledger.held.values()),
+            "copies_for": {
+                _text(node_address(owner)): len(parts) for owner, parts in machine.copies.kept.items() if parts
+            },
+            "orphans": len(machine.copies.orphans),
+        },
+        "log": None if log is None else {"folder": str(log.folder), "octets": log.size, "syncs": log.syncs},
+        "links": len(peers.links),
+        "faults": dict(peers.settings.faults),
+        "counters": dict(machine.counters),
+    }
+
+
+def _zone(machine: Broker, seat: Seat) -> dict[str, Any]:
+    axes = machine.configuration.space.axes
+    return {
+        "path": "".join(str(bit) for bit, _ in seat.path),
+        "box": {
+            axis.attribute: [low, high] for axis, low, high in zip(axes, seat.cell.lower, seat.cell.upper, strict=True)
+        },
+        "events": seat.reservoir.seen,
+        "subscriptions": len(seat.store),
+        "young": seat.young > machine.now,
+        "neighbors": {
+            "".join(str(bit) for bit, _ in claim.path): _text(node_address(claim.owner)) for claim in seat.neighbors
+        },
+    }
+
+
+def _text(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
