@@ -199,17 +199,19 @@ class Contacts:
         """Begin with a participant that has appeared."""
         if self.is_simple:
             self._sedp.add_peer(peer, now)
-        else:
-            self.consider(peer, now)
+            return
+        self.consider(peer, now)
+        if self._sedp.is_owed_ends(peer.prefix) and peer.prefix not in self._catching_up:
+            self._answer(peer, now)
 
     def change_peer(self, peer: Peer, now: int) -> None:
         """Go by what a participant announces now."""
         if not self.is_simple:
             self.consider(peer, now)
 
-    def remove_peer(self, peer: Peer, now: int) -> None:
-        """Forget a participant."""
-        self._sedp.remove_peer(peer.prefix, now)
+    def remove_peer(self, peer: Peer, now: int, *, for_good: bool) -> None:
+        """Forget a participant; unless `for_good` it may be back and still believe in us."""
+        self._sedp.remove_peer(peer.prefix, now, for_good=for_good)
         self.directory.forget(peer.prefix)
         self._catching_up.pop(peer.prefix, None)
         self._postponed.pop(peer.prefix, None)
@@ -311,7 +313,7 @@ class Contacts:
                 self._answer(peer, now)
 
     def _answer(self, peer: Peer, now: int) -> None:
-        """Serve an unmodified peer: what it has a counterpart for, and a GAP for everything else."""
+        """Serve a peer with all topics: what it has a counterpart for, and a GAP for everything else."""
         self._catching_up.pop(peer.prefix, None)
         self._deadlines.cancel(("catch up", peer.prefix))
         if self._peers.get(peer.prefix) is peer:

@@ -312,7 +312,7 @@ class Participant:
         self._contacts.change_peer(peer, now)
 
     def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
-        self._contacts.remove_peer(peer, now)
+        self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
         self._events.append(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:

@@ -7,6 +7,10 @@ end is a dispose of the instance. An announcement is believed only about the ann
 `add_peer` is SEDP as it is specified: everyone is told everything. A protocol that knows what a peer is interested in
 uses the parts instead: `tell` serves one topic to a peer, with a choice of endpoints, `tell_again` repeats an endpoint
 for those who had no interest in it before, and `listen` takes one topic of the peer in.
+
+Leases differ, so of two participants that do not hear each other for a while often only one gives the other up. It must
+remember what it had told: the other still believes in it, and an endpoint that ended meanwhile would live on there. Nor
+does it know which numbers the other passed over, so what the other is to hear of is written again, under new ones.
 """
 
 from __future__ import annotations
@@ -109,6 +113,7 @@ class EndpointDiscovery:
         self.endpoints: dict[Guid, RemoteEndpoint] = {}
         self._by_participant: dict[bytes, dict[Guid, None]] = {}
         self._own: dict[Guid, EndpointAnnouncement] = {}
+        self._parted: dict[bytes, dict[Guid, None]] = {}
         self._epoch = epoch
         self._peers = peers
         self._networks = networks
@@ -172,16 +177,36 @@ class EndpointDiscovery:
         remote = Guid(peer.prefix, _READER_OF[topic])
         if not peer.announcement.builtin_endpoints & _DETECTOR_OF[topic] or remote in self.writers[topic].readers:
             return False
+        is_back = peer.prefix in self._parted and wants is not None
         self.writers[topic].match(
             remote,
             destination=peer.metatraffic_destination,
             reliable=True,
-            with_history=True,
+            with_history=not is_back,
             now=now,
             wants=wants,
-            push=push,
+            push=push and not is_back,
         )
+        if is_back:
+            for guid in self._own:
+                if topic_of(guid) == topic and wants is not None and wants(guid.octets()):
+                    self._write(SampleKind.ALIVE, self._own[guid], self._own[guid].encode(), now)
+        self._tell_ends(remote, topic, now)
         return True
+
+    def is_owed_ends(self, prefix: bytes) -> bool:
+        """Say whether a participant that was given up may believe in endpoints that are gone."""
+        return any(guid not in self._own for guid in self._parted.get(prefix, ()))
+
+    def _tell_ends(self, reader: Guid, topic: int, now: int) -> None:
+        """Tell a participant that is back of what has ended while it was given up."""
+        believed = self._parted.get(reader.prefix, {})
+        ended = [guid for guid in believed if guid not in self._own and topic_of(guid) == topic]
+        for guid in ended:
+            del believed[guid]
+            self.writers[topic].readers[reader].told[guid.octets()] = 0
+            gone = EndpointAnnouncement(guid, "", "")
+            self._write(SampleKind.DISPOSED_AND_UNREGISTERED, gone, gone.encode_key(), now)
 
     def listen(self, peer: Peer, topic: int, *, now: int, expected: bool = False) -> bool:
         """Begin to take in a topic of a participant; say whether it can be."""
@@ -220,13 +245,27 @@ class EndpointDiscovery:
                     return False
         return True
 
-    def remove_peer(self, prefix: bytes, now: int) -> None:
-        """Forget a participant's endpoints and stop talking to it."""
+    def remove_peer(self, prefix: bytes, now: int, *, for_good: bool = True) -> None:
+        """Forget a participant's endpoints and stop talking to it; unless `for_good` it may be back."""
+        self._parted.pop(prefix, None) if for_good else self._remember(prefix)
         for writer, reader, _, _ in _TOPICS:
             self.writers[writer].unmatch(Guid(prefix, reader))
             self.readers[reader].unmatch(Guid(prefix, writer))
         for guid in tuple(self._by_participant.pop(prefix, ())):
             self._listener.lost(self.endpoints.pop(guid), now)
+
+    def _remember(self, prefix: bytes) -> None:
+        """Note what a participant may believe in that is given up without a goodbye."""
+        believed = self._parted.pop(prefix, {})
+        for topic, reader, _, _ in _TOPICS:
+            proxy = self.writers[topic].readers.get(Guid(prefix, reader))
+            if proxy is not None and proxy.wants is not None:
+                believed.update((guid_from_octets(instance), None) for instance in proxy.told)
+            elif proxy is not None:
+                believed.update((guid, None) for guid in self._own if topic_of(guid) == topic)
+        self._parted[prefix] = believed
+        if len(self._parted) > self._limits.participants:
+            del self._parted[next(iter(self._parted))]
 
     def at(self, now: int) -> None:
         """Set the time at which what is delivered next arrives."""
