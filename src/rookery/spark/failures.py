@@ -12,7 +12,7 @@ from rookery.errors import PipelineError, RookeryError
 
 __all__ = ["plain_failure"]
 
-NAMED = re.compile(r"^(?:[\w.]*\b)?(\w+Error): (.*)$")
+NAMED = re.compile(r"^(?:[\w.]*\b)?(\w+Error): (?:\[Errno \d+\] )?(.*)$")
 
 #: Spark's own conditions that users meet, and what to do about them.
 KNOWN = (
