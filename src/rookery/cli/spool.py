@@ -69,8 +69,8 @@ def command(
         raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
     if best_effort and transient_local:
         raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
-    if gather_seconds < 0 or min(retain_bytes or 1, retain_hours or 1) <= 0:
-        raise SettingsError("--gather-seconds, --retain-bytes and --retain-hours are not negative")
+    if gather_seconds < 0 or any(limit is not None and limit <= 0 for limit in (retain_bytes, retain_hours)):
+        raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
     from rookery.cli.rules import read_schema
     from rookery.network.spool import Description
     from rookery.network.spool_writer import Retention, SpoolWriter
