@@ -46,6 +46,14 @@ class Quote(IdlStruct, typename="test::Quote"):
     size: int64
 
 
+@dataclass
+class Match(IdlStruct, typename="test::Match"):
+    event_id: int64
+    subscription_id: str
+    version: int64
+    batch_id: int64
+
+
 class Color(IdlEnum, typename="test::Color"):
     RED = 0
     GREEN = 1
@@ -73,7 +81,7 @@ class Mixed(IdlStruct, typename="test::Mixed"):
 
 
 STATES = {16: "alive", 32: "disposed", 64: "no_writers"}
-TYPES = {"Message": Message, "Quote": Quote, "Mixed": Mixed}
+TYPES = {"Message": Message, "Quote": Quote, "Mixed": Mixed, "Match": Match}
 
 
 def as_json(value):
