@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
+from rookery.model import Schema
+from rookery.network.broker_client import connect
+from rookery.network.broker_server import LiveBroker
+from rookery.network.broker_settings import BrokerSettings
 from rookery.network.simulated_brokers import SimulatedBrokers
+from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.spanhop import greedy_hop, next_hop
 from rookery.routing.brokers.zones import Cell, contains
+from rookery.space.axes import Axis, EventSpace
 from rookery.web import Recorder, records
 from rookery.web.producers.brokers import path_of
 from rookery.web.producers.demonstration import RecordedDemonstration
-from rookery.web.producers.simulation import Scenario, Simulation
+from rookery.web.producers.live_brokers import ask_all, watch_brokers
+from rookery.web.producers.simulation import PROTOCOLS, Scenario, Simulation
 from rookery.web.producers.streams import record_batches
 from rookery.web.records import Record
 
@@ -110,9 +121,13 @@ def test_participants_and_pairs_are_those_of_the_network(run_file: Path) -> None
     for one in participants.values():
         assert one.contacts == 3
         assert one.false_contacts == 3 - sum(one.id in pair for pair in partners)
-    traffic = of(found, records.Traffic)
-    assert [one.octets for one in traffic] == sorted(one.octets for one in traffic)
-    assert traffic[-1].false_contacts == sum(one.false_contacts for one in participants.values())
+    traffic = {name: [one for one in of(found, records.Traffic) if one.protocol == name] for name in PROTOCOLS}
+    for costs in traffic.values():
+        assert [one.octets for one in costs] == sorted(one.octets for one in costs)
+    plain, summarized = (traffic[name][-1] for name in PROTOCOLS)
+    assert plain.false_contacts == sum(one.false_contacts for one in participants.values())
+    assert summarized.octets < plain.octets
+    assert summarized.contacts - summarized.false_contacts == plain.contacts - plain.false_contacts, "nobody is missed"
 
 
 def test_batches_are_recorded_once_with_the_rules_that_judged_them(tmp_path: Path) -> None:
@@ -143,3 +158,63 @@ def test_an_edit_of_the_rules_is_recorded_as_what_changed(tmp_path: Path) -> Non
         demonstration.edited(edited)
     changes = [(one.id, one.version, one.where, one.gone) for one in of(recorded(path), records.Subscription)]
     assert changes == [(1, 1, "x > 1", False), (2, 1, "x > 2", False), (2, 1, "x > 2", True), (2, 2, "x > 3", False)]
+
+
+@pytest.mark.wire
+def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"price": "float64", "volume": "float64"})
+    space = EventSpace(schema, [Axis("price", 0, 100), Axis("volume", 0, 100)])
+
+    def settings(port: int, *join: int) -> BrokerSettings:
+        return BrokerSettings(
+            "quotes",
+            space,
+            ("127.0.0.1", port),
+            join=tuple(("127.0.0.1", each) for each in join),
+            durability=Durability.MEMORY,
+            beat=0.2,
+            refresh=1.0,
+        )
+
+    async def test(recorder: Recorder) -> None:
+        ports = free_ports(3)
+        brokers = [LiveBroker(settings(ports[0])), *(LiveBroker(settings(port, ports[0])) for port in ports[1:])]
+        entry = f"127.0.0.1:{ports[0]}"
+        try:
+            for broker in brokers:
+                await broker.start()
+            async with asyncio.timeout(60):
+                while len(await ask_all(entry)) < 3:
+                    await asyncio.sleep(0.1)
+            watching = asyncio.ensure_future(watch_brokers(recorder, entry=entry, examples=True))
+            async with connect(entry) as client, asyncio.timeout(60):
+                while not of(recorded(tmp_path / "run.jsonl"), records.Event):
+                    client.publish("quotes", {"price": 5.0, "volume": 7.0})
+                    await client.flush("quotes")
+                    await asyncio.sleep(0.1)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        finally:
+            for broker in reversed(brokers):
+                await broker.stop(leave=False)
+
+    with Recorder(tmp_path / "run.jsonl") as recorder:
+        asyncio.run(test(recorder))
+    found = recorded(tmp_path / "run.jsonl")
+    zones = {zone.id: zone for zone in of(found, records.Zone) if not zone.gone}
+    assert len({zone.owner for zone in zones.values()}) == 3
+    assert [axis.attribute for axis in of(found, records.Space)[0].axes] == ["price", "volume"]
+    assert of(found, records.Schema)[0].topic == "quotes"
+    event = of(found, records.Event)[0]
+    assert event.values == {"price": 5.0, "volume": 7.0}
+    assert event.point == space.point(event.values)
+    assert contains(Cell(zones[event.zone].lower, zones[event.zone].upper), event.point)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that were free a moment ago."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

@@ -26,6 +26,7 @@ EXAMPLES = [
     "rookery serve run.jsonl",
     "rookery serve run.jsonl --speed 4 --loop",
     "rookery serve --domain-id 0 --record run.jsonl",
+    "rookery serve --broker 127.0.0.1:7401 --examples",
     "rookery serve --simulate --brokers 200 --rate 300",
     "rookery serve --follow a.jsonl b.jsonl",
     "rookery serve --host 0.0.0.0 --token SECRET --json",
@@ -34,13 +35,19 @@ EXAMPLES = [
 
 def command(
     runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]", help="A recorded run; without one the page is live.")
+        list[Path] | None, typer.Argument(metavar="RUN", help="A recorded run; without one the page is live.")
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="The files are being written: show what comes, of all of them.")
     ] = False,
     domain_id: Annotated[int | None, typer.Option(help="Watch a DDS domain; live without files: 0.")] = None,
     interface: Annotated[str, typer.Option(help="The network interface of the domain.")] = "lo",
+    broker: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Watch a live broker network, through one of its brokers.")
+    ] = None,
+    examples: Annotated[
+        bool, typer.Option("--examples", help="Subscribe to all events of the brokers, to show them.")
+    ] = False,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Run simulated participants and brokers, and show them.")
     ] = False,
@@ -64,7 +71,7 @@ def command(
     The address is printed on stderr, and with --json as {"url": …} on stdout before anything else.
     """
     files = runs or []
-    live = follow or simulate or domain_id is not None or not files
+    live = follow or simulate or domain_id is not None or broker is not None or not files
     if token is not None and (not token.isascii() or not token.replace("-", "").replace("_", "").isalnum()):
         raise SettingsError("a token is made of letters, digits, - and _, so that it fits into a link")
     if files and live and not follow:
@@ -105,7 +112,9 @@ def command(
         recorder = Recorder(record, title="live", listener=broadcast.feed)
         if simulate:
             beside.append(_simulation(recorder, brokers, participants, rate))
-        if domain_id is not None or not simulate:
+        if broker is not None:
+            beside.append(_brokers(recorder, broker, examples))
+        if domain_id is not None or not (simulate or broker):
             beside.append(_domain(recorder, domain_id or 0, interface))
 
     def ready() -> None:
@@ -157,6 +166,12 @@ def _domain(recorder: Recorder, domain_id: int, interface: str) -> Callable[[], 
     from rookery.web.producers.domain import watch_domain
 
     return lambda: watch_domain(recorder, domain_id=domain_id, interface=interface)
+
+
+def _brokers(recorder: Recorder, entry: str, examples: bool) -> Callable[[], Awaitable[None]]:
+    from rookery.web.producers.live_brokers import watch_brokers
+
+    return lambda: watch_brokers(recorder, entry=entry, examples=examples)
 
 
 def _simulation(recorder: Recorder, brokers: int, participants: int, rate: int) -> Callable[[], Awaitable[None]]:

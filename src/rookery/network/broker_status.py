@@ -27,6 +27,7 @@ def describe(
         "broker": _text(address),
         "id": machine.id,
         "topic": settings.topic,
+        "axes": [[axis.attribute, axis.low, axis.high] for axis in settings.space.axes],
         "durability": settings.durability.value,
         "zones": [_zone(machine, seat) for seat in machine.seats.values()],
         "hops": machine.counters["hops"] / arrived if arrived else None,

@@ -1,10 +1,12 @@
 """DDS participants in the simulator, recorded: who is there, who is paired with whom, and what finding out has cost.
 
-A contact is a participant whose endpoints one has been told; a false contact is one of them with which nothing is
+A contact is a participant of which one has been told an endpoint; a false contact is one of them with which nothing is
 shared. Plain discovery (SPDP and SEDP) makes everybody a contact of everybody: that is its cost.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.events import EndpointMatched, EndpointUnmatched, Event
@@ -19,11 +21,10 @@ __all__ = ["RecordedParticipants"]
 class RecordedParticipants:
     """The participants of one simulated network, which is one island."""
 
-    def __init__(self, network: SimulatedNetwork, recorder: Recorder, *, island: str, protocol: str = "simple") -> None:
+    def __init__(self, network: SimulatedNetwork, recorder: Recorder, *, island: str) -> None:
         self.network = network
         self.recorder = recorder
         self.island = island
-        self.protocol = protocol
         self._members: dict[str, SimulatedParticipant] = {}
         self._partners: dict[str, set[str]] = {}
         self._topics: dict[Guid, str] = {}
@@ -58,7 +59,7 @@ class RecordedParticipants:
         at = self.recorder.clock()
         contacts = false_contacts = 0
         for identity, member in self._members.items():
-            peers = {peer.prefix.hex() for peer in member.participant.peers}
+            told = {one.announcement.guid.prefix.hex() for one in member.participant.remote_endpoints}
             roles = [is_writer(one.guid.entity) for one in member.participant.local_endpoints]
             now = records.Participant(
                 at=0,
@@ -68,14 +69,14 @@ class RecordedParticipants:
                 island=self.island,
                 writers=sum(roles),
                 readers=len(roles) - sum(roles),
-                contacts=len(peers),
-                false_contacts=len(peers - self._partners[identity]),
+                contacts=len(told),
+                false_contacts=len(told - self._partners[identity]),
                 gone=member.crashed,
             )
             contacts, false_contacts = contacts + now.contacts, false_contacts + now.false_contacts
             if self._before.get(identity) != now:
                 self._before[identity] = now
-                self.recorder.write(_at(now, at))
+                self.recorder.write(msgspec.structs.replace(now, at=at))
         return self.network.octets, self.network.datagrams, contacts, false_contacts
 
     def _on_event(self, event: Event) -> None:
@@ -97,9 +98,3 @@ class RecordedParticipants:
                     gone=gone,
                 )
             )
-
-
-def _at(participant: records.Participant, at: int) -> records.Participant:
-    import msgspec
-
-    return msgspec.structs.replace(participant, at=at)

@@ -25,11 +25,13 @@ from rookery.web.producers.brokers import RecordedBrokers
 from rookery.web.producers.participants import RecordedParticipants
 from rookery.web.recorder import Recorder
 
-__all__ = ["Scenario", "Simulation"]
+__all__ = ["PROTOCOLS", "Scenario", "Simulation"]
 
 SCHEMA = {"device": "string", "temperature": "float64", "pressure": "float64", "voltage": "float64"}
 AXES = (Axis("temperature", -40.0, 120.0), Axis("pressure", 0.0, 400.0))
 TOPICS = 12
+#: Discovery, side by side: plain announcements, and the default summary.
+PROTOCOLS = ("simple", "ribbon")
 #: Virtual microseconds between two steps, two reports, and two brokers that join.
 STEP = 20_000
 REPORT = 500_000
@@ -58,7 +60,7 @@ class Simulation:
         self.scenario = scenario
         self.recorder = recorder
         self._dice = random.Random(scenario.seed)
-        self._islands: list[RecordedParticipants] = []
+        self._islands: dict[str, list[RecordedParticipants]] = {}
         space = EventSpace(Schema.from_dict(SCHEMA), AXES)
         network = SimulatedBrokers(BrokerConfiguration(space=space), seed=scenario.seed)
         started = recorder.clock()
@@ -118,16 +120,17 @@ class Simulation:
     def _report(self) -> None:
         self._next_report = self.brokers.network.calendar.now + REPORT
         self.brokers.report()
-        sums = [0, 0, 0, 0]
-        for island in self._islands:
-            island.network.run(REPORT)
-            sums = [a + b for a, b in zip(sums, island.report(), strict=True)]
-        if self._islands:
+        at = self.recorder.clock()
+        for protocol, islands in self._islands.items():
+            sums = [0, 0, 0, 0]
+            for island in islands:
+                island.network.run(REPORT)
+                sums = [a + b for a, b in zip(sums, island.report(), strict=True)]
             octets, datagrams, contacts, false_contacts = sums
             self.recorder.write(
                 records.Traffic(
-                    at=self.recorder.clock(),
-                    protocol="simple",
+                    at=at,
+                    protocol=protocol,
                     octets=octets,
                     datagrams=datagrams,
                     contacts=contacts,
@@ -136,22 +139,30 @@ class Simulation:
             )
 
     def _join_participants(self) -> None:
-        for number in range(self.scenario.islands if self.scenario.participants else 0):
-            network = SimulatedNetwork(self.scenario.seed + number)
-            island = RecordedParticipants(network, self.recorder, island=f"site {number + 1}")
-            self._islands.append(island)
-        for number in range(self.scenario.participants):
-            island = self._islands[number % len(self._islands)]
-            member = island.network.join(name=f"node {number}")
-            participant = member.participant
-            for role in (participant.create_writer, participant.create_reader):
-                topic = f"topic {self._dice.randrange(TOPICS)}"
-                role(topic, "Reading", QualityOfService(), keyed=False, now=member.now)
-            island.watch(member)
-            member.flush()
-            island.network.run(1_000)
-        for island in self._islands:
-            island.network.run(2_000_000)
+        """Let the same participants find each other twice, under two protocols; the first of them is shown."""
+        silent = Recorder(clock=self.recorder.clock)
+        for place, protocol in enumerate(PROTOCOLS if self.scenario.participants else ()):
+            dice = random.Random(self.scenario.seed)
+            recorder = silent if place else self.recorder
+            islands = [
+                RecordedParticipants(
+                    SimulatedNetwork(self.scenario.seed + number), recorder, island=f"site {number + 1}"
+                )
+                for number in range(self.scenario.islands)
+            ]
+            for number in range(self.scenario.participants):
+                island = islands[number % len(islands)]
+                member = island.network.join(name=f"node {number}", discovery=protocol)
+                participant = member.participant
+                for role in (participant.create_writer, participant.create_reader):
+                    topic = f"topic {dice.randrange(TOPICS)}"
+                    role(topic, "Reading", QualityOfService(), keyed=False, now=member.now)
+                island.watch(member)
+                member.flush()
+                island.network.run(1_000)
+            for island in islands:
+                island.network.run(2_000_000)
+            self._islands[protocol] = islands
 
     def _some_broker(self) -> int:
         living = self.brokers.network.brokers

@@ -1,0 +1,152 @@
+"""A live broker network, recorded: each broker is asked what it holds, and its neighbors are asked next.
+
+Nobody has a list of all brokers. Zones tile the space and every broker names the owners of the zones around its own, so
+whoever asks one and then its neighbors has asked them all. With `examples` the page subscribes to everything, and shows
+the events as a client gets them; that is a client's load on the brokers, so it has to be asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from rookery.errors import RookeryError
+from rookery.model import Schema
+from rookery.network.broker_client import BrokerClient, connect
+from rookery.routing.brokers.zones import Cell, contains
+from rookery.space.axes import Axis, EventSpace
+from rookery.web import records
+from rookery.web.recorder import Recorder
+from rookery.web.records import name
+
+__all__ = ["RecordedBrokerNetwork", "ask_all", "watch_brokers"]
+
+#: Seconds between two rounds of asking, and how long one broker has for its answer.
+PERIOD = 1.0
+PATIENCE = 3.0
+MOST_BROKERS = 2_000
+#: Brokers that are asked at the same time.
+AT_ONCE = 16
+
+
+async def ask_all(entry: str, *, key: bytes | None = None) -> dict[str, dict[str, Any]]:
+    """Return the status of every broker that can be reached from one."""
+    answers: dict[str, dict[str, Any]] = {}
+    asked = {entry}
+    waiting = [entry]
+    while waiting and len(asked) < MOST_BROKERS:
+        batch, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+        for answer in await asyncio.gather(*(_ask(address, key) for address in batch)):
+            if answer is None:
+                continue
+            answers[answer["broker"]] = answer
+            around = itertools.chain.from_iterable(zone["neighbors"].values() for zone in answer["zones"])
+            fresh = [address for address in dict.fromkeys(around) if address not in asked]
+            asked.update(fresh)
+            waiting += fresh
+    return answers
+
+
+async def _ask(address: str, key: bytes | None) -> dict[str, Any] | None:
+    """Ask one broker; None where it does not answer, which its neighbors will notice too."""
+    try:
+        async with asyncio.timeout(PATIENCE), connect(address, key=key, attempts=PATIENCE) as client:
+            return await client.status()
+    except (RookeryError, TimeoutError, OSError):
+        return None
+
+
+class RecordedBrokerNetwork:
+    """What was recorded of the zones, so that only changes are."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._zones: dict[str, records.Zone] = {}
+        self._schema: Schema | None = None
+        self._space: EventSpace | None = None
+        self._count = 0
+
+    def report(self, answers: Iterable[dict[str, Any]]) -> None:
+        """Record the zones that changed."""
+        at = self._recorder.clock()
+        now: dict[str, records.Zone] = {}
+        for answer in answers:
+            self._place(answer["axes"])
+            for zone in answer["zones"]:
+                box = zone["box"]
+                seen = records.Zone(
+                    at=0,
+                    id=zone["path"] or "all",
+                    lower=tuple(low for low, _ in box.values()),
+                    upper=tuple(high for _, high in box.values()),
+                    owner=answer["broker"],
+                    load=zone["events"] + zone["subscriptions"],
+                    subscriptions=zone["subscriptions"],
+                )
+                now[seen.id] = seen
+        for gone in self._zones.keys() - now.keys():
+            self._recorder.write(records.Zone(at=at, id=gone, lower=(), upper=(), gone=True))
+        for key, seen in now.items():
+            if self._zones.get(key) != seen:
+                self._recorder.write(msgspec.structs.replace(seen, at=at))
+        self._zones = now
+
+    def began(self, client: BrokerClient) -> None:
+        """Record the schema of the topic."""
+        self._schema = client.schema
+        if client.schema is not None:
+            attributes = client.schema.to_dict()
+            self._recorder.write(
+                records.Schema(at=self._recorder.clock(), attributes=attributes, topic=name(client.topic))
+            )
+
+    def example(self, topic: str, event: dict[str, Any]) -> None:
+        """Record an event as a client got it, where it lies and whose it was."""
+        self._count += 1
+        point = () if self._space is None else self._space.point(event)
+        owners = (key for key, zone in self._zones.items() if point and contains(Cell(zone.lower, zone.upper), point))
+        self._recorder.write(
+            records.Event(
+                at=self._recorder.clock(),
+                id=str(self._count),
+                topic=name(topic),
+                point=point,
+                zone=next(owners, ""),
+                values=event,
+            )
+        )
+
+    def _place(self, axes: list[list[Any]]) -> None:
+        """Record the space, when it is first known."""
+        if self._space is None and self._schema is not None:
+            self._space = EventSpace(self._schema, [Axis(*axis) for axis in axes])
+            named = tuple(records.Axis(name(axis.attribute), axis.low, axis.high) for axis in self._space.axes)
+            self._recorder.write(records.Space(at=self._recorder.clock(), axes=named))
+
+
+async def watch_brokers(recorder: Recorder, *, entry: str, key: bytes | None = None, examples: bool = False) -> None:
+    """Record a broker network until cancelled; the first broker must answer."""
+    network = RecordedBrokerNetwork(recorder)
+    async with connect(entry, key=key) as client:
+        network.began(client)
+        taking = asyncio.ensure_future(_take(client, network)) if examples else None
+        try:
+            while True:
+                network.report((await ask_all(entry, key=key)).values())
+                if taking is not None and taking.done():
+                    taking.result()
+                await asyncio.sleep(PERIOD)
+        finally:
+            if taking is not None:
+                taking.cancel()
+                await asyncio.gather(taking, return_exceptions=True)
+
+
+async def _take(client: BrokerClient, network: RecordedBrokerNetwork) -> None:
+    async with client.subscribe(client.topic) as events:
+        async for event in events:
+            network.example(client.topic, event)
