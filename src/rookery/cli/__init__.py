@@ -4,14 +4,17 @@ Rule 1: only the chosen command's module is imported. `COMMANDS` states the one-
 imports none of them. To add a command, write `cli/<name>.py` and add its line here (CONTRIBUTING shows one).
 Rule 2: data goes to stdout, everything else to stderr.
 Rule 3: a mistake is one clear message and an exit code of `ExitCode`, never a traceback; `--debug` shows the traceback.
-Rule 4: a setting is taken from its flag, else `ROOKERY_<COMMAND>_<OPTION>`, else `rookery.toml`, else the default.
+Rule 4: SIGTERM ends a command as Ctrl-C does: what was opened is closed, who must be told is told.
+Rule 5: a setting is taken from its flag, else `ROOKERY_<COMMAND>_<OPTION>`, else `rookery.toml`, else the default.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import NoReturn
 
 from rookery.cli.exit_codes import ExitCode
@@ -48,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if given in (["--version"], ["-V"]):  # answered without loading anything
         print(f"rookery {__version__}")  # noqa: T201 - the one line that has no command of its own
         sys.exit(ExitCode.DONE)
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         from rookery.cli.application import run
 
@@ -64,6 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.write(f"rookery: {_describe(error)}\n")
         sys.exit(ExitCode.WRONG_USAGE if isinstance(error, SettingsError) else ExitCode.FAILED)
     sys.exit(ExitCode.DONE)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C does: asyncio's own handler where a loop runs, else raise `KeyboardInterrupt`."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
+    else:  # the shell started us in the background, with SIGINT ignored
+        raise KeyboardInterrupt
 
 
 def _describe(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """`rookery config`: each setting, its value, and where the value comes from.
 
-A setting has four possible origins: its flag, its variable, the settings file, the default (rule 4 of the command
+A setting has four possible origins: its flag, its variable, the settings file, the default (rule 5 of the command
 line). Flags belong to one call and are not shown. Some variables belong to no command (`ROOKERY_CACHE` and the like);
 they are listed under `everywhere`. What names a secret is shown as set or not set, never by value.
 """
