@@ -33,8 +33,8 @@ def test_ls_and_ps_show_what_is_there(cyclone: Cyclone, domain_id: int) -> None:
     assert listed.returncode == 0, listed.stderr
     assert f"2 topics, 3 endpoints in domain {domain_id} on lo" in listed.stderr
     lines = [" ".join(line.split()) for line in listed.stdout.splitlines()]
-    assert lines[1] == "hello test::Message 0 1 best effort, volatile, keep last 3, deadline 2 s"
-    assert lines[2] == "quotes test::Quote (keyed) 2 0 reliable, transient local, keep all"
+    assert lines[1] == "hello test::Message 0 1 best effort, volatile, keep last 3, deadline 2 s none"
+    assert lines[2] == "quotes test::Quote (keyed) 2 0 reliable, transient local, keep all none"
 
     topics = json.loads(rookery("ls", *domain, "--json").stdout)["topics"]
     assert [topic["topic"] for topic in topics] == ["hello", "quotes"]
@@ -45,6 +45,7 @@ def test_ls_and_ps_show_what_is_there(cyclone: Cyclone, domain_id: int) -> None:
         "history": "keep_last 3",
         "deadline_seconds": 2.0,
     }
+    assert topics[0]["endpoints"][0]["summary"] is None
 
     (participant,) = json.loads(rookery("ps", *domain, "--json").stdout)["participants"]
     assert participant["vendor"] == "Eclipse Cyclone DDS"
@@ -78,6 +79,29 @@ def test_node_prints_the_events_that_a_filter_wants(cyclone: Cyclone, domain_id:
         process.communicate()
 
 
+def test_tools_see_what_a_node_with_summaries_tells_nobody(domain_id: int, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("a key of 16 octets or more\n")
+    domain = ["--domain-id", str(domain_id), "--key-file", str(key)]
+    process = subprocess.Popen(
+        [*PROGRAM, "node", *domain, "--discovery", "ribbon", "--topic", "quotes", "--schema", "price:float64"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert "reading quotes" in process.stderr.readline()
+        (participant,) = json.loads(rookery("ps", *domain, "--json").stdout)["participants"]
+        assert participant["summary"] == "ribbon"
+        assert participant["summary_octets"] > 20
+        (topic,) = json.loads(rookery("ls", *domain, "--json").stdout)["topics"]
+        assert (topic["topic"], topic["endpoints"][0]["summary"]) == ("quotes", "ribbon")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
 def test_node_prints_what_happens_in_the_domain(cyclone: Cyclone, domain_id: int) -> None:
     peer = cyclone()
     peer.do("writer", topic="quotes", type="Quote")
@@ -93,6 +117,8 @@ def test_node_prints_what_happens_in_the_domain(cyclone: Cyclone, domain_id: int
     [
         (["node", "--where", "x = 1"], 2, "give --topic too"),
         (["node", "--topic", "t"], 2, "--topic needs --schema"),
+        (["node", "--discovery", "gossip"], 1, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
+        (["ps", "--key-file", "nowhere"], 2, "--key-file nowhere: No such file"),
         (["ls", "--interface", "nowhere0"], 1, "no interface 'nowhere0'"),
         (["ps", "--domain-id", "999"], 1, "choose one of 0 to 232"),
     ],

@@ -8,32 +8,39 @@ import socket
 import pytest
 
 import rookery
+from rookery.discovery import PROTOCOLS
 from rookery.errors import JoinError
 from rookery.network.interfaces import find_interface
 from rookery.network.survey import survey
 from rookery.network.udp import _group_socket
 from rookery.rtps import Address
-from rookery.rtps.parameters import Parameter
 
 
-def test_a_survey_finds_participants_endpoints_and_summaries(domain_id: int) -> None:
+SECRET = b"a key of 16 octets or more"
+
+
+@pytest.mark.parametrize(("protocol", "secret"), [*((name, None) for name in PROTOCOLS), ("ribbon", SECRET)])
+def test_a_survey_finds_participants_endpoints_and_summaries(
+    domain_id: int, protocol: str, secret: bytes | None
+) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id, name="seen", seconds_of_lease=20) as node:
+        options = {"domain_id": domain_id, "pre_shared_key": secret}
+        async with rookery.join(name="seen", seconds_of_lease=20, discovery=protocol, **options) as node:
             node.advertise("quotes", schema={"symbol": "string"}, key=["symbol"], transient_local=True, keep_last=2)
             node.subscribe("news", schema={"text": "string"}, reliable=False)
-            summary = (Parameter(0x8F01, b"\xd1\x01\x00\x00"),)
-            node.udp.participant.announce(node.udp.now(), vendor_parameters=summary)
-            node.udp.flush()
-            found = await survey(domain_id=domain_id, seconds=0.5)
+            found = await survey(seconds=0.5, **options)
             (participant,) = found.participants
             assert participant.prefix == node.udp.participant.prefix.hex()
-            assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", "ribbon")
+            expected = None if protocol == "simple" else protocol
+            assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", expected)
+            assert bool(participant.summary_octets) == (protocol != "simple")
             assert (participant.writers, participant.readers, participant.lease_seconds) == (1, 1, 20.0)
             assert [(each.topic, each.kind, each.keyed) for each in found.endpoints] == [
                 ("news", "reader", False),
                 ("quotes", "writer", True),
             ]
             assert found.endpoints[1].quality["history"] == "keep_last 2"
+            assert found.endpoints[1].summary == expected
             assert found.to_dict()["domain_id"] == domain_id
             # Its own goodbye is heard: nobody keeps the observer.
             async with asyncio.timeout(20):

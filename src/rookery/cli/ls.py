@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.options import Json, note, write_json
 
 if TYPE_CHECKING:
@@ -28,15 +29,18 @@ def command(
     domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
     interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> int:
-    """List the topics of a DDS domain: type, writers and readers, quality of service."""
+    """List the topics of a DDS domain: type, writers and readers, quality of service, summaries of their owners."""
     from rich.console import Console
     from rich.table import Table
 
     from rookery.network.survey import survey
 
-    found = asyncio.run(survey(domain_id=domain_id, interface=interface, seconds=seconds))
+    found = asyncio.run(
+        survey(domain_id=domain_id, interface=interface, seconds=seconds, pre_shared_key=read_key(key_file))
+    )
     topics = _by_topic(found.endpoints)
     if json:
         write_json({"domain_id": domain_id, "topics": topics})
@@ -45,7 +49,7 @@ def command(
     if not topics:
         return ExitCode.DONE
     table = Table(box=None, pad_edge=False)
-    for heading in ("topic", "type", "writers", "readers", "quality of service"):
+    for heading in ("topic", "type", "writers", "readers", "quality of service", "summaries"):
         table.add_column(heading, justify="right" if heading in ("writers", "readers") else "left")
     for topic in topics:
         endpoints = topic["endpoints"]
@@ -57,6 +61,7 @@ def command(
             str(kinds.count("writer")),
             str(kinds.count("reader")),
             "; ".join(qualities),
+            ", ".join(dict.fromkeys(endpoint["summary"] or "none" for endpoint in endpoints)),
         )
     Console(width=_WIDTH).print(table)
     return ExitCode.DONE
@@ -66,7 +71,8 @@ def _by_topic(endpoints: list[SeenEndpoint]) -> list[dict[str, Any]]:
     topics: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
     for endpoint in endpoints:
         members = topics.setdefault((endpoint.topic, endpoint.type_name, endpoint.keyed), [])
-        members.append({"guid": endpoint.guid, "kind": endpoint.kind, "quality": endpoint.quality})
+        described = {"guid": endpoint.guid, "kind": endpoint.kind, "quality": endpoint.quality}
+        members.append({**described, "summary": endpoint.summary})
     return [
         {"topic": topic, "type_name": type_name, "keyed": keyed, "endpoints": members}
         for (topic, type_name, keyed), members in topics.items()

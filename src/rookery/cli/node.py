@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import read_key
 from rookery.cli.options import Json, note, write
 from rookery.errors import SettingsError
 
@@ -24,6 +25,7 @@ Routing = Literal["dds", "overlay"]
 
 EXAMPLES = [
     "rookery node --domain-id 0",
+    "rookery node --discovery ribbon --topic quotes --schema 'symbol:string,price:float64'",
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
     "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501",
@@ -51,7 +53,12 @@ def command(
     island: Annotated[str | None, typer.Option(help="Be the gateway of the site of this name.")] = None,
     listen: Annotated[str | None, typer.Option(help="HOST:PORT where other gateways or peers reach this one.")] = None,
     join: Annotated[list[str] | None, typer.Option(help="HOST:PORT of another gateway or peer.")] = None,
-    key_file: Annotated[Path | None, typer.Option(help="A file with the key that all gateways or peers share.")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="A file with the key that the domain, or all gateways or peers, share.")
+    ] = None,
+    discovery: Annotated[
+        str | None, typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
     routing: Annotated[Routing, typer.Option(help="Who passes events on: DDS, or the peers of an overlay.")] = "dds",
     space: Annotated[
@@ -73,8 +80,8 @@ def command(
         ways = overlay_node.Ways(join or [], listen or "127.0.0.1:0", key_file)
         overlay_node.run(topic, schema, space, where, ways=ways, publish=publish, arc=arc, seconds=seconds)
         return ExitCode.DONE
-    if island is None and (listen or join or key_file):
-        raise SettingsError("--listen, --join and --key-file are for a gateway: give --island too")
+    if island is None and (listen or join):
+        raise SettingsError("--listen and --join are for a gateway: give --island too")
     described = {"schema": schema, "type_name": type_name, "key": key or ()}
     if island is not None:
         from rookery.cli.node_island import run_island
@@ -84,16 +91,19 @@ def command(
         place = {"domain_id": domain_id, "interface": interface, "name": name}
         asyncio.run(run_island(island, topic, where, {**described, **quality}, ends, place, seconds, json=json))
         return ExitCode.DONE
+    place = {"domain_id": domain_id, "interface": interface, "name": name, "pre_shared_key": read_key(key_file)}
+    # Whoever only watches wants to hear of everything; who names a protocol is a member like any other.
+    place |= {"discovery": discovery or "simple", "observer": topic is None and discovery is None}
     if topic is None:
         if where or schema or type_name or key or transient_local or best_effort:
             raise SettingsError("these options describe a topic: give --topic too")
-        run = _watch(domain_id, interface, name, seconds, json)
+        run = _watch(place, seconds, json)
     else:
         if schema is None:
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
         options = {**described, "schema": _schema(schema), **quality}
-        run = _subscribe(domain_id, interface, name, seconds, topic, where, options)
+        run = _subscribe(place, seconds, topic, where, options)
     asyncio.run(run)
     return ExitCode.DONE
 
@@ -104,7 +114,8 @@ def _schema(text: str) -> Any:
     return read_schema(text)
 
 
-async def _watch(domain_id: int, interface: str, name: str, seconds: float | None, json: bool) -> None:
+async def _watch(place: dict[str, Any], seconds: float | None, json: bool) -> None:
+    from rookery.discovery import warm
     from rookery.network.udp import open_participant
 
     def report(event: Event) -> None:
@@ -112,8 +123,9 @@ async def _watch(domain_id: int, interface: str, name: str, seconds: float | Non
         if described is not None:
             _write_now(json_text.dumps(described) if json else "  ".join(str(value) for value in described.values()))
 
-    udp = open_participant(on_event=report, domain_id=domain_id, interface=interface, name=name)
-    note(f"joined domain {domain_id} on {interface} as {udp.participant.prefix.hex()}")
+    await asyncio.to_thread(warm, place["discovery"])
+    udp = open_participant(on_event=report, **place)
+    note(f"joined domain {place['domain_id']} on {place['interface']} as {udp.participant.prefix.hex()}")
     try:
         await _sleep(seconds)
     finally:
@@ -121,21 +133,15 @@ async def _watch(domain_id: int, interface: str, name: str, seconds: float | Non
 
 
 async def _subscribe(
-    domain_id: int,
-    interface: str,
-    name: str,
-    seconds: float | None,
-    topic: str,
-    where: str | None,
-    options: dict[str, Any],
+    place: dict[str, Any], seconds: float | None, topic: str, where: str | None, options: dict[str, Any]
 ) -> None:
     from rookery.network.client import join
 
     async with (
-        join(domain_id=domain_id, interface=interface, name=name) as node,
+        join(**place) as node,
         node.subscribe(topic, where, **options) as events,
     ):
-        note(f"joined domain {domain_id} on {interface}, reading {topic}")
+        note(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}")
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for event in events:

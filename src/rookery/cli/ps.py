@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.options import Json, note, write_json
 
 __all__ = ["EXAMPLES", "command"]
@@ -26,6 +27,7 @@ def command(
     domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
     interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> int:
     """List the participants of a DDS domain: vendor, name, lease, addresses, endpoints, summary."""
@@ -34,7 +36,9 @@ def command(
 
     from rookery.network.survey import survey
 
-    found = asyncio.run(survey(domain_id=domain_id, interface=interface, seconds=seconds))
+    found = asyncio.run(
+        survey(domain_id=domain_id, interface=interface, seconds=seconds, pre_shared_key=read_key(key_file))
+    )
     if json:
         write_json({"domain_id": domain_id, "participants": [asdict(each) for each in found.participants]})
         return ExitCode.DONE
@@ -55,7 +59,7 @@ def command(
             ", ".join(each.addresses),
             str(each.writers),
             str(each.readers),
-            each.summary or "none",
+            f"{each.summary}, {each.summary_octets} octets" if each.summary else "none",
         )
     Console(width=_WIDTH).print(table)
     return ExitCode.DONE

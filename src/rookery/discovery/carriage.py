@@ -45,6 +45,7 @@ __all__ = [
     "decode_summary",
     "is_observer",
     "observer_container",
+    "summary_name",
     "summary_parameter",
 ]
 
@@ -53,6 +54,7 @@ SEAL = 0x8F02
 REFERENCE = 0xD0
 _VERSION = 1
 _RIBBON, _GOLOMB, _BLOOM = 0xD1, 0xD2, 0xD3
+_NAMES = {0xCF: "cuckoo", 0xDB: "tree", _RIBBON: "ribbon", _GOLOMB: "golomb", _BLOOM: "bloom", 0xD4: "hashes"}
 _OBSERVER, _KEYED = 0x01, 0x02
 _OBSERVER_HEADER = struct.Struct("<BBBBII8x")
 _REFERENCE = struct.Struct("<BBBBII8s")
@@ -86,6 +88,14 @@ def observer_container(*, epoch: int, keyed: bool = False) -> bytes:
 def is_observer(container: bytes) -> bool:
     """Say whether a container has the observer flag."""
     return len(container) > 2 and container[0] in (_RIBBON, _GOLOMB, _BLOOM) and bool(container[2] & _OBSERVER)
+
+
+def summary_name(container: bytes) -> str:
+    """Return the protocol whose summary a container is, `observer`, or `unknown`."""
+    if is_observer(container):
+        return "observer"
+    magic = container[3] if len(container) > 3 and container[0] == REFERENCE else (container or b"\0")[0]
+    return _NAMES.get(magic, "unknown")
 
 
 @lru_cache(maxsize=_DECODED)

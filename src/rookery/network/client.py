@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
 
+from rookery.discovery import warm as warm_discovery
 from rookery.errors import TopicError
 from rookery.model import Schema
 from rookery.network.udp import UdpParticipant, open_participant
@@ -198,19 +199,34 @@ def _quality(*, reliable: bool, transient_local: bool, depth: int | None) -> Qua
 
 @asynccontextmanager
 async def join(
-    *, domain_id: int = 0, interface: str = "lo", name: str = "", seconds_of_lease: float = 10.0, **options: Any
+    *,
+    domain_id: int = 0,
+    interface: str = "lo",
+    name: str = "",
+    seconds_of_lease: float = 10.0,
+    discovery: str = "simple",
+    **options: Any,
 ) -> AsyncIterator[Node]:
     """Join a DDS domain; on loopback, unless another interface is named.
 
-    Further options are those of `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`,
-    `multicast_hops`, `limits`.
+    `discovery` is the protocol: `simple` tells everyone everything, the others (`ribbon`, `cuckoo`, `tree`, `bloom`,
+    `hashes`) announce a summary and tell those who may want it. Further options are those of
+    `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
+    `observer`, `pre_shared_key`.
     """
     lease = round(seconds_of_lease * 1_000_000)
     # Before the first announcement: whoever is announced must not fall silent while it compiles.
     await asyncio.to_thread(warm)
+    await asyncio.to_thread(warm_discovery, discovery)
     node = Node(
         lambda on_event: open_participant(
-            on_event=on_event, domain_id=domain_id, interface=interface, name=name, lease=lease, **options
+            on_event=on_event,
+            domain_id=domain_id,
+            interface=interface,
+            name=name,
+            lease=lease,
+            discovery=discovery,
+            **options,
         )
     )
     try:

@@ -1,7 +1,8 @@
 """Look at a domain for a while: who is there, and what they write and read.
 
-The observer joins as a participant without endpoints, so that everyone tells it everything, waits, and leaves. What it
-found is plain data, the same for the tables and the `--json` of the command line.
+The observer joins as a participant without endpoints that says it is one: else participants that go by summaries would
+tell it nothing. It waits, and leaves. What it found is plain data, the same for the tables and the `--json` of the
+command line.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rookery.discovery.carriage import carried_container, summary_name
 from rookery.network.udp import open_participant
 from rookery.node import Participant
-from rookery.rtps.identity import is_keyed, is_writer
+from rookery.rtps.identity import VENDOR, is_keyed, is_writer
 from rookery.rtps.peers import Peer
 from rookery.rtps.qos import INFINITE, QualityOfService
 
@@ -30,14 +32,11 @@ _VENDORS = {
     "01.14": "dust-dds",
     "01.5a": "Rookery",
 }
-_SUMMARY = 0x8F01
-#: The first octet of a discovery summary says which kind it is.
-_SUMMARIES = {0xCF: "cuckoo", 0xDB: "tree", 0xD1: "ribbon", 0xD2: "golomb", 0xD3: "bloom"}
 
 
 @dataclass(frozen=True, slots=True)
 class SeenParticipant:
-    """A participant of the domain; `summary` is the kind of discovery summary that it sends, or None."""
+    """A participant of the domain; `summary` is the discovery protocol whose summary it sends, or None."""
 
     prefix: str
     vendor: str
@@ -48,6 +47,7 @@ class SeenParticipant:
     writers: int
     readers: int
     summary: str | None
+    summary_octets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class SeenEndpoint:
     type_name: str
     keyed: bool
     quality: dict[str, Any]
+    summary: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,12 @@ class Survey:
 async def survey(*, domain_id: int = 0, interface: str = "lo", seconds: float = 1.0, **options: Any) -> Survey:
     """Join a domain, listen so long, leave, and return what was there."""
     udp = open_participant(
-        on_event=lambda event: None, domain_id=domain_id, interface=interface, name="rookery survey", **options
+        on_event=lambda event: None,
+        domain_id=domain_id,
+        interface=interface,
+        name="rookery survey",
+        observer=True,
+        **options,
     )
     try:
         await asyncio.sleep(seconds)
@@ -106,6 +112,14 @@ def _seconds(microseconds: int) -> float | None:
 
 def read_survey(participant: Participant) -> Survey:
     """Return what a participant knows of its domain by now."""
+    containers = {
+        peer.prefix: carried_container(peer.announcement.vendor_parameters)
+        for peer in participant.peers
+        if peer.announcement.vendor == VENDOR
+    }
+    summaries = {
+        prefix: None if container is None else summary_name(container) for prefix, container in containers.items()
+    }
     endpoints = [
         SeenEndpoint(
             str(each.announcement.guid),
@@ -114,24 +128,20 @@ def read_survey(participant: Participant) -> Survey:
             each.announcement.type_name,
             is_keyed(each.announcement.guid.entity),
             describe_quality(each.announcement.qos),
+            summaries.get(each.announcement.guid.prefix),
         )
         for each in participant.remote_endpoints
     ]
     endpoints.sort(key=lambda each: (each.topic, each.type_name, each.kind, each.guid))
-    participants = [_participant(peer, endpoints) for peer in participant.peers]
+    participants = [_participant(peer, endpoints, containers.get(peer.prefix)) for peer in participant.peers]
     participants.sort(key=lambda each: each.prefix)
     return Survey(participant.configuration.domain_id, participants, endpoints)
 
 
-def _participant(peer: Peer, endpoints: list[SeenEndpoint]) -> SeenParticipant:
+def _participant(peer: Peer, endpoints: list[SeenEndpoint], container: bytes | None) -> SeenParticipant:
     announcement, prefix = peer.announcement, peer.prefix.hex()
     vendor = f"{announcement.vendor[0]:02x}.{announcement.vendor[1]:02x}"
     own = [each.kind for each in endpoints if each.guid.startswith(prefix)]
-    summaries = [
-        _SUMMARIES.get(parameter.value[0], "unknown")
-        for parameter in announcement.vendor_parameters
-        if parameter.id == _SUMMARY and parameter.value
-    ]
     return SeenParticipant(
         prefix,
         _VENDORS.get(vendor, vendor),
@@ -141,5 +151,6 @@ def _participant(peer: Peer, endpoints: list[SeenEndpoint]) -> SeenParticipant:
         [str(address) for address in dict.fromkeys((*peer.metatraffic, *peer.default))],
         own.count("writer"),
         own.count("reader"),
-        summaries[0] if summaries else None,
+        None if container is None else summary_name(container),
+        len(container or b""),
     )
