@@ -18,7 +18,7 @@ from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMat
 from rookery.matching.kernels import scan_rows
 from rookery.matching.rows import Rows
 
-__all__ = ["ATTRIBUTES", "COMPILED", "INTERPRETED", "alive", "events", "nanoseconds_each", "subscriptions"]
+__all__ = ["ATTRIBUTES", "COMPILED", "INTERPRETED", "alive", "box_rows", "events", "nanoseconds_each", "subscriptions"]
 
 Array = np.ndarray[Any, Any]
 ATTRIBUTES = 8
@@ -73,6 +73,18 @@ def subscriptions(count: int, seed: int, *, limits: str = "shared") -> Rows:
         np.array(start, np.int64),
         np.array(attribute, np.uint16),
         np.array(bounds, np.int64),
+        np.empty((0, 2), np.int64),
+    )
+
+
+def box_rows(slots: Array, low: Array, high: Array) -> Rows:
+    """Return boxes as rows: one range on every attribute."""
+    count, dimensions = low.shape
+    return Rows(
+        slots.astype(np.int32),
+        np.arange(0, (count + 1) * dimensions, dimensions),
+        np.tile(np.arange(dimensions, dtype=np.uint16), count),
+        np.stack([low, high], axis=2).reshape(-1, 2),
         np.empty((0, 2), np.int64),
     )
 

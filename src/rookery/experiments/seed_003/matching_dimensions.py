@@ -11,9 +11,9 @@ import numpy as np
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
+from rookery.experiments.telemetry import box_rows
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.matching.baselines.plain import PlainIndex, PlainMatrix, PlainScan
-from rookery.matching.rows import Rows
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -26,13 +26,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     d, count = parameters["dimensions"], parameters["subscriptions"]
     generator = np.random.default_rng([seed, d])
     low = generator.integers(0, 700, size=(count, d))
-    rows = Rows(
-        np.arange(count, dtype=np.int32),
-        np.arange(0, (count + 1) * d, d),
-        np.tile(np.arange(d, dtype=np.uint16), count),
-        np.stack([low, low + 300], axis=2).reshape(-1, 2),
-        np.empty((0, 2), np.int64),
-    )
+    rows = box_rows(np.arange(count), low, low + 300)
     codes = generator.integers(0, 1000, size=(parameters["events"], d))
     found: list[Row] = []
     for name, build in (("scan", PlainScan), ("index", PlainIndex), ("matrix", PlainMatrix)):
