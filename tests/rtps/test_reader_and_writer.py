@@ -6,6 +6,8 @@ reliable reader has all of it, in order; and what a keep-last writer let go of i
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +34,9 @@ LIMITS = Limits(reorder_window=64)
 class Link:
     """A writer on the left, a reader on the right, and datagrams on their way between them."""
 
-    def __init__(self, *, depth: int | None = None, keeps: bool = False, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, *, depth: int | None = None, keeps: bool = False, limits: Limits = LIMITS, **reader_options: Any
+    ) -> None:
         self.now = 0
         self.received: list[Received] = []
         self.counters = Counters()
@@ -47,13 +51,16 @@ class Link:
             outbox=self.boxes[RIGHT],
             budget=FragmentBudget(),
             **common,
+            **reader_options,
         )
         self.way: list[tuple[bytes, bytes]] = []
 
-    def match(self, *, reliable: bool = True, with_history: bool = False, from_first: bool = True) -> None:
+    def match(
+        self, *, reliable: bool = True, with_history: bool = False, from_first: bool = True, **options: Any
+    ) -> None:
         left, right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
         self.writer.match(READER, destination=right, reliable=reliable, with_history=with_history, now=self.now)
-        self.reader.match(WRITER, destination=left, reliable=reliable, from_first=from_first, now=self.now)
+        self.reader.match(WRITER, destination=left, reliable=reliable, from_first=from_first, now=self.now, **options)
         self.gather()
 
     def write(self, payload: bytes, instance: bytes = b"") -> None:
@@ -95,6 +102,12 @@ class Link:
         self.now += microseconds
         self.deadlines.run(self.now)
         self.gather()
+
+    def carry_all(self) -> None:
+        """Let everything arrive that is on its way, and what it leads to."""
+        self.gather()
+        while self.way:
+            self.carry()
 
     def settle(self) -> None:
         """Let the link work, and time pass, until nothing happens any more."""
@@ -267,3 +280,67 @@ def test_a_burst_larger_than_the_window_arrives() -> None:
     link.settle()
     assert [payload[4] for payload in link.payloads()] == list(range(100))
     assert link.counters["reorder_window"] > 0
+
+
+@settings(max_examples=31)
+@given(st.integers(0, 30))
+def test_what_is_asked_for_is_on_its_way_once(lost: int) -> None:
+    # In a network that loses nothing more, each lost sample is sent again once, and nothing else is.
+    link = Link()
+    link.match()
+    link.settle()
+    for number in range(30):
+        link.write(b"\0\1\0\0" + bytes((number,)))
+        if number < lost:
+            link.way.clear()
+    link.settle()
+    assert len(link.received) == 30
+    assert link.counters["resent"] == lost
+    assert link.counters["duplicate"] == 0
+
+
+@settings(max_examples=100)
+@given(MISFORTUNES, st.lists(st.integers(1, 40), max_size=8))
+def test_an_owner_that_keeps_decides_what_the_writer_may_forget(
+    misfortunes: list[tuple[str, int]], keeps: list[int]
+) -> None:
+    link = Link(acknowledge_when_kept=True)
+    link.match()
+    written = suffer(link, misfortunes)
+    for through in sorted(keeps):
+        through = min(through, len(link.received))
+        link.reader.keep(WRITER, through=through, now=link.now)
+        link.carry_all()
+        link.pass_time(200_000)
+        link.carry_all()
+        assert {change.sequence for change in link.writer.history} >= set(range(through + 1, len(written) + 1))
+    for _ in range(40):  # HEARTBEATs that ask for an answer do not get one that says more
+        link.pass_time(100_000)
+        link.carry_all()
+    assert link.payloads() == written
+    kept = max([0, *(min(through, len(written)) for through in keeps)])
+    assert len(link.writer.history) >= len(written) - kept
+    link.reader.keep(WRITER, through=len(written), now=link.now)
+    link.settle()
+    assert link.writer.acknowledged
+
+
+def test_a_reader_goes_on_behind_what_its_owner_has() -> None:
+    link = Link(keeps=True, kept={WRITER: 6})
+    for number in range(10):
+        link.write(b"\0\1\0\0" + bytes((number,)))
+    link.match(with_history=True)
+    link.settle()
+    assert [received.sequence for received in link.received] == [7, 8, 9, 10]
+    assert link.counters["resent"] == 4
+    assert link.writer.acknowledged
+
+
+def test_a_volatile_reader_begins_with_what_was_pushed_before_the_writer_was_known() -> None:
+    link = Link()
+    link.match(from_first=False, pushed_from=7)
+    link.way.clear()
+    link.reader.receive_data(WRITER, Data(READER.entity, WRITER.entity, 9, b"\0\1\0\0"), timestamp=None, now=0)
+    link.reader.receive_heartbeat(WRITER, Heartbeat(READER.entity, WRITER.entity, 1, 9, 1), 0)
+    (answer,) = (each for each in link.gather() if isinstance(each, AckNack))
+    assert answer.missing == NumberSet(7, 2, 0b11)
