@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections import Counter
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import rookery
 from rookery.model import Schema
 from rookery.network.broker_client import connect
 from rookery.network.broker_server import LiveBroker
 from rookery.network.broker_settings import BrokerSettings
+from rookery.network.island import open_island
 from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.spanhop import greedy_hop, next_hop
@@ -25,6 +28,7 @@ from rookery.space.axes import Axis, EventSpace
 from rookery.web import Recorder, records
 from rookery.web.producers.brokers import path_of
 from rookery.web.producers.demonstration import RecordedDemonstration
+from rookery.web.producers.islands import RecordedIsland
 from rookery.web.producers.live_brokers import ask_all, watch_brokers
 from rookery.web.producers.simulation import PROTOCOLS, Scenario, Simulation
 from rookery.web.producers.streams import record_batches
@@ -209,6 +213,38 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
     assert event.values == {"price": 5.0, "volume": 7.0}
     assert event.point == space.point(event.values)
     assert contains(Cell(zones[event.zone].lower, zones[event.zone].upper), event.point)
+
+
+@pytest.mark.wire
+def test_two_sites_record_their_participants_and_what_passes_between_them(tmp_path: Path) -> None:
+    domains = [1 + (os.getpid() + step) % 230 for step in (0, 1)]
+    heard: list[Record] = []
+
+    async def test() -> None:
+        recorder = Recorder(listener=heard.append)
+        (port,) = free_ports(1)
+        async with (
+            open_island("here", listen=("127.0.0.1", port), domain_id=domains[0]) as here,
+            open_island("there", join=[("127.0.0.1", port)], domain_id=domains[1]) as there,
+            rookery.join(domain_id=domains[0], name="writer") as writer,
+            rookery.join(domain_id=domains[1], name="reader") as reader,
+            reader.subscribe("quotes", schema={"price": "float64"}) as events,
+        ):
+            sites = [RecordedIsland(recorder, island) for island in (here, there)]
+            writer.advertise("quotes", schema={"price": "float64"})
+            async with asyncio.timeout(60):
+                await writer.wait_for_readers("quotes", seconds=60)
+                writer.publish("quotes", {"price": 9.5})
+                assert await anext(events) == {"price": 9.5}
+            for site in sites:
+                site.report()
+
+    asyncio.run(test())
+    islands = {one.id: one for one in of(heard, records.Island)}
+    assert {site: one.joined for site, one in islands.items()} == {"here": ("there",), "there": ("here",)}
+    assert all(one.octets > 0 for one in islands.values())
+    named = {one.name: one.island for one in of(heard, records.Participant)}
+    assert (named["writer"], named["reader"]) == ("here", "there")
 
 
 def free_ports(count: int) -> list[int]:

@@ -18,6 +18,7 @@ from tests.web.conftest import Serve
 
 from rookery.cli import main
 from rookery.web import Recorder, records
+from rookery.web.runs import measure
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -113,6 +114,19 @@ def test_a_simulation_is_shown_and_recorded_and_can_be_replayed(serve: Serve, tm
         state = eventually(url, lambda state: not state["status"]["playing"])
         assert state["totals"]["events"] >= shown["totals"]["events"]
         assert set(state["participants"]) == set(shown["participants"])
+
+
+@pytest.mark.wire
+def test_a_node_records_its_domain(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "domain.jsonl"
+    with pytest.raises(SystemExit) as left:
+        main(["node", "--domain-id", "229", "--seconds", "0.3", "--record", str(file)])
+    assert left.value.code == 0
+    assert "joined domain 229" in capsys.readouterr().err
+    assert measure(file).records >= 2
+    with pytest.raises(SystemExit) as left:
+        main(["node", "--topic", "t", "--schema", "x:float64", "--record", str(file)])
+    assert left.value.code == 2
 
 
 @pytest.mark.wire

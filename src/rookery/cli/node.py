@@ -28,7 +28,7 @@ EXAMPLES = [
     "rookery node --discovery ribbon --topic quotes --schema 'symbol:string,price:float64'",
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
-    "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501",
+    "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501 --record site-a.jsonl",
 ]
 
 
@@ -59,6 +59,9 @@ def command(
     discovery: Annotated[
         str | None, typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes.")
     ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Record the domain, or the site of --island, for `rookery serve`.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
     routing: Annotated[Routing, typer.Option(help="Who passes events on: DDS, or the peers of an overlay.")] = "dds",
     space: Annotated[
@@ -74,6 +77,8 @@ def command(
     --island the node is also the gateway of its site: what participants here and at other sites have for each other
     crosses, and nothing else; a filter acts at the site of the writer.
     """
+    if record is not None and island is None and (topic is not None or routing == "overlay"):
+        raise SettingsError("--record is of a whole domain: leave --topic and --routing, or give --island")
     if routing == "overlay":
         from rookery.cli import overlay_node
 
@@ -89,7 +94,9 @@ def command(
         quality = {"reliable": not best_effort, "transient_local": transient_local}
         ends = {"listen": listen, "join": join or [], "key_file": key_file}
         place = {"domain_id": domain_id, "interface": interface, "name": name}
-        asyncio.run(run_island(island, topic, where, {**described, **quality}, ends, place, seconds, json=json))
+        asyncio.run(
+            run_island(island, topic, where, {**described, **quality}, ends, place, seconds, json=json, record=record)
+        )
         return ExitCode.DONE
     place = {"domain_id": domain_id, "interface": interface, "name": name, "pre_shared_key": read_key(key_file)}
     # Whoever only watches wants to hear of everything; who names a protocol is a member like any other.
@@ -97,7 +104,7 @@ def command(
     if topic is None:
         if where or schema or type_name or key or transient_local or best_effort:
             raise SettingsError("these options describe a topic: give --topic too")
-        run = _watch(place, seconds, json)
+        run = _watch(place, seconds, json, record)
     else:
         if schema is None:
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
@@ -114,7 +121,7 @@ def _schema(text: str) -> Any:
     return read_schema(text)
 
 
-async def _watch(place: dict[str, Any], seconds: float | None, json: bool) -> None:
+async def _watch(place: dict[str, Any], seconds: float | None, json: bool, record: Path | None) -> None:
     from rookery.discovery import warm
     from rookery.network.udp import open_participant
 
@@ -127,7 +134,13 @@ async def _watch(place: dict[str, Any], seconds: float | None, json: bool) -> No
     udp = open_participant(on_event=report, **place)
     note(f"joined domain {place['domain_id']} on {place['interface']} as {udp.participant.prefix.hex()}")
     try:
-        await _sleep(seconds)
+        if record is None:
+            await _sleep(seconds)
+        else:
+            from rookery.web.producers.domain import record_domain
+
+            with suppress(TimeoutError):
+                await asyncio.wait_for(record_domain(record, udp.participant), seconds)
     finally:
         await udp.close()
 

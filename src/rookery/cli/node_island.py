@@ -29,6 +29,7 @@ async def run_island(
     seconds: float | None,
     *,
     json: bool,
+    record: Path | None = None,
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
     from rookery.network.island import open_island
@@ -59,6 +60,12 @@ async def run_island(
         else:
             printing = asyncio.create_task(_print_sites(island, json=json))
         stack.callback(printing.cancel)
+        if record is not None:
+            from rookery.web.producers.islands import watch_island
+            from rookery.web.recorder import Recorder
+
+            recorder = stack.enter_context(Recorder(record, title=site))
+            stack.callback(asyncio.create_task(watch_island(recorder, island)).cancel)
         ends_now = [asyncio.create_task(stop.wait()), asyncio.create_task(island.taken_over.wait())]
         await asyncio.wait(ends_now, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for task in ends_now:

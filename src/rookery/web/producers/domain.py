@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from rookery.web import records
 from rookery.web.recorder import Recorder
 from rookery.web.records import Record, name
 
-__all__ = ["RecordedDomain", "watch_domain"]
+__all__ = ["RecordedDomain", "record_domain", "watch_domain"]
 
 #: Seconds between two looks.
 PERIOD = 0.5
@@ -35,6 +36,7 @@ class RecordedDomain:
         self._recorder = recorder
         self._island = island
         self._before: dict[tuple[type, str], Record] = {}
+        self._octets = -1
 
     def report(self, participant: Participant) -> None:
         """Record what changed since the last time."""
@@ -68,7 +70,10 @@ class RecordedDomain:
         self._before = now
         counters = participant.counters
         octets = counters["octets_in"] + counters["octets_out"]
-        self._recorder.write(records.Traffic(at=at, protocol="seen by the observer", octets=octets))
+        if octets == self._octets:
+            return
+        self._octets = octets
+        self._recorder.write(records.Traffic(at=at, protocol=name(f"seen in {self._island}"), octets=octets))
 
     def _participants(self, found: Survey, partners: dict[str, set[str]]) -> list[records.Participant]:
         known = [one.prefix for one in found.participants]
@@ -82,8 +87,9 @@ class RecordedDomain:
                 summary=one.summary or "",
                 writers=one.writers,
                 readers=one.readers,
-                contacts=len(known) - 1,
-                false_contacts=len(set(known) - partners.get(one.prefix, set()) - {one.prefix}),
+                # Who sends a summary is told by the others what it may want, and nobody but they know what that was.
+                contacts=0 if one.summary else len(known) - 1,
+                false_contacts=0 if one.summary else len(set(known) - partners.get(one.prefix, set()) - {one.prefix}),
             )
             for one in found.participants
         ]
@@ -111,13 +117,25 @@ class RecordedDomain:
         return edges
 
 
+async def record_domain(file: Path, participant: Participant) -> None:
+    """Record into a file what an observing participant knows, until cancelled."""
+    domain_id = participant.configuration.domain_id
+    with Recorder(file, title=f"domain {domain_id}") as recorder:
+        await _follow(RecordedDomain(recorder, island=f"domain {domain_id}"), participant)
+
+
 async def watch_domain(recorder: Recorder, *, domain_id: int, interface: str) -> None:
     """Join a domain and record what is there, until cancelled."""
-    udp = open_participant(on_event=lambda event: None, domain_id=domain_id, interface=interface, name="rookery page")
-    domain = RecordedDomain(recorder, island=f"domain {domain_id}")
+    udp = open_participant(
+        on_event=lambda event: None, domain_id=domain_id, interface=interface, name="rookery page", observer=True
+    )
     try:
-        while True:
-            domain.report(udp.participant)
-            await asyncio.sleep(PERIOD)
+        await _follow(RecordedDomain(recorder, island=f"domain {domain_id}"), udp.participant)
     finally:
         await udp.close()
+
+
+async def _follow(domain: RecordedDomain, participant: Participant) -> None:
+    while True:
+        domain.report(participant)
+        await asyncio.sleep(PERIOD)
