@@ -17,12 +17,24 @@ if TYPE_CHECKING:
     from rookery.matching import CompiledSet, matcher
     from rookery.model import Schema, covers, merge, parse
 
-__all__ = ["CompiledSet", "RookeryError", "Schema", "__version__", "covers", "join", "matcher", "merge", "parse"]
+__all__ = [
+    "CompiledSet",
+    "RookeryError",
+    "Schema",
+    "__version__",
+    "connect",
+    "covers",
+    "join",
+    "matcher",
+    "merge",
+    "parse",
+]
 
 _HOMES = {
     "CompiledSet": "rookery.matching",
     "RookeryError": "rookery.errors",
     "Schema": "rookery.model",
+    "connect": "rookery.network.broker_client",
     "covers": "rookery.model",
     "join": "rookery.network.client",
     "matcher": "rookery.matching",

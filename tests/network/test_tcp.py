@@ -182,6 +182,23 @@ def test_frames_do_not_depend_on_how_the_stream_is_cut(payloads: list[bytes], cu
     run(scenario())
 
 
+def test_what_is_said_before_goodbye_counts() -> None:
+    async def scenario() -> None:
+        mine, theirs = ends()
+        server, client = Record(), Record()
+        listener = await listen(LOOPBACK, mine, lambda link: server)
+        link = await dial(listener.address, theirs, client)
+        await client.until(lambda: client.links)
+        link.send(b"one")
+        link.send(b"two")
+        link.close("done")
+        await server.until(lambda: server.reasons)
+        assert server.frames == [b"one", b"two"]
+        await listener.close()
+
+    run(scenario())
+
+
 def test_listener_has_room_for_so_many() -> None:
     async def scenario() -> None:
         server = Record()

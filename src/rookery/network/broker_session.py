@@ -43,6 +43,7 @@ class Session:
         """Do what the client asks; the parcels of one buffer go into the machine together."""
         broker, machine = self._broker, self._broker.machine
         parcels = []
+        subscribed = False
         taken: list[tuple[int, int]] = []
         try:
             for frame in frames:
@@ -56,11 +57,14 @@ class Session:
                         taken += keys
                     case Subscribe():
                         self._subscribe(request)
+                        subscribed = True
                     case Unsubscribe(name):
                         if self._owns(name):
                             machine.unsubscribe_client(name, now=broker.now())
                     case Ask():
                         broker.tell(self, Status(broker.status()))
+            if subscribed:
+                machine.settle()
             if taken:
                 machine.confirm(self.client, taken, now=broker.now())
             if parcels:

@@ -94,6 +94,7 @@ class Link(asyncio.Protocol):
         self._early = 0
         self._told = 0
         self._heard = 0.0
+        self._beat_due = 0.0
         self._reason = ""
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -193,6 +194,9 @@ class Link(asyncio.Protocol):
             if not control and self.is_open:
                 frames.append(payload)
             elif control:
+                if frames:  # what was said before a goodbye counts
+                    self._hand_over(frames)
+                    frames = []
                 self._take_control(payload)
                 if self._reason:
                     return
@@ -205,9 +209,12 @@ class Link(asyncio.Protocol):
         self._rest = data[at:]
         self._heard = self._loop.time()
         if frames:
-            self.received += len(frames)
-            if self.handler is not None:
-                self.handler.received(self, frames)
+            self._hand_over(frames)
+
+    def _hand_over(self, frames: list[bytes]) -> None:
+        self.received += len(frames)
+        if self.handler is not None:
+            self.handler.received(self, frames)
 
     # ---- the two links between themselves ------------------------------------------------------------------------
 
@@ -287,7 +294,7 @@ class Link(asyncio.Protocol):
         self.is_open = True
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(self.settings.heartbeat, self._beat)
+        self._set_beat()
         if self._listener is not None:
             self.handler = self._listener.welcome(self)
         if self.handler is not None:
@@ -304,13 +311,19 @@ class Link(asyncio.Protocol):
         if transport is None or self._reason:
             return
         now = self._loop.time()
+        # A process that was held up itself has not listened meanwhile: that is no silence of the other end.
+        self._heard += max(0.0, now - self._beat_due)
         if transport.is_reading() and now - self._heard > self.settings.silence:
             self.settings.faults["silent"] += 1
             self.abort("silent")
             return
         self._told = self.received
         self._control(Beat(self.received))
-        self._timer = self._loop.call_later(self.settings.heartbeat, self._beat)
+        self._set_beat()
+
+    def _set_beat(self) -> None:
+        self._beat_due = self._loop.time() + self.settings.heartbeat
+        self._timer = self._loop.call_at(self._beat_due, self._beat)
 
 
 class Listener:

@@ -159,6 +159,7 @@ class World:
             parameters=(),
             version=subscriber.version,
         )
+        broker.settle()
         self.made.flush(broker)
 
     def detach(self, subscriber: Subscriber) -> None:

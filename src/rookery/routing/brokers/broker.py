@@ -233,12 +233,16 @@ class Broker:
     ) -> None:
         """Subscribe an attached client to parcels; `SubscriptionPlaced` comes when every zone has the subscription.
 
-        A client that attaches to another broker subscribes there under the same id with a greater version.
+        A client that attaches to another broker subscribes there under the same id with a greater version. Of many
+        subscriptions at once the last is to be followed by `settle`.
         """
         self.now = max(now, self.now)
         self._open_for_clients()
         self.delivery.subscribe(subscription_id, where, tuple(parameters), version, answer=True)
         self.access.subscribe(client, subscription_id)
+
+    def settle(self) -> None:
+        """End a series of `subscribe_client`."""
         self._settle()
 
     def unsubscribe_client(self, subscription_id: str, *, now: int) -> None:

@@ -60,6 +60,13 @@ class Membership:
         self._asked = broker.now
         broker.send(bootstrap, Routed((), Join(broker.id, broker.position), broker.id))
 
+    def seek(self, bootstrap: int) -> None:
+        """Having lost the last zone, look for one: at once, or when what was granted to others is settled."""
+        if self._granted:
+            self._bootstrap, self._asked = bootstrap, self._broker.now
+        else:
+            self.join(bootstrap)
+
     def admit(self, seat: Seat, join: Join) -> None:
         """A newcomer has come to this zone: send it on to look at others, or give it a zone."""
         broker = self._broker

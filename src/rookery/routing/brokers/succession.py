@@ -61,8 +61,8 @@ class Succession:
             for piece in carve(seat.path, winner.path):
                 self._membership.open(Claim(piece, seat.claim.epoch, broker.id, 0, broker.position), state)
         self._membership.announce(before)
-        if not broker.seats and not self._membership.leaving and not self._membership.granted_claims():
-            self._membership.join(winner.owner)
+        if not broker.seats and not self._membership.leaving:
+            self._membership.seek(winner.owner)
 
     def inherit(self) -> None:
         """Take over the zones of dead neighbors whose turn has come to oneself."""

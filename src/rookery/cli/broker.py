@@ -1,0 +1,183 @@
+"""`rookery broker`: run a broker of a topic, or ask the brokers of a network how they are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rookery.cli.exit_codes import ExitCode
+from rookery.cli.options import Json, note, write, write_json
+from rookery.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rookery.network.broker_settings import BrokerSettings
+
+__all__ = ["EXAMPLES", "command"]
+
+EXAMPLES = [
+    "rookery broker --listen 127.0.0.1:7401 --topic quotes --schema quotes.json --space price:0:1000,symbol",
+    "rookery broker --listen 127.0.0.1:7402 --join 127.0.0.1:7401 --topic quotes --schema quotes.json "
+    "--space price:0:1000,symbol",
+    "rookery broker status --at 127.0.0.1:7401 --json",
+]
+
+
+def command(
+    action: Annotated[str, typer.Argument(help="`run` a broker, or show the `status` of a network.")] = "run",
+    listen: Annotated[str, typer.Option(help="Where others reach this broker: an IPv4 address and a port.")] = "",
+    join: Annotated[list[str] | None, typer.Option(help="A broker of the network to join; may be repeated.")] = None,
+    topic: Annotated[str, typer.Option(help="The topic.")] = "",
+    schema: Annotated[
+        str, typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'.")
+    ] = "",
+    space: Annotated[
+        str, typer.Option(help="The attributes that span the space, with a range for numbers: price:0:1000,symbol")
+    ] = "",
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of the log; one under ~/.local/state/rookery by default.")
+    ] = None,
+    durability: Annotated[
+        str,
+        typer.Option(help="What an acknowledgment means: two-disks (owner and heir), or less: one-disk, memory."),
+    ] = "two-disks",
+    beat: Annotated[float, typer.Option(help="Seconds between signs of life; the same at every broker.")] = 1.0,
+    refresh: Annotated[
+        float, typer.Option(help="Seconds until subscriptions are sent again; the same at every broker.")
+    ] = 20.0,
+    keep: Annotated[
+        int, typer.Option(help="Events kept for a subscription whose client does not take them.")
+    ] = 100_000,
+    key_file: Annotated[
+        Path | None, typer.Option(help="A file with the key that all brokers and clients share.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="For TLS: this broker's certificate, PEM.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="For TLS: the certificate's key, PEM.")] = None,
+    authority: Annotated[
+        Path | None, typer.Option(help="For TLS: who must have signed the others' certificates, PEM.")
+    ] = None,
+    at: Annotated[str, typer.Option(help="With `status`: any broker of the network.")] = "127.0.0.1:7401",
+    json: Json = False,
+) -> int:
+    """Run a broker of a topic until it is told to stop, or show the status of a network.
+
+    Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
+    sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
+    """
+    if action == "status":
+        return _status(at, key_file, json)
+    if action != "run":
+        raise SettingsError(f"{action!r} is neither run nor status")
+    missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
+    if missing or not schema:
+        raise SettingsError(
+            f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
+        )
+    from rookery.cli.rules import read_schema
+    from rookery.network.broker_settings import BrokerSettings, parse_address, parse_space, tls_contexts
+    from rookery.routing.brokers.configuration import Durability
+
+    try:
+        promise = Durability(durability)
+    except ValueError:
+        raise SettingsError(f"{durability!r}: say two-disks, one-disk or memory") from None
+    address = parse_address(listen)
+    tls = None
+    if certificate is not None or private_key is not None:
+        if certificate is None or private_key is None:
+            raise SettingsError("TLS needs --certificate and --private-key")
+        tls = tls_contexts(certificate, private_key, authority)
+    settings = BrokerSettings(
+        topic=topic,
+        space=parse_space(space, read_schema(schema)),
+        listen=address,
+        join=tuple(map(parse_address, join or ())),
+        data=data or _state_folder(topic, address),
+        durability=promise,
+        beat=beat,
+        refresh=refresh,
+        kept=keep,
+        key=read_key(key_file),
+        tls=tls,
+    )
+    asyncio.run(_run(settings))
+    return ExitCode.DONE
+
+
+async def _run(settings: BrokerSettings) -> None:
+    from rookery.network.broker_server import LiveBroker
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    broker = LiveBroker(settings)
+    await broker.start()
+    host, port = broker.address
+    note(f"broker of {settings.topic} on {host}:{port}, {settings.durability.value}; stop it with Ctrl-C")
+    await stop.wait()
+    note("handing the zones over")
+    await broker.stop()
+
+
+def _state_folder(topic: str, address: tuple[str, int]) -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "rookery" / "brokers" / f"{topic.replace('/', '_')}-{address[0]}-{address[1]}"
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """Read a pre-shared key: what the file holds, without white space around it."""
+    if path is None:
+        return None
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
+    if len(key) < 16:
+        raise SettingsError(f"{path}: a key has 16 octets at least; `openssl rand -hex 32` makes a good one")
+    return key
+
+
+def _status(at: str, key_file: Path | None, json: bool) -> int:
+    documents = asyncio.run(_ask_all(at, read_key(key_file)))
+    if json:
+        write_json(documents)
+        return ExitCode.DONE
+    for one in documents:
+        zones = ", ".join(f"{zone['path'] or 'all'} ({zone['events']} events)" for zone in one["zones"]) or "no zone"
+        held = one["holds"]
+        write(
+            f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
+            f"clients {one['clients']}  heir {one['heir'] or '-'}  not taken {held['events_not_taken']}"
+        )
+    return ExitCode.DONE
+
+
+async def _ask_all(at: str, key: bytes | None) -> list[dict[str, Any]]:
+    """Ask a broker, and every broker that it or another one knows as a neighbor."""
+    from rookery.errors import JoinError
+    from rookery.network.broker_client import connect
+
+    found: dict[str, dict[str, Any] | None] = {}
+    waiting = [at]
+    while waiting:
+        address = waiting.pop()
+        if address in found:
+            continue
+        try:
+            async with connect(address, key=key, attempts=0.0) as client:
+                document = await client.status()
+        except JoinError:
+            if not found:
+                raise
+            found[address] = None
+            continue
+        found[address] = found[document["broker"]] = document
+        for zone in document["zones"]:
+            waiting += zone["neighbors"].values()
+    documents = {id(one): one for one in found.values() if one is not None}
+    return sorted(documents.values(), key=lambda one: str(one["broker"]))
