@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from rookery import Schema
 from rookery.errors import SchemaError, SpoolError
-from rookery.network.spool import MARK_FILE, Description, Spool, record_schema
-from rookery.network.spool_frames import Mark, best_mark, encode_frame, segment_name
-from rookery.network.spool_writer import REMEMBERED_WRITERS, Retention, SpoolWriter
+from rookery.network.spool.folder import MARK_FILE, Description, Spool, record_schema
+from rookery.network.spool.frames import Mark, best_mark, encode_frame, segment_name
+from rookery.network.spool.writer import REMEMBERED_WRITERS, Retention, SpoolWriter
 
 QUOTES = Description("quotes", 0, "Quote", Schema(symbol=str, price=float))
 STORED = record_schema(QUOTES.schema)
@@ -160,8 +160,8 @@ def test_every_changed_octet_of_what_counts_is_noticed(tmp_path: Path) -> None:
 
 def test_one_writer_at_a_time_and_a_killed_one_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from rookery.network.spool_writer import SpoolWriter; "
-        "from rookery.network.spool import Description; from rookery import Schema; "
+        "import sys, time; from rookery.network.spool.writer import SpoolWriter; "
+        "from rookery.network.spool.folder import Description; from rookery import Schema; "
         "w = SpoolWriter(sys.argv[1], Description('quotes', 0, 'Quote', Schema(symbol=str, price=float))); "
         "print('open', flush=True); time.sleep(600)"
     )
@@ -300,8 +300,8 @@ WRITE_FOREVER = """
 import sys
 import pyarrow as pa
 from rookery import Schema
-from rookery.network.spool import Description
-from rookery.network.spool_writer import SpoolWriter
+from rookery.network.spool.folder import Description
+from rookery.network.spool.writer import SpoolWriter
 quotes = Description("quotes", 0, "Quote", Schema(symbol=str, price=float))
 with SpoolWriter(sys.argv[1], quotes, segment_octets=30_000) as writer:
     while True:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,8 +14,7 @@ from rookery.cli.options import Json, note, write, write_json
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.spool_recorder import Recorder
-    from rookery.network.spool_writer import SpoolWriter
+    from rookery.network.spool.writer import SpoolWriter
     from rookery.node.event_types import EventType
     from rookery.rtps.qos import QualityOfService
 
@@ -73,7 +70,7 @@ def command(
         raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
     from rookery.cli.rules import read_schema
     from rookery.network.spool import Description
-    from rookery.network.spool_writer import Retention, SpoolWriter
+    from rookery.network.spool.writer import Retention, SpoolWriter
     from rookery.node.event_types import event_type
     from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
@@ -105,43 +102,27 @@ async def _record(
     seconds: float | None,
     options: dict[str, Any],
 ) -> tuple[ExitCode, dict[str, Any]]:
-    from rookery.network.spool_recorder import Grouping, Recorder
+    from rookery.network.spool.recorder import Grouping, Recorder
     from rookery.network.udp import open_participant
 
     recorder = Recorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
     await asyncio.to_thread(recorder.warm)
-    stopped = _stop_signals()
     udp = open_participant(on_event=recorder.on_event, **options)
+    code = ExitCode.DONE
     try:
         recorder.start(udp)
         note(f"recording {spool.description.topic} of domain {options['domain_id']} from offset {spool.end}")
-        with suppress(TimeoutError):
-            await _until_stopped(recorder, stopped, seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.wait([recorder.failed])
+        except TimeoutError:
+            pass
+        except asyncio.CancelledError:  # Ctrl-C: what has come is made durable before we go
+            code = ExitCode.INTERRUPTED
         await recorder.finish()
     finally:
         await udp.close()
-    interrupted = stopped.done() and stopped.result() == signal.SIGINT
-    return (ExitCode.INTERRUPTED if interrupted else ExitCode.DONE), asdict(recorder.counts)
-
-
-def _stop_signals() -> asyncio.Future[int]:
-    """Return what a signal to end completes: the records that have come are made durable before we go."""
-    loop = asyncio.get_running_loop()
-    stopped: asyncio.Future[int] = loop.create_future()
-
-    def stop(number: int) -> None:
-        if not stopped.done():
-            stopped.set_result(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
-    return stopped
-
-
-async def _until_stopped(recorder: Recorder, stopped: asyncio.Future[int], seconds: float | None) -> None:
-    async with asyncio.timeout(seconds):
-        ends: list[asyncio.Future[Any]] = [stopped, recorder.failed]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    return code, asdict(recorder.counts)
 
 
 def _describe(folder: Path, json: bool) -> int:

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from rookery.errors import WireFormatError
 from rookery.matching import matcher
-from rookery.network.spool_writer import SpoolWriter
+from rookery.network.spool.writer import SpoolWriter
 from rookery.network.udp import UdpParticipant
 from rookery.node.event_types import EventType
 from rookery.node.exchange import warm

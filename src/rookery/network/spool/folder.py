@@ -1,7 +1,7 @@
 """A spool: the samples of a DDS topic on disk, each at an offset of its own that never changes.
 
 Offsets are 0, 1, 2 … without a hole, in the order in which the records became durable. A spool is a folder: its
-description (`spool.json`), segments of frames and a mark (`spool_frames` says how). `SpoolWriter` writes it, one at a
+description (`spool.json`), segments of frames and a mark (`frames` says how). `SpoolWriter` writes it, one at a
 time; any number of `Spool`s read it meanwhile, in any process that sees the folder. A reader sees what the mark names
 and nothing else, so what it has seen once it sees again, after any crash.
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from rookery.errors import SchemaError, SpoolError
 from rookery.model import Schema
-from rookery.network.spool_frames import MARK_OCTETS, Mark, best_mark, frames, segment_name
+from rookery.network.spool.frames import MARK_OCTETS, Mark, best_mark, frames, segment_name
 
 __all__ = ["RECORD_COLUMNS", "Description", "Spool", "record_schema"]
 

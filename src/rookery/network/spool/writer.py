@@ -25,9 +25,16 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.errors import SpoolError
-from rookery.network.spool import DESCRIPTION_FILE, MARK_FILE, Description, read_mark, record_schema, segment_starts
-from rookery.network.spool_disk import explained, put_file, sync_folder, take_lock, write_all
-from rookery.network.spool_frames import Mark, encode_frame, frames, read_commit_time, segment_name
+from rookery.network.spool.disk import explained, put_file, sync_folder, take_lock, write_all
+from rookery.network.spool.folder import (
+    DESCRIPTION_FILE,
+    MARK_FILE,
+    Description,
+    read_mark,
+    record_schema,
+    segment_starts,
+)
+from rookery.network.spool.frames import Mark, encode_frame, frames, read_commit_time, segment_name
 
 __all__ = ["Retention", "SpoolWriter"]
 
