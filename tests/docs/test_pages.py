@@ -23,6 +23,7 @@ WIRE = ["tutorials/first-domain.md"]
 PLAIN = [
     "index.md",
     "tutorials/first-match.md",
+    "tutorials/first-plan.md",
     "how-to/add-a-matcher.md",
     "how-to/kafka-and-delta.md",
     "how-to/run-on-a-cluster.md",
