@@ -13,7 +13,8 @@ import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
-from rookery.cli.options import Json, note, write
+from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
+from rookery.cli.options import Json, write
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def command(
         Path | None, typer.Option(help="Record the domain, or the site of --island, for `rookery serve`.")
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
+    log_format: LogFormat = "text",
+    metrics: MetricsPort = None,
     routing: Annotated[Routing, typer.Option(help="Who passes events on: DDS, or the peers of an overlay.")] = "dds",
     space: Annotated[
         str | None, typer.Option(help="Overlay: how events are cut into cells, e.g. 'symbol=A|B,price=0..100/16'.")
@@ -77,6 +80,9 @@ def command(
     --island the node is also the gateway of its site: what participants here and at other sites have for each other
     crosses, and nothing else; a filter acts at the site of the writer.
     """
+    set_up_logs(log_format)
+    if metrics is not None and routing == "overlay":
+        raise SettingsError("--metrics is for a node on DDS")
     if record is not None and island is None and (topic is not None or routing == "overlay"):
         raise SettingsError("--record is of a whole domain: leave --topic and --routing, or give --island")
     if routing == "overlay":
@@ -95,7 +101,18 @@ def command(
         ends = {"listen": listen, "join": join or [], "key_file": key_file}
         place = {"domain_id": domain_id, "interface": interface, "name": name}
         asyncio.run(
-            run_island(island, topic, where, {**described, **quality}, ends, place, seconds, json=json, record=record)
+            run_island(
+                island,
+                topic,
+                where,
+                {**described, **quality},
+                ends,
+                place,
+                seconds,
+                json=json,
+                record=record,
+                metrics=metrics,
+            )
         )
         return ExitCode.DONE
     place = {"domain_id": domain_id, "interface": interface, "name": name, "pre_shared_key": read_key(key_file)}
@@ -104,13 +121,13 @@ def command(
     if topic is None:
         if where or schema or type_name or key or transient_local or best_effort:
             raise SettingsError("these options describe a topic: give --topic too")
-        run = _watch(place, seconds, json, record)
+        run = _watch(place, seconds, json, record, metrics)
     else:
         if schema is None:
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
         options = {**described, "schema": _schema(schema), **quality}
-        run = _subscribe(place, seconds, topic, where, options)
+        run = _subscribe(place, seconds, topic, where, options, metrics)
     asyncio.run(run)
     return ExitCode.DONE
 
@@ -121,8 +138,11 @@ def _schema(text: str) -> Any:
     return read_schema(text)
 
 
-async def _watch(place: dict[str, Any], seconds: float | None, json: bool, record: Path | None) -> None:
+async def _watch(
+    place: dict[str, Any], seconds: float | None, json: bool, record: Path | None, metrics: int | None
+) -> None:
     from rookery.discovery import warm
+    from rookery.network.metrics import participant_metrics
     from rookery.network.udp import open_participant
 
     def report(event: Event) -> None:
@@ -132,35 +152,44 @@ async def _watch(place: dict[str, Any], seconds: float | None, json: bool, recor
 
     await asyncio.to_thread(warm, place["discovery"])
     udp = open_participant(on_event=report, **place)
-    note(f"joined domain {place['domain_id']} on {place['interface']} as {udp.participant.prefix.hex()}")
+    prefix = udp.participant.prefix.hex()
+    announce(f"joined domain {place['domain_id']} on {place['interface']} as {prefix}", participant=prefix)
     try:
-        if record is None:
-            await _sleep(seconds)
-        else:
-            from rookery.web.producers.domain import record_domain
+        async with metrics_on(metrics, lambda: participant_metrics(udp.participant)):
+            if record is None:
+                await _sleep(seconds)
+            else:
+                from rookery.web.producers.domain import record_domain
 
-            with suppress(TimeoutError):
-                await asyncio.wait_for(record_domain(record, udp.participant), seconds)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(record_domain(record, udp.participant), seconds)
     finally:
         await udp.close()
 
 
 async def _subscribe(
-    place: dict[str, Any], seconds: float | None, topic: str, where: str | None, options: dict[str, Any]
+    place: dict[str, Any],
+    seconds: float | None,
+    topic: str,
+    where: str | None,
+    options: dict[str, Any],
+    metrics: int | None,
 ) -> None:
     from rookery.network.client import join
+    from rookery.network.metrics import participant_metrics
 
     async with (
         join(**place) as node,
         node.subscribe(topic, where, **options) as events,
+        metrics_on(metrics, lambda: participant_metrics(node.udp.participant)),
     ):
-        note(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}")
+        announce(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}", topic=topic)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for event in events:
                     _write_now(json_text.dumps(event, default=str, ensure_ascii=False))
         if events.dropped:
-            note(f"{events.dropped} events were dropped: the output is slower than the topic")
+            announce(f"{events.dropped} events were dropped: the output is slower than the topic")
 
 
 def _write_now(line: str) -> None:

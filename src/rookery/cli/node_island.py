@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from rookery.cli.options import note, write
+from rookery.cli.operations import announce, metrics_on
+from rookery.cli.options import write
 from rookery.cli.rules import read_schema
 from rookery.errors import JoinError, SettingsError
 
@@ -30,9 +31,11 @@ async def run_island(
     *,
     json: bool,
     record: Path | None = None,
+    metrics: int | None = None,
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
     from rookery.network.island import open_island
+    from rookery.network.metrics import island_metrics
 
     if not ends["listen"] and not ends["join"]:
         raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")
@@ -52,7 +55,7 @@ async def run_island(
             )
         )
         where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
-        note(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
+        announce(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
         if topic is not None:
             described = {**options, "schema": read_schema(options["schema"])}
             events = await stack.enter_async_context(island.subscribe(topic, where, **described))
@@ -60,6 +63,7 @@ async def run_island(
         else:
             printing = asyncio.create_task(_print_sites(island, json=json))
         stack.callback(printing.cancel)
+        await stack.enter_async_context(metrics_on(metrics, lambda: island_metrics(island)))
         if record is not None:
             from rookery.web.producers.islands import watch_island
             from rookery.web.recorder import Recorder

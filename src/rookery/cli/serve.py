@@ -6,13 +6,14 @@ import asyncio
 import json as json_text
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import Json, note
 from rookery.errors import ServeError, SettingsError
 
@@ -64,12 +65,15 @@ def command(
     token: Annotated[str | None, typer.Option(help="What a reader must have; it is part of the link.")] = None,
     name: Annotated[list[str] | None, typer.Option(help="A host name under which the page is opened.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long; by default on Ctrl-C.")] = None,
+    log_format: LogFormat = "text",
+    metrics: MetricsPort = None,
     json: Json = False,
 ) -> int:
     """Serve the page: a recorded run as a replay, or live a DDS domain, a simulation, or files that grow.
 
     The address is printed on stderr, and with --json as {"url": …} on stdout before anything else.
     """
+    set_up_logs(log_format)
     files = runs or []
     live = follow or simulate or domain_id is not None or broker is not None or not files
     if token is not None and (not token.isascii() or not token.replace("-", "").replace("_", "").isalnum()):
@@ -121,17 +125,39 @@ def command(
         if json:
             sys.stdout.write(json_text.dumps({"url": url}) + "\n")  # one line: the next program reads it at once
             sys.stdout.flush()
-        note(f"{url}  Ctrl-C stops")
+        announce(f"{url}  Ctrl-C stops", url=url)
 
     app = application(broadcast, host=host, token=token, names=name or (), replay=replay)
     try:
-        ended = asyncio.run(serve(app, bound, beside=beside, seconds=seconds, ready=ready))
+        ended = asyncio.run(_serve(serve(app, bound, beside=beside, seconds=seconds, ready=ready), broadcast, metrics))
     finally:
         if recorder is not None:
             recorder.close()
         if replay is not None:
             replay.close()
     return ExitCode.INTERRUPTED if ended is signal.SIGINT else ExitCode.DONE
+
+
+async def _serve(
+    serving: Coroutine[Any, Any, signal.Signals | None], broadcast: Broadcast, metrics: int | None
+) -> signal.Signals | None:
+    from rookery.network.metrics import Metric, counters, gauge, gauges
+
+    def collect() -> list[Metric]:
+        state = broadcast.state
+        sizes = {name: len(table) for name, table in state.tables.items()}
+        taken = {"events": state.events, "refused": state.refused, "rejected": state.rejected}
+        return [
+            counters("page_records", "What the page has taken in, and what it could not.", taken),
+            gauges("page_entries", "What the page holds, by table.", sizes, label="table"),
+            gauge("page_readers", "Pages that are open.", broadcast.pages),
+        ]
+
+    try:
+        async with metrics_on(metrics, collect):
+            return await serving
+    finally:
+        serving.close()
 
 
 def serve_while(work: Callable[[Recorder], int], *, port: int, record: Path | None = None) -> int:
