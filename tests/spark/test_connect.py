@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import QUICK
 from .test_cluster import environment, free_port, stop
 
 HERE = Path(__file__).parent
@@ -31,7 +32,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     folder = tmp_path_factory.mktemp("connect")
     port = free_port()
+    java = f"{options()['spark.driver.extraJavaOptions']} {QUICK}"
     settings = options(memory="1g") | {
+        "spark.driver.extraJavaOptions": java,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -68,16 +71,15 @@ def suite(address: str, *selection: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
 
 
-def test_the_plans_and_a_stream_run_over_connect(server: str) -> None:
-    match, stream = HERE / "test_match.py", HERE / "test_stream.py"
-    suite(
-        server,
-        f"{match}::test_a_small_table_is_matched_and_the_bad_rule_set_aside",
-        f"{match}::test_sql_gives_the_same",
-        f"{stream}::test_edits_count_from_the_next_micro_batch_without_a_restart",
-    )
+#: The files whose tests make sense on Connect: all that ask for the session and not for a cluster of their own.
+FILES = [str(HERE / f"test_{name}.py") for name in ("match", "stream", "files", "summaries", "kafka", "full_disk")]
+
+
+def test_plans_streams_backtest_diff_and_sql_run_a_second_time_over_connect(server: str) -> None:
+    """The tests marked `connect`: one at least of each function, within the time that CI has."""
+    suite(server, "-m", "connect", *FILES)
 
 
 @pytest.mark.slow
-def test_the_suite_runs_a_second_time_over_connect(server: str) -> None:
-    suite(server, *(str(HERE / f"test_{name}.py") for name in ("match", "stream", "files")))
+def test_the_whole_suite_runs_a_second_time_over_connect(server: str) -> None:
+    suite(server, *FILES)

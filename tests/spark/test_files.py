@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,7 @@ def expected() -> list[tuple[Any, ...]]:
     return [tuple(row) for row in oracle(load.table(ROWS), load.bounds(RULES, 1)).tolist()]
 
 
+@pytest.mark.connect
 def test_the_files_plan_equals_the_oracle(
     spark: Any, events: Path, rules: Path, expected: list[Any], tmp_path: Path
 ) -> None:
@@ -130,6 +132,8 @@ def test_the_command_in_a_process_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "rules.csv").write_text("subscription_id,where\nhot,x > 10\nbad,z = 1\n")
     (tmp_path / "events.csv").write_text("id,x\n1,11.5\n2,3.0\n")
     arguments = ["-s", "rules.csv", "-e", "events.csv", "-o", "out", "--event-id", "id", "--json"]
+    if "ROOKERY_TEST_REMOTE" in os.environ:
+        arguments += ["--master", os.environ["ROOKERY_TEST_REMOTE"]]
     done = subprocess.run(
         [sys.executable, "-m", "rookery", "match", *arguments],
         cwd=tmp_path,
@@ -185,6 +189,7 @@ def test_an_unreachable_master_is_said_at_once(tmp_path: Path) -> None:
         check_master("localhost")
 
 
+@pytest.mark.connect
 def test_backtest_and_diff(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [(number, "ab"[number % 2], float(number)) for number in range(10)]
     frame = spark.createDataFrame(rows, "event_id bigint, device string, x double")

@@ -42,6 +42,7 @@ def made(spark: Any, name: str, rows: int) -> Any:
     return spark.read.format("rookery").option("workload", name).option("rows", rows).option("partitions", 2).load()
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("plan", ["broadcast", "zoned"])
 @pytest.mark.parametrize("share", ["auto", "file"])
 def test_a_small_table_is_matched_and_the_bad_rule_set_aside(spark: Any, plan: str, share: str) -> None:
@@ -72,6 +73,7 @@ def test_the_generated_events_do_not_depend_on_how_they_are_cut(spark: Any) -> N
     assert read.cast(table.schema).equals(table.combine_chunks()) or read.to_pylist() == table.to_pylist()
 
 
+@pytest.mark.connect
 def test_no_plan_holds_a_nested_loop_or_a_cartesian_product(spark: Any) -> None:
     frame = made(spark, "ranges", 1_000)
     records = workload("ranges").rules(50, 1)
@@ -104,6 +106,7 @@ def test_only_the_columns_that_rules_name_cross_to_python(spark: Any) -> None:
     assert "unused" not in final
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("as_of", [None, datetime(2026, 1, 10, tzinfo=UTC)])
 def test_dated_rules_judge_by_event_time_or_as_of(spark: Any, as_of: datetime | None) -> None:
     day = lambda number: datetime(2026, 1, number, tzinfo=UTC)  # noqa: E731
@@ -121,6 +124,7 @@ def test_dated_rules_judge_by_event_time_or_as_of(spark: Any, as_of: datetime | 
     assert pairs(match(frame, rules, time=None if as_of else "ts", as_of=as_of)) == expected
 
 
+@pytest.mark.connect
 def test_topics_come_from_the_column_or_from_the_caller(spark: Any) -> None:
     rules = pa.table({"subscription_id": [1, 2], "topic": ["a", "b"], "where": ["x > 0", "x > 0"]})
     frame = spark.createDataFrame([(1, "a", 1.0), (2, "b", 1.0)], "event_id bigint, topic string, x double")
@@ -128,11 +132,13 @@ def test_topics_come_from_the_column_or_from_the_caller(spark: Any) -> None:
     assert pairs(match(frame.drop("topic"), rules, topic="b")) == [(1, 2, 1), (2, 2, 1)]
 
 
+@pytest.mark.connect
 def test_explain_says_why(spark: Any) -> None:
     (row,) = match(events(spark), RULES.slice(0, 1), explain=True).collect()
     assert '"x": 35.0' in row["explain"]
 
 
+@pytest.mark.connect
 def test_rules_from_a_table_a_dataframe_and_files(spark: Any, tmp_path: Any) -> None:
     frame = spark.createDataFrame(RULES)
     frame.write.mode("overwrite").saveAsTable("rookery_rules")
@@ -153,6 +159,7 @@ def test_rules_from_a_table_a_dataframe_and_files(spark: Any, tmp_path: Any) -> 
         match(events(spark), Subscriptions.table(spark, "nowhere"))
 
 
+@pytest.mark.connect
 def test_the_callers_mistakes_are_said_at_once(spark: Any) -> None:
     frame = events(spark)
     with pytest.raises(PipelineError, match=r"no column 'event'.*did you mean 'event_id'"):
@@ -176,6 +183,7 @@ def test_a_set_too_large_for_a_worker_is_zoned(spark: Any, monkeypatch: pytest.M
     assert pairs(match(frame, records)) == pairs(match(frame, records, plan="broadcast"))
 
 
+@pytest.mark.connect
 def test_zone_stats_add_up_and_give_the_tree(spark: Any) -> None:
     from rookery.space import KdTree
 
@@ -209,6 +217,7 @@ def test_the_events_may_have_a_column_named_zone(spark: Any) -> None:
         partition(frame, rules)
 
 
+@pytest.mark.connect
 def test_sql_gives_the_same(spark: Any) -> None:
     from rookery.spark import register
 

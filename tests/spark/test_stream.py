@@ -78,6 +78,7 @@ def bench(spark: Any, tmp_path: Path) -> Bench:
     return Bench(spark, tmp_path)
 
 
+@pytest.mark.connect
 def test_edits_count_from_the_next_micro_batch_without_a_restart(bench: Bench) -> None:
     bench.set_rules({"subscription_id": "hot", "where": "x > 10"}, {"subscription_id": "cold", "where": "x < 0"})
     bench.add_events((1, "a", 11), (2, "a", -1))
@@ -115,6 +116,7 @@ def test_edits_count_from_the_next_micro_batch_without_a_restart(bench: Bench) -
     assert list(log.history().values()) == [1, 2, 3, 3]
 
 
+@pytest.mark.connect
 def test_a_replay_uses_the_rules_that_were_recorded(bench: Bench) -> None:
     """A crash between matching and commit: the batch is bound, nothing is published, and the rules change."""
     bench.set_rules({"subscription_id": "hot", "where": "x > 10"})
@@ -155,6 +157,7 @@ def test_late_events_are_judged_by_the_rules_of_their_day(bench: Bench) -> None:
     assert bench.drain() == [(0, "r", 1), (2, "r", 2), (3, "r", 1)]
 
 
+@pytest.mark.connect
 def test_edge_and_cooldown_by_key_and_restored_after_a_restart(bench: Bench) -> None:
     bench.set_rules(
         {"subscription_id": "edge", "where": "x > 10", "key": "device", "trigger": "edge"},
@@ -228,6 +231,7 @@ def test_a_changed_event_schema_is_named(bench: Bench) -> None:
     assert read_pairs(bench.out) == [(0, "hot", 1)]
 
 
+@pytest.mark.connect
 def test_rules_in_a_table_are_polled(spark: Any, bench: Bench) -> None:
     from rookery.spark.rules import Reading
     from rookery.spark.stream import open_rules

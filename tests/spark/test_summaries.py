@@ -64,6 +64,7 @@ def test_other_columns_a_key_and_a_rate(spark: Any) -> None:
     assert found == expected(rows, **settings)
 
 
+@pytest.mark.connect
 def test_participants_may_be_numbers(spark: Any) -> None:
     frame = spark.createDataFrame(
         pa.table({"participant": [7, 7, 8], "kind": ["W"] * 3, "topic": list("aba"), "type_name": ["T"] * 3})
