@@ -32,10 +32,11 @@ from rookery.discovery.planning.traffic import Multipliers, Parts, fit_parts
 __all__ = ["fitted", "main", "predictions"]
 
 PROTOCOLS = ("simple", "bloom", "tree", "cuckoo", "ribbon", "hashes")
+#: Unmodified Cyclone DDS, its records to each participant by itself or to the group: measured live only.
+CYCLONE = ("cyclone", "cyclone_multicast")
 SHAPES = (("ring", 10), ("disjoint", 10), ("dense", 10), ("ring", 50))
 SMALL, LARGE = (2, 4, 8), 16
 _SECONDS = 10
-_PROCESSES_AT_MOST = 4
 #: Runs of each scene that is fitted, seconds before a live scene counts as failed, microseconds between starts.
 _FITTED_RUNS, _PATIENCE, _SPREAD = 2, 120, 100_000
 
@@ -56,6 +57,8 @@ def scene_topology(shape: str, participants: int, endpoints: int) -> Topology:
 def expected(run: dict[str, Any]) -> tuple[Parts, Parts]:
     """Return octets and datagrams of a scene's parts, if everything were sent once."""
     topology = scene_topology(run["shape"], run["participants"], run["endpoints"])
+    if run["protocol"] in CYCLONE:  # everything to everyone, as the plain protocol
+        return parts_of(Counting(topology).load("simple", multicast=run["protocol"] == "cyclone_multicast"))
     return parts_of(Counting(topology).load(run["protocol"]))
 
 
@@ -96,7 +99,7 @@ def predictions(runs: list[dict[str, Any]], protocol: str) -> dict[tuple[str, in
 def main(arguments: list[str]) -> int:
     """Measure or load runs, fit, predict, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks plan", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=PROTOCOLS)
+    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=(*PROTOCOLS, *CYCLONE))
     parser.add_argument("--runs", type=int, default=5, help="of each scene with 16 participants (default: 5)")
     parser.add_argument("--at-once", type=int, default=2, help="scenes that run beside each other (default: 2)")
     parser.add_argument("--simulated", action="store_true", help="under a virtual clock instead of live")
@@ -182,9 +185,12 @@ def _simulate(protocol: str, shape: str, participants: int, endpoints: int, seed
 def _play(protocol: str, shape: str, participants: int, endpoints: int, seed: int) -> dict[str, Any] | None:
     from benchmarks.discovery_scene import in_a_namespace
 
-    processes = min(participants, _PROCESSES_AT_MOST)
+    # Rookery's participants exchange everything on the wire even in one process; Cyclone's need one each.
+    who: tuple[str, str, int] = ("rookery", protocol, 1)
+    if protocol in CYCLONE:
+        who = ("cyclone", "multicast" if protocol == "cyclone_multicast" else "unicast", participants)
     scene = Path(__file__).with_name("plan_scene.py")
-    settings = ("rookery", shape, participants, endpoints, protocol, _SECONDS, processes)
+    settings = (who[0], shape, participants, endpoints, who[1], _SECONDS, who[2])
     command = in_a_namespace(sys.executable, str(scene), *map(str, settings))
     problem = ""
     for _ in range(2):
@@ -194,9 +200,9 @@ def _play(protocol: str, shape: str, participants: int, endpoints: int, seed: in
             problem = str(error.stderr or error)[-300:]
             continue
         run: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
-        kept = ("protocol", "shape", "participants", "endpoints", "seconds", "missing", "complete")
+        kept = ("shape", "participants", "endpoints", "seconds", "missing", "complete", "packets", "bytes")
         print(f"{protocol} {shape} {participants}: {run['bytes']:,} bytes, {run['missing']} missing", file=sys.stderr)
-        return {name: run[name] for name in (*kept, "packets", "bytes", "octets", "datagrams")}
+        return {"protocol": protocol, **{name: run[name] for name in (*kept, "octets", "datagrams")}}
     print(f"left out: {protocol} {shape} {participants}: {problem}", file=sys.stderr)
     return None
 

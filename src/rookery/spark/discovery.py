@@ -121,7 +121,8 @@ def contact_counts(
     # What is asked of a summary is what somebody seeks; the same sample for all, by the order of its hash.
     sample = keys.orderBy(functions.xxhash64("key"), "key").limit(ask_at_most).select("sought", "records").toArrow()
     total = keys.agg(functions.count("*"), functions.sum("records")).first()
-    asked, weights = sample["sought"].to_pylist(), sample["records"].to_numpy().astype(np.float64)
+    questions = sample["sought"].combine_chunks()  # in Arrow, so that no task makes strings of them again
+    asked, weights = questions.to_pylist(), sample["records"].to_numpy().astype(np.float64)
     scale = _scale(total, weights)
     counted = [pa.field(name, pa.int64()) for name in ("summary_octets", "announced_octets", "false_contacts", "asked")]
     identity = interested.schema["participant"].dataType
@@ -131,7 +132,7 @@ def contact_counts(
         rows: list[tuple[Any, int, int, int, int]] = []
         for participant, own in _runs(batches):
             summary = build_summary(protocol, sorted(own))
-            hits = summary.received.contains_many(asked) if asked else np.zeros(0, dtype=np.bool_)
+            hits = summary.received.contains_many(questions) if asked else np.zeros(0, dtype=np.bool_)
             # Few say yes; only those are looked up.
             in_vain = sum(weights[place] for place in np.flatnonzero(hits) if asked[place] not in own)
             rows.append((participant, summary.size, len(summary.announced), round(float(in_vain) * scale), len(asked)))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAIRS_AT_MOST", "FleetCount", "count_fleet"]
 
+_SEPARATOR = "\x1f"
 #: Pairs that are listed to see which of them are the same.
 PAIRS_AT_MOST = 50_000_000
 
@@ -95,29 +96,41 @@ def count_fleet(
 def _sum_up(interested: DataFrame, participants: int, pairs_at_most: int) -> _Sums:
     from pyspark.sql import functions
 
-    keys = key_counts(interested)
-    sought = keys.select(functions.col("key").alias("sought"), functions.col("holders").alias("seekers"))
-    own = interested.select("participant", functions.col("key").alias("sought"), functions.lit(1).alias("inside"))
-    # For each participant and key: how many others have the counterpart.
+    col, zero = functions.col, functions.lit(0)
+    sought = key_counts(interested).select(
+        col("key").alias("sought"), col("holders").alias("seekers"), col("records").alias("seeking")
+    )
+    own = interested.select(
+        "participant", col("key").alias("sought"), functions.lit(1).alias("inside"), col("records").alias("own")
+    )
+    # For each participant and key: how many others have the counterpart, and in how many endpoints.
     joined = (
         interested.join(sought, on="sought", how="left")
         .join(own, on=["participant", "sought"], how="left")
-        .fillna(0, subset=["seekers", "inside"])
-        .withColumn("others", functions.col("seekers") - functions.col("inside"))
+        .fillna(0, subset=["seekers", "seeking", "inside", "own"])
+        .withColumn("others", col("seekers") - col("inside"))
+        .withColumn("opposite", col("seeking") - col("own"))
     )
-    wanted = functions.col("others") > 0
-    row = joined.agg(
-        functions.sum("records"),
-        functions.sum("octets"),
-        functions.sum(functions.col("records") * functions.col("others")),
-        functions.sum(functions.col("octets") * functions.col("others")),
-        functions.sum(functions.when(wanted, functions.col("records")).otherwise(0)),
-        functions.sum(functions.when(wanted, functions.col("octets")).otherwise(0)),
-        functions.sum(functions.when(functions.col("key").startswith("W"), functions.col("others")).otherwise(0)),
-    ).first()
-    records, octets, needed, needed_octets, told, told_octets, pairs = (float(value or 0) for value in row)
-    heard = joined.groupBy("participant").agg(functions.sum("others").alias("heard"))
-    largest = float(heard.agg(functions.max("heard")).first()[0] or 0)
+    # The two halves of a service have one key: a server and a client are two pairs of endpoints, not four.
+    weight = functions.when(col("key").rlike(f"^W{_SEPARATOR}rq/[^{_SEPARATOR}]*Request{_SEPARATOR}"), 0.5).otherwise(
+        1.0
+    )
+    pairs_of = functions.when(col("key").startswith("W"), weight * col("records") * col("opposite")).otherwise(zero)
+    sums = {
+        "records": col("records"),
+        "octets": col("octets"),
+        "needed": col("records") * col("others"),
+        "needed_octets": col("octets") * col("others"),
+        "wanted": functions.when(col("others") > 0, col("records")).otherwise(zero),
+        "wanted_octets": functions.when(col("others") > 0, col("octets")).otherwise(zero),
+        "pairs": pairs_of,
+        "heard": col("opposite"),
+    }
+    by_participant = joined.groupBy("participant").agg(
+        *(functions.sum(each).alias(name) for name, each in sums.items())
+    )
+    row = by_participant.agg(*(functions.sum(name) for name in list(sums)[:-1]), functions.max("heard")).first()
+    records, octets, needed, needed_octets, told, told_octets, pairs, largest = (float(value or 0) for value in row)
     every = float(participants * (participants - 1))
     counted = pairs <= pairs_at_most
     contacts, gated = _contacts(interested) if counted else (every, records * (participants - 1))
