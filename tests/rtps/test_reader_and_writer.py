@@ -326,13 +326,37 @@ def test_an_owner_that_keeps_decides_what_the_writer_may_forget(
 
 
 def test_a_reader_goes_on_behind_what_its_owner_has() -> None:
-    link = Link(keeps=True, kept={WRITER: 6})
+    link = Link(keeps=True, acknowledge_when_kept=True, kept={WRITER: 6})
     for number in range(10):
         link.write(b"\0\1\0\0" + bytes((number,)))
     link.match(with_history=True)
-    link.settle()
+    link.carry_all()
     assert [received.sequence for received in link.received] == [7, 8, 9, 10]
     assert link.counters["resent"] == 4
+    link.reader.keep(WRITER, through=10, now=link.now)
+    link.settle()
+    assert link.writer.acknowledged
+
+
+def test_a_writer_that_is_found_again_goes_on_where_it_was() -> None:
+    link = Link(keeps=True, acknowledge_when_kept=True)
+    for number in range(10):
+        link.write(b"\0\1\0\0" + bytes((number,)))
+    link.match(with_history=True)
+    link.carry_all()
+    link.reader.keep(WRITER, through=4, now=link.now)
+    link.carry_all()
+    link.reader.unmatch(WRITER)
+    link.writer.unmatch(READER)
+    link.match(with_history=True)
+    link.write(b"\0\1\0\0\12")
+    link.carry_all()
+    link.pass_time(300_000)
+    link.carry_all()
+    assert [received.sequence for received in link.received] == list(range(1, 12))  # nothing twice
+    assert link.writer.readers[READER].acknowledged <= 5  # and what is not safe is not acknowledged
+    link.reader.keep(WRITER, through=11, now=link.now)
+    link.settle()
     assert link.writer.acknowledged
 
 

@@ -24,6 +24,7 @@ from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import SampleKind
 from rookery.rtps.fragments import FragmentBudget, Reassembly
 from rookery.rtps.identity import Guid
+from rookery.rtps.keeping import Keeping
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
@@ -75,15 +76,7 @@ class WriterProxy:
     held_octets: int = 0
     last_heartbeat: int | None = None
     period: int = FIRST_ASK_PERIOD
-    unkept: int | None = None
-    """The first number that was delivered and is not kept, where the owner acknowledges."""
-    delivered: int = 0
     repairs: Repairs = field(default_factory=Repairs)
-
-    @property
-    def acknowledged(self) -> int:
-        """Everything below is acknowledged."""
-        return self.next if self.unkept is None else self.unkept
 
 
 class Reader:
@@ -104,9 +97,7 @@ class Reader:
     ) -> None:
         self.guid = guid
         self.writers: dict[Guid, WriterProxy] = {}
-        self._acknowledge_when_kept = acknowledge_when_kept
-        # What the owner has of each writer from an earlier life: there the reader goes on.
-        self._kept = kept or {}
+        self._keeping = Keeping(kept or {}) if acknowledge_when_kept else None
         self._owner_deliver = deliver
         self._outbox = outbox
         self._deadlines = deadlines
@@ -135,9 +126,9 @@ class Reader:
         """
         fragments = Reassembly(budget=self._budget, limits=self._limits, counters=self._counters)
         proxy = WriterProxy(writer, destination, reliable, from_first, fragments, pushed_from)
-        kept = self._kept.get(writer)
-        if kept is not None:
-            proxy.next, proxy.from_first = kept + 1, True
+        following = None if self._keeping is None else self._keeping.next_of(writer)
+        if following is not None:
+            proxy.next, proxy.from_first = following, True
         self.writers[writer] = proxy
         if reliable:
             self._ask_where_to_begin(proxy, now, expected=expected)
@@ -153,10 +144,8 @@ class Reader:
     def keep(self, writer: Guid, *, through: int, now: int) -> None:
         """Take the owner's word that everything up to a number is safe, and acknowledge it."""
         proxy = self.writers.get(writer)
-        if proxy is None or not proxy.reliable or proxy.unkept is None or through < proxy.unkept:
-            return
-        proxy.unkept = None if through >= proxy.delivered else through + 1
-        self._answer(proxy, now, owed=True)
+        if self._keeping is not None and self._keeping.keep(writer, through) and proxy is not None and proxy.reliable:
+            self._answer(proxy, now, owed=True)
 
     def close(self) -> None:
         """Stop listening to everyone."""
@@ -209,7 +198,7 @@ class Reader:
             self._advance_to(proxy, message.first)
         if not message.final:
             # What waits to be kept will be acknowledged when it is: until then there is nothing to say.
-            self._answer(proxy, now, owed=proxy.unkept is None)
+            self._answer(proxy, now, owed=self._keeping is None or not self._keeping.waits(writer))
         else:
             self._look_for_missing(proxy, now)
 
@@ -272,10 +261,8 @@ class Reader:
         self._look_for_missing(proxy, now)
 
     def _deliver(self, proxy: WriterProxy, received: Received) -> None:
-        if self._acknowledge_when_kept and proxy.reliable:
-            proxy.delivered = received.sequence
-            if proxy.unkept is None:
-                proxy.unkept = received.sequence
+        if self._keeping is not None:
+            self._keeping.deliver(proxy.guid, received.sequence)
         self._owner_deliver(proxy.guid, received)
 
     def _begin(self, proxy: WriterProxy, message: Heartbeat) -> None:
@@ -322,7 +309,7 @@ class Reader:
         name = ("nack", self.guid.entity, proxy.guid)
         self._deadlines.cancel(name)
         # The set begins with what is acknowledged and spans 256 numbers, so nothing beyond can be asked for.
-        base = proxy.acknowledged
+        base = proxy.next if self._keeping is None else self._keeping.acknowledged(proxy.guid, proxy.next)
         window = range(proxy.next, min(proxy.last + 1, base + SET_BITS)) if proxy.begun else range(0)
         due, later = proxy.repairs.due((number for number in window if number not in proxy.held), now)
         partial = [number for number in due if number in proxy.fragments][:_FRAGMENT_REQUESTS]
