@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rookery.errors import PipelineError
-from rookery.spark import Subscriptions, explain_plan, match, partition, validate, workload, zone_stats
+from rookery.spark import (
+    Subscriptions,
+    backtest,
+    diff,
+    explain_plan,
+    match,
+    partition,
+    validate,
+    workload,
+    zone_stats,
+)
 from rookery.spark.workloads import oracle
 
 from .conftest import pairs
@@ -74,19 +85,40 @@ def test_the_generated_events_do_not_depend_on_how_they_are_cut(spark: Any) -> N
 
 
 @pytest.mark.connect
-def test_no_plan_holds_a_nested_loop_or_a_cartesian_product(spark: Any) -> None:
+def test_no_plan_holds_a_nested_loop_or_a_cartesian_product(spark: Any, tmp_path: Path) -> None:
+    """Every function that gives a DataFrame, and a stream with and without state."""
+    from rookery.spark import register
+
     frame = made(spark, "ranges", 1_000)
     records = workload("ranges").rules(50, 1)
-    frames = [match(frame, records), match(frame, records, plan="zoned", zones=3), partition(frame, records, zones=3)]
-    for made_frame in frames:
-        text = (
-            made_frame._explain_string(extended=True)
-            if hasattr(made_frame, "_explain_string")
-            else _explained(made_frame)
-        )
-        assert "MapInArrow" in text or "REPARTITION" in text.upper()
-        assert "NestedLoop" not in text
-        assert "Cartesian" not in text
+    past = backtest(frame, records, key="a0")
+    register(spark, rules=records, id_type="bigint")
+    frame.createOrReplaceTempView("ranged")
+    frames = {
+        "broadcast": match(frame, records),
+        "explain": match(frame, records, explain=True),
+        "zoned": match(frame, records, plan="zoned", zones=3),
+        "partition": partition(frame, records, zones=3),
+        "zone_stats": zone_stats(frame, records, zones=3),
+        "backtest": past.counts,
+        "silent": past.silent,
+        "keys": past.keys,
+        "samples": past.samples,
+        "diff": diff(frame, records, records.slice(5)),
+        "sql": spark.sql("select * from rookery_match(table(ranged))"),
+    }
+    stream = spark.readStream.format("rookery").option("workload", "telemetry").option("rows", 10).load()
+    for name, column in (("stream", "every"), ("triggers", "edge")):
+        rules = {"subscription_id": [1], "where": ["voltage > 1"], "key": ["device"], "trigger": [column]}
+        table = pa.table(rules if name == "triggers" else {key: rules[key] for key in ("subscription_id", "where")})
+        frames[name] = match(stream, table, time="ts", checkpoint=str(tmp_path / name))
+    for name, made_frame in frames.items():
+        text = _explained(made_frame)
+        assert "Physical Plan" in text, name
+        assert "NestedLoop" not in text, name
+        assert "Cartesian" not in text, name
+        if name in ("broadcast", "zoned", "stream"):
+            assert "MapInArrow" in text, name
 
 
 def _explained(frame: Any) -> str:
