@@ -43,7 +43,7 @@ from rookery.routing.brokers.events import (
 from rookery.routing.brokers.messages import Message
 from rookery.routing.brokers.parcels import Accepted, Refused
 
-__all__ = ["LiveBroker", "identity_at"]
+__all__ = ["LiveBroker", "identity_at", "warm"]
 
 _LOG = logging.getLogger("rookery.network")
 _MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
@@ -70,10 +70,16 @@ class LiveBroker:
         self._known: tuple[Address, ...] = ()
         self._paused = False
         self._stopped = False
+        self._held_up = 0
+        self._due = 0
 
     def now(self) -> int:
-        """Return the time of this broker: monotonic microseconds."""
-        return time.monotonic_ns() // 1_000
+        """Return the time of this broker: monotonic microseconds, without the time in which it was held up.
+
+        A broker that was stopped, or had too much to do, has not heard the others meanwhile; that does not make them
+        silent.
+        """
+        return time.monotonic_ns() // 1_000 - self._held_up
 
     # ---- start and stop ------------------------------------------------------------------------------------------
 
@@ -81,7 +87,7 @@ class LiveBroker:
         """Open the log and the port, and join or found the network."""
         settings = self.settings
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
-        await asyncio.to_thread(_warm)
+        await asyncio.to_thread(warm)
         if settings.durability is not Durability.MEMORY:
             assert settings.data is not None
             self.log = BrokerLog(settings.data)
@@ -187,11 +193,13 @@ class LiveBroker:
             self._timer.cancel()
             self._timer = None
         if when is not None:
+            self._due = when
             delay = max(0, when - self.now()) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
+        self._held_up += max(0, self.now() - self._due)
         self.machine.handle_timer(self.now())
         self._remember()
         self._relieve()
@@ -342,13 +350,13 @@ class LiveBroker:
         return [(host, int(port)) for host, _, port in split if port.isdigit()]
 
 
-def _warm() -> None:
+def warm() -> None:
     """Compile or load what matching in batches needs."""
-    from rookery.node.exchange import warm
+    from rookery.node.exchange import warm as warm_rows
     from rookery.routing.brokers.messages import Subscription
     from rookery.routing.brokers.store import ZoneStore
 
-    warm()
+    warm_rows()
     store = ZoneStore(Schema(word=str, number=int, share=float))
     store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     store.match_columns({"word": ["a", "b"], "number": [1, 2], "share": [0.5, None]}, 2)
