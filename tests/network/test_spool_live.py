@@ -18,7 +18,7 @@ import pytest
 from rookery.cli.spool import command
 from rookery.errors import SchemaError, SettingsError, SpoolError, SubscriptionError, TopicError
 from rookery.network.spool import Description, Spool
-from rookery.network.spool.recorder import Recorder
+from rookery.network.spool.recorder import Grouping, Recorder
 from rookery.network.spool.writer import SpoolWriter
 from rookery.network.udp import open_participant
 from rookery.node.event_types import event_type
@@ -161,6 +161,43 @@ def test_only_what_the_disk_has_is_acknowledged(cyclone: Cyclone, domain_id: int
 
     asyncio.run(test())
     assert events(tmp_path) == quotes(20)
+
+
+@pytest.mark.wire
+def test_a_slow_disk_holds_up_the_writer_and_not_our_memory(domain_id: int, tmp_path: Path) -> None:
+    async def test() -> list[int]:
+        our = OurPeer(domain_id)
+        kind = event_type(QUOTE, type_name="unused")
+        writer = our.writer("quotes", QUOTE, LASTING)
+        description = Description("quotes", domain_id, QUOTE.name, kind.schema, ("symbol",))
+        spool = SpoolWriter(tmp_path, description)
+        recorder = Recorder(spool, kind, qos=LASTING, grouping=Grouping(seconds=0.01, records=10))
+        recorder.warm()
+        sizes, append = [], spool.append
+
+        def slow_disk(batch: Any, writers: Any) -> range:
+            sizes.append(batch.num_rows)
+            time.sleep(0.02)
+            return append(batch, writers)
+
+        spool.append = slow_disk  # type: ignore[method-assign] # a disk that takes its time
+        udp = open_participant(on_event=recorder.on_event, domain_id=domain_id)
+        try:
+            recorder.start(udp)
+            await our.matched(writer)
+            for quote in quotes(200):
+                our.write(writer, QUOTE, quote)
+            await our.until(lambda: our.udp.participant.is_acknowledged(writer))
+            await recorder.finish()
+        finally:
+            await udp.close()
+            await our.udp.close()
+            spool.close()
+        return sizes
+
+    sizes = asyncio.run(test())
+    assert events(tmp_path) == quotes(200)
+    assert max(sizes) <= 10
 
 
 @pytest.mark.wire

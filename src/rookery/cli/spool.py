@@ -51,7 +51,10 @@ def command(
     retain_hours: Annotated[float | None, typer.Option(help="Delete what is older than this.")] = None,
     gather_seconds: Annotated[
         float, typer.Option(help="How long a record waits for others before it is made durable.")
-    ] = 0.05,
+    ] = 0.02,
+    lease_seconds: Annotated[
+        float, typer.Option(help="How long the others believe in this reader, and wait for it, when it is silent.")
+    ] = 10.0,
     seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
     json: Json = False,
 ) -> int:
@@ -66,6 +69,8 @@ def command(
         raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
     if best_effort and transient_local:
         raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
+    if lease_seconds < 1:
+        raise SettingsError(f"--lease-seconds {lease_seconds}: give at least 1")
     if gather_seconds < 0 or any(limit is not None and limit <= 0 for limit in (retain_bytes, retain_hours)):
         raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
     from rookery.cli.rules import read_schema
@@ -83,7 +88,8 @@ def command(
     age = None if retain_hours is None else round(retain_hours * 3_600_000_000)
     description = Description(topic, domain_id, kind.name, kind.schema, tuple(key or ()))
     with SpoolWriter(dir, description, retention=Retention(retain_bytes, age)) as spool:
-        options = {"domain_id": domain_id, "interface": interface, "name": name}
+        lease = round(lease_seconds * 1_000_000)
+        options = {"domain_id": domain_id, "interface": interface, "name": name, "lease": lease}
         code, done = asyncio.run(_record(spool, kind, qos, where, gather_seconds, seconds, options))
         done = {"dir": str(dir), "end": spool.end, **done}
     if json:

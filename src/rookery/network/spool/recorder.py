@@ -42,7 +42,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Grouping:
     """How records are gathered into groups that become durable together."""
 
-    seconds: float = 0.05
+    seconds: float = 0.02
     """How long the first one waits for others."""
     records: int = 10_000
     octets: int = 4 << 20
