@@ -15,7 +15,6 @@ from rookery.network.survey import survey
 from rookery.network.udp import _group_socket
 from rookery.rtps import Address
 
-
 SECRET = b"a key of 16 octets or more"
 
 

@@ -50,6 +50,9 @@ class Directory:
         """The keys of our endpoints, counted."""
         self._local: dict[Guid, Interest] = {}
         self._seekers: dict[str, dict[Guid, None]] = {}
+        self._sought: Any = None  # the keys of `_seekers` as an Arrow array, until they change
+        self.octets = 0
+        """Octets of all summaries that are kept."""
 
     def __len__(self) -> int:
         return len(self._local)
@@ -59,14 +62,12 @@ class Directory:
         """Our endpoints."""
         return tuple(self._local)
 
-    @property
-    def octets(self) -> int:
-        """Octets of all summaries that are kept."""
-        return sum(view.octets for view in self.peers.values())
-
     def view(self, prefix: bytes) -> PeerView:
         """Return what is known of a peer, which may be nothing yet."""
-        return self.peers.setdefault(prefix, PeerView())
+        view = self.peers.get(prefix)
+        if view is None:
+            view = self.peers[prefix] = PeerView()
+        return view
 
     def wants(self, prefix: bytes, guid: Guid) -> bool:
         """Say whether a peer is to hear of one of our endpoints."""
@@ -77,7 +78,9 @@ class Directory:
         """Take in an endpoint of ours; return the peers that are to hear of it."""
         guid, interest = announcement.guid, interest_of_endpoint(announcement)
         self._local[guid] = interest
-        self._seekers.setdefault(interest.sought, {})[guid] = None
+        if interest.sought not in self._seekers:
+            self._seekers[interest.sought], self._sought = {}, None
+        self._seekers[interest.sought][guid] = None
         self.own[interest.own] += 1
         reached = [prefix for prefix, view in self.peers.items() if _may_have(view, interest.sought)]
         for prefix in reached:
@@ -91,6 +94,7 @@ class Directory:
         del seekers[guid]
         if not seekers:
             del self._seekers[interest.sought]
+            self._sought = None
         for view in self.peers.values():
             view.relevant.pop(guid, None)
         self.own[interest.own] -= 1
@@ -106,16 +110,23 @@ class Directory:
     def set_summary(self, prefix: bytes, summary: Any, *, octets: int) -> list[Guid]:
         """Keep a peer's summary; return our endpoints that it is now to hear of."""
         view = self.view(prefix)
+        self.octets += octets - view.octets
         view.summary, view.octets = summary, octets
         if view.everything or not self._seekers:
             return []
-        keys = list(self._seekers)
-        hits = summary.contains_many(keys).tolist()
-        return self._extend(view, (key for key, hit in zip(keys, hits, strict=True) if hit))
+        if self._sought is None:
+            import pyarrow
+
+            self._sought = pyarrow.array(self._seekers)
+        hits = summary.contains_many(self._sought)
+        if not hits.any():
+            return []
+        return self._extend(view, (key for key, hit in zip(self._seekers, hits.tolist(), strict=True) if hit))
 
     def drop_summary(self, prefix: bytes) -> None:
         """Forget a peer's summary, but not what it was told."""
         view = self.view(prefix)
+        self.octets -= view.octets
         view.summary, view.octets = None, 0
 
     def set_everything(self, prefix: bytes) -> list[Guid]:
@@ -141,7 +152,8 @@ class Directory:
 
     def forget(self, prefix: bytes) -> None:
         """Forget a peer."""
-        self.peers.pop(prefix, None)
+        view = self.peers.pop(prefix, None)
+        self.octets -= 0 if view is None else view.octets
 
     def _extend(self, view: PeerView, keys: Iterable[str]) -> list[Guid]:
         fresh = [guid for key in keys for guid in self._seekers.get(key, ()) if guid not in view.relevant]

@@ -94,6 +94,7 @@ class SimulatedNetwork:
         self.conditions = conditions or Conditions()
         self.calendar = Calendar()
         self.participants: dict[Address, SimulatedParticipant] = {}
+        self._groups: dict[Address, list[SimulatedParticipant]] = {}
         self.datagrams = 0
         self.octets = 0
         self._dice = random.Random(seed)
@@ -110,6 +111,7 @@ class SimulatedNetwork:
         )
         member = SimulatedParticipant(self, Participant(configuration))
         self.participants[address] = member
+        self._groups.setdefault(multicast_address(domain_id), []).append(member)
         member.participant.start(self.calendar.now)
         member.flush()
         return member
@@ -143,11 +145,7 @@ class SimulatedNetwork:
     def _receivers(self, to: Address) -> list[SimulatedParticipant]:
         if to in self.participants:
             return [self.participants[to]]
-        return [
-            member
-            for member in self.participants.values()
-            if multicast_address(member.participant.configuration.domain_id) == to
-        ]
+        return self._groups.get(to, [])
 
     def _carry(self, datagram: bytes, sender: Address, receiver: SimulatedParticipant, *, by_multicast: bool) -> None:
         conditions, dice = self.conditions, self._dice

@@ -39,7 +39,7 @@ from rookery.rtps.identity import (
 )
 from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, Locator
-from rookery.rtps.messages import decode_message
+from rookery.rtps.messages import decode_message, decode_shared_message
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter
 from rookery.rtps.peers import Peer, Peers
@@ -52,6 +52,7 @@ from rookery.rtps.writer import Writer
 __all__ = ["Participant"]
 
 _NO_INSTANCE = b""
+_SHARED_OCTETS = 2_048
 
 
 class Participant:
@@ -140,7 +141,8 @@ class Participant:
         if len(self._events) >= self._limits.queued_events:
             self.counters["queued_events"] += 1
             return
-        message = decode_message(data)
+        shared = by_multicast and len(data) <= _SHARED_OCTETS
+        message = (decode_shared_message if shared else decode_message)(data)
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
         self._sedp.at(now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rookery.errors import WireFormatError
 from rookery.rtps.identity import (
@@ -42,6 +43,7 @@ __all__ = [
     "decode_endpoint",
     "decode_key",
     "decode_participant",
+    "decode_shared_participant",
     "read_payload",
 ]
 
@@ -195,6 +197,10 @@ def decode_participant(payload: bytes) -> ParticipantAnnouncement:
         prefix, lease, tuple(metatraffic), tuple(default), domain_id, domain_tag,
         endpoints, version, vendor, name, properties, tuple(kept),
     )  # fmt: skip
+
+
+#: For what goes to everyone: the participants of one process read it once.
+decode_shared_participant = lru_cache(maxsize=1_024)(decode_participant)
 
 
 def _properties(cursor: Cursor) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Final, NamedTuple
 
@@ -77,8 +78,8 @@ class AllowedNetworks:
             if not 1 <= locator.port <= 65_535:
                 counters["locator_port"] += 1
                 continue
-            host = str(IPv4Address(locator.octets[12:]))
-            if not self.allows(host):
+            host, allowed = _judge(self, locator.octets[12:])
+            if not allowed:
                 counters["locator_network"] += 1
                 continue
             if len(found) >= at_most:
@@ -86,3 +87,10 @@ class AllowedNetworks:
                 break
             found[Address(host, locator.port)] = None
         return tuple(found)
+
+
+@lru_cache(maxsize=4_096)
+def _judge(networks: AllowedNetworks, octets: bytes) -> tuple[str, bool]:
+    """Return a host and whether it is allowed; the same few are asked for over and over."""
+    host = str(IPv4Address(octets))
+    return host, networks.allows(host)

@@ -10,13 +10,22 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rookery.errors import WireFormatError
 from rookery.rtps.identity import PREFIX_LENGTH, PROTOCOL_VERSION, VENDOR
 from rookery.rtps.octets import Cursor
 from rookery.rtps.submessages import DECODERS, INFO_TS, PAD, Submessage
 
-__all__ = ["HEADER_LENGTH", "MAX_DATAGRAM", "Message", "decode_message", "encode_header", "encode_message"]
+__all__ = [
+    "HEADER_LENGTH",
+    "MAX_DATAGRAM",
+    "Message",
+    "decode_message",
+    "decode_shared_message",
+    "encode_header",
+    "encode_message",
+]
 
 HEADER_LENGTH = 20
 #: The largest UDP payload over IPv4.
@@ -75,3 +84,7 @@ def decode_message(data: bytes) -> Message:
                 return Message(prefix, version, vendor, tuple(submessages), fault)
         position = after
     return Message(prefix, version, vendor, tuple(submessages))
+
+
+#: For what goes to everyone: the participants of one process read it once. At most some megabytes are kept.
+decode_shared_message = lru_cache(maxsize=1_024)(decode_message)

@@ -231,7 +231,7 @@ class EndpointDiscovery:
         """Repeat an endpoint under a new number, unless the participant was sent it already or has yet to ask."""
         topic = topic_of(guid)
         proxy = self.writers[topic].readers[Guid(prefix, _READER_OF[topic])]
-        passed_by = proxy.answered or proxy.told
+        passed_by = proxy.answered or proxy.told or proxy.start > self.writers[topic].history.first
         if passed_by and guid.octets() not in proxy.told:
             announcement = self._own[guid]
             self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)

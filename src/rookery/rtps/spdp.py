@@ -20,7 +20,12 @@ from ipaddress import IPv4Address
 from typing import Protocol
 
 from rookery.errors import WireFormatError
-from rookery.rtps.announcements import ParticipantAnnouncement, decode_key, decode_participant
+from rookery.rtps.announcements import (
+    ParticipantAnnouncement,
+    decode_key,
+    decode_participant,
+    decode_shared_participant,
+)
 from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import PARTICIPANT, SPDP_READER, SPDP_WRITER, UNKNOWN_PREFIX, Guid, guid_from_octets
@@ -37,6 +42,7 @@ __all__ = ["AnnouncementSeal", "ParticipantDiscovery", "ParticipantListener", "r
 _FIRST_SUBMESSAGE = 20
 _INFO_TS, _DATA = b"\x09\x01\x08\x00", 0x15
 _DATA_HEAD = struct.Struct("<BBHHHIIiI")
+_SHARED_OCTETS = 2_048
 
 
 class AnnouncementSeal(Protocol):
@@ -193,7 +199,8 @@ class ParticipantDiscovery:
         if known is not None and known.authentic and not authentic:
             self._counters["unauthentic"] += 1
             raise WireFormatError("an announcement without the seal that the participant has")
-        announcement = decode_participant(message.payload)
+        shared = by_multicast and len(message.payload) <= _SHARED_OCTETS
+        announcement = (decode_shared_participant if shared else decode_participant)(message.payload)
         if announcement.prefix != source:
             raise WireFormatError("a participant announced by another")
         if announcement.domain_id not in (None, self.announcement.domain_id):
