@@ -35,15 +35,11 @@ VIEWS = ("network", "space", "match", "spark", "ledger")
 OBSERVER = """
 window.inputs = 0;
 window.timings = [];
-window.frames = [];
 for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => { window.inputs += 1; }, true);
 new PerformanceObserver(list => {
   for (const entry of list.getEntries()) if (entry.interactionId)
     window.timings.push([entry.interactionId, entry.name, entry.duration, entry.processingEnd - entry.processingStart]);
 }).observe({ type: "event", durationThreshold: 16, buffered: true });
-new PerformanceObserver(list => {
-  for (const entry of list.getEntries()) window.frames.push(entry.duration);
-}).observe({ type: "longtask", buffered: true });
 """
 
 
@@ -144,7 +140,7 @@ def _use(page: Any, rounds: int) -> dict[str, Any]:
             for grid in page.locator(f"#{view} [role=grid]").all():
                 if grid.locator(".line").count() < 3:
                     continue
-                grid.locator(".line").nth(1).click(force=True, timeout=60_000)
+                grid.locator(".line").nth(1).click(force=True)
                 grid.focus()
                 for key in ("ArrowDown", "PageDown", "End", "Home", "Enter"):
                     page.keyboard.press(key)
@@ -159,7 +155,7 @@ def _use(page: Any, rounds: int) -> dict[str, Any]:
     seen["states"] = {name: _number(page, f"#{name}-total") for name in ("participants", "zones", "edges")}
     page.wait_for_timeout(500)
     seen |= page.evaluate(
-        """() => ({inputs: window.inputs, timings: window.timings, longtasks: window.frames,
+        """() => ({inputs: window.inputs, timings: window.timings,
                    nodes: document.querySelectorAll("*").length,
                    heap: performance.memory ? performance.memory.usedJSHeapSize : 0})"""
     )
@@ -196,7 +192,7 @@ def _report(loaded: dict[str, Any], idle: dict[str, Any]) -> int:
         f"{state['participants']:,.0f} participants, {state['zones']:,.0f} zones, {state['edges']:,.0f} pairs, "
         f"{rates[len(rates) // 2]:,.0f} events/s (median of what the page showed)"
     )
-    heads = {"inputs": 8, "median": 9, "p98": 9, "longest": 9, "over 100 ms": 13, "long tasks": 12, "elements": 10}
+    heads = {"inputs": 8, "median": 9, "p98": 9, "longest": 9, "over 100 ms": 13, "handlers": 10, "elements": 10}
     print(" " * 14 + "".join(f"{head:>{width}}" for head, width in heads.items()))
     worst = {}
     for name, result in (("under load", loaded), ("saved, idle", idle)):
@@ -208,9 +204,11 @@ def _report(loaded: dict[str, Any], idle: dict[str, Any]) -> int:
         times = sorted([*longest.values(), *[15.0] * max(0, result["inputs"] - len(longest))])
         worst[name] = times
         over = sum(one > LIMIT for one in times)
+        # The part of the longest that is our own: the event's handlers; the rest is the machine and the paint.
+        handlers = max((own for *_, own in result["timings"]), default=0.0)
         print(
             f"{name:<14}{result['inputs']:>8}{times[len(times) // 2]:>6.0f} ms{times[int(len(times) * 0.98)]:>6.0f} ms"
-            f"{times[-1]:>6.0f} ms{over:>13}{len(result['longtasks']):>12}{result['nodes']:>10,}"
+            f"{times[-1]:>6.0f} ms{over:>13}{handlers:>7.0f} ms{result['nodes']:>10,}"
         )
     ratio = worst["under load"][-1] / worst["saved, idle"][-1]
     print(f"longest under load / longest idle: {ratio:.2f}; script memory {loaded['heap'] / 1e6:.0f} MB")

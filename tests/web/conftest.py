@@ -88,9 +88,9 @@ def serve() -> Serve:
     return served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The machine's Chromium, driven by Playwright."""
+    """The machine's Chromium, driven by Playwright; its event loop must be gone before other modules want one."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: apt install chromium")
     playwright = pytest.importorskip(

@@ -24,7 +24,7 @@ class Explainer:
     """Compiled sets by topic, for one state at a time."""
 
     def __init__(self) -> None:
-        self._revision: tuple[int, int] | None = None
+        self._of: tuple[RunState, int] | None = None
         self._sets: dict[str, tuple[Any, list[Any]]] = {}
 
     def explain(self, state: RunState, event_id: str) -> records.Explanation:
@@ -50,9 +50,8 @@ class Explainer:
         return records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
 
     def _matcher(self, state: RunState, topic: str) -> tuple[Any, list[Any]]:
-        revision = (id(state), state.rules_revision)
-        if revision != self._revision:
-            self._revision, self._sets = revision, {}
+        if self._of is None or self._of[0] is not state or self._of[1] != state.rules_revision:
+            self._of, self._sets = (state, state.rules_revision), {}
         if topic not in self._sets:
             self._sets[topic] = _compile(state, topic)
         return self._sets[topic]

@@ -63,8 +63,10 @@ class Simulation:
         self._islands: dict[str, list[RecordedParticipants]] = {}
         space = EventSpace(Schema.from_dict(SCHEMA), AXES)
         network = SimulatedBrokers(BrokerConfiguration(space=space), seed=scenario.seed)
+        #: When the state at the beginning was reached; the run's time begins there.
+        self._settled: int | None = None
         started = recorder.clock()
-        recorder.clock = lambda: started + network.calendar.now
+        recorder.clock = lambda: started + (0 if self._settled is None else network.calendar.now - self._settled)
         self.brokers = RecordedBrokers(network, recorder, topic="readings")
         self._due = 0.0
         self._next_report = 0
@@ -83,6 +85,7 @@ class Simulation:
             self.brokers.subscribe(self._some_broker(), f"limit-{number:04d}", self._limit())
         self.brokers.run(1_000_000)
         self._report()
+        self._settled = self.brokers.network.calendar.now
 
     def step(self) -> None:
         """Let one step of virtual time pass: publish what is due, let a broker join, report."""

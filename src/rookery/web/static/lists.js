@@ -30,17 +30,17 @@ class Grid {
       { className: short ? "grid short" : "grid", tabIndex: 0, attributes: { role: "grid", "aria-labelledby": label } },
       make("div", { attributes: { role: "rowgroup" } }, this.heads),
       this.body,
-      this.none,
     );
     if (width) this.box.style.setProperty("--grid-width", `${width}px`);
     this.pool = [];
+    this.box.hidden = true;
     this.box.addEventListener("scroll", () => this.draw(), { passive: true });
     this.box.addEventListener("keydown", (event) => this.press(event));
     this.body.addEventListener("click", (event) => {
       const line = event.target.closest(".line");
       if (line) this.pick(Number(line.dataset.place));
     });
-    place.append(this.box);
+    place.append(this.box, this.none);
   }
 
   head(column) {
@@ -79,6 +79,7 @@ class Grid {
     this.box.setAttribute("aria-rowcount", String(rows.length + 1));
     this.body.style.height = `${rows.length * ROW_HEIGHT}px`;
     this.none.hidden = rows.length > 0;
+    this.box.hidden = !rows.length;
     this.draw();
   }
 
@@ -89,7 +90,8 @@ class Grid {
     while (this.pool.length < wanted) this.pool.push(this.line());
     while (this.pool.length > wanted) this.pool.pop().remove();
     this.pool.forEach((line, step) => this.dress(line, first + step));
-    if (this.rows.length) this.box.setAttribute("aria-activedescendant", `${this.prefix}${this.active}`);
+    // A row that is scrolled away does not exist, and must not be pointed at.
+    if (first <= this.active && this.active < last) this.box.setAttribute("aria-activedescendant", `${this.prefix}${this.active}`);
     else this.box.removeAttribute("aria-activedescendant");
   }
 

@@ -35,16 +35,16 @@ class MatchView {
   }
 
   show() {
-    if (this.seen !== this.run.revision("events")) {
-      this.seen = this.run.revision("events");
-      this.list();
-    }
+    if (this.seen !== this.run.revision("events")) this.list();
     const explanation = this.run.explanations.get(this.event);
     if (explanation && explanation !== this.shown) this.explain(explanation);
   }
 
+  /** Show the newest events; not while the reader holds the list, or is in it with pointer or focus. */
   list(anyway = false) {
-    if (find("hold-events").checked && !anyway && this.events.rows.length) return;
+    const held = find("hold-events").checked || this.events.box.matches(":hover, :focus-within");
+    if (held && !anyway && this.events.rows.length) return;
+    this.seen = this.run.revision("events");
     const all = [...this.run.events.values()].reverse();
     this.events.show(find("only-matched").checked ? all.filter((event) => event.matched) : all);
   }
