@@ -21,17 +21,19 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rookery.discovery.planning.costs import parts_of
 from rookery.discovery.planning.loads import Counting
+from rookery.discovery.planning.summaries import SUMMARIES
 from rookery.discovery.planning.topology import Endpoint, Participant, Topology
 from rookery.discovery.planning.traffic import Multipliers, Parts, fit_parts
 
 __all__ = ["fitted", "main", "predictions"]
 
-PROTOCOLS = ("simple", "bloom", "tree", "cuckoo", "ribbon", "hashes")
+PROTOCOLS = ("simple", *SUMMARIES)
 #: Unmodified Cyclone DDS, its records to each participant by itself or to the group: measured live only.
 CYCLONE = ("cyclone", "cyclone_multicast")
 SHAPES = (("ring", 10), ("disjoint", 10), ("dense", 10), ("ring", 50))
@@ -56,15 +58,25 @@ def scene_topology(shape: str, participants: int, endpoints: int) -> Topology:
 
 def expected(run: dict[str, Any]) -> tuple[Parts, Parts]:
     """Return octets and datagrams of a scene's parts, if everything were sent once."""
-    topology = scene_topology(run["shape"], run["participants"], run["endpoints"])
-    if run["protocol"] in CYCLONE:  # everything to everyone, as the plain protocol
-        return parts_of(Counting(topology).load("simple", multicast=run["protocol"] == "cyclone_multicast"))
-    return parts_of(Counting(topology).load(run["protocol"]))
+    return _expected(run["protocol"], run["shape"], run["participants"], run["endpoints"])
+
+
+@cache
+def _expected(protocol: str, shape: str, participants: int, endpoints: int) -> tuple[Parts, Parts]:
+    counting = Counting(scene_topology(shape, participants, endpoints))
+    if protocol in CYCLONE:  # everything to everyone, as the plain protocol
+        return parts_of(counting.load("simple", multicast=protocol == "cyclone_multicast"))
+    return parts_of(counting.load(protocol))
 
 
 def fitted(runs: list[dict[str, Any]], protocol: str) -> tuple[Multipliers, Multipliers]:
-    """Return the multipliers of octets and of datagrams, from the runs with few participants."""
-    chosen = [run for run in runs if run["protocol"] == protocol and run["participants"] in SMALL]
+    """Return the multipliers of octets and of datagrams, from the runs with few participants.
+
+    The protocols with a summary differ in the summary alone, so they are fitted together: what one of them seems to
+    send less often by itself is chance.
+    """
+    alike = SUMMARIES if protocol in SUMMARIES else (protocol,)
+    chosen = [run for run in runs if run["protocol"] in alike and run["participants"] in SMALL]
     pairs = [(expected(run), run) for run in chosen]
     octets = fit_parts([(parts[0], Parts(*run["octets"])) for parts, run in pairs])
     datagrams = fit_parts([(parts[1], Parts(*run["datagrams"])) for parts, run in pairs])
@@ -117,9 +129,9 @@ def main(arguments: list[str]) -> int:
     if given.json:
         print(json.dumps(_document(runs, protocols), indent=2))
         return 0
-    for protocol in protocols:
-        octets, datagrams = fitted(runs, protocol)
-        print(f'    "{protocol}": Constants(')
+    for name in dict.fromkeys("summary" if protocol in SUMMARIES else protocol for protocol in protocols):
+        octets, datagrams = fitted(runs, SUMMARIES[0] if name == "summary" else name)
+        print(f'    "{name}": Constants(')
         print(f"        {_source(octets)},\n        {_source(datagrams)},\n    ),")
     print(f"\n{'protocol':9} {'scene':12} {'runs':>4} {'bytes':>10} {'predicted':>10} {'error':>8}", end="")
     print(f" {'packets':>9} {'error':>8}")

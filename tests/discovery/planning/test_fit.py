@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.plan import _simulate, fitted, predictions
+from benchmarks.plan import PROTOCOLS, _simulate, fitted, predictions
 
-from rookery.discovery.planning.constants import CONSTANTS
+from rookery.discovery.planning.constants import constants_of
 
 CASES = Path(__file__).parents[2] / "cases" / "discovery"
 KEPT = sorted(CASES.glob("*.json"))
@@ -21,7 +21,7 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
-@pytest.mark.parametrize("protocol", CONSTANTS)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_sixteen_participants_are_predicted(path: Path, protocol: str) -> None:
     scenes = predictions(load(path), protocol)
     assert {shape for shape, _ in scenes} == {"ring", "disjoint", "dense"}
@@ -30,11 +30,11 @@ def test_sixteen_participants_are_predicted(path: Path, protocol: str) -> None:
         assert row["predicted_bytes"] == pytest.approx(row["bytes"], rel=0.10), (protocol, scene)
 
 
-@pytest.mark.parametrize("protocol", CONSTANTS)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_constants_are_those_of_the_kept_runs(protocol: str) -> None:
     octets, datagrams = fitted(load(CASES / "simulated.json"), protocol)
-    assert CONSTANTS[protocol].octets.row() == pytest.approx(octets.row(), abs=1e-3)
-    assert CONSTANTS[protocol].datagrams.row() == pytest.approx(datagrams.row(), abs=1e-3)
+    assert constants_of(protocol).octets.row() == pytest.approx(octets.row(), abs=1e-3)
+    assert constants_of(protocol).datagrams.row() == pytest.approx(datagrams.row(), abs=1e-3)
 
 
 def test_the_kept_runs_are_what_participants_do_today() -> None:

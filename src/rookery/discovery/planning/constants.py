@@ -1,4 +1,4 @@
-"""How often things are sent: the multipliers of each protocol, fitted on measured runs, and the times of one machine.
+"""How often things are sent: multipliers that were fitted on measured runs, and the times of one machine.
 
 The runs (2, 4 and 8 participants with ten endpoints, and a ring with fifty; ring, disjoint, dense; lease 10 s, an
 announcement every 8 s, ten seconds from the first start) are kept in `tests/cases/discovery/simulated.json`. A test
@@ -37,34 +37,21 @@ class Network:
     """To read one datagram with what is not a record; both as measured of this participant, in Python."""
 
 
+#: The protocols with a summary differ in the summary alone and share their multipliers.
 CONSTANTS: dict[str, Constants] = {
     "simple": Constants(
         Multipliers(4.0000, 0.0000, 3.6153, 0.9384, 0.7667),
         Multipliers(4.0000, 0.0000, 4.1333, 0.9942, 2.0970),
     ),
-    "bloom": Constants(
-        Multipliers(4.0000, 0.0000, 2.4429, 0.9335, 0.7592),
-        Multipliers(4.0000, 0.0000, 4.2249, 0.8939, 2.0495),
-    ),
-    "tree": Constants(
-        Multipliers(4.0000, 0.0000, 2.5781, 0.9343, 0.7620),
-        Multipliers(4.0000, 0.0000, 4.3215, 0.8770, 2.0686),
-    ),
-    "cuckoo": Constants(
-        Multipliers(4.0000, 0.0000, 2.6311, 0.9323, 0.7582),
-        Multipliers(4.0000, 0.0000, 4.4888, 0.8878, 2.0350),
-    ),
-    "ribbon": Constants(
-        Multipliers(4.0000, 0.0000, 2.6274, 0.9321, 0.7593),
-        Multipliers(4.0000, 0.0000, 4.4690, 0.8859, 2.0645),
-    ),
-    "hashes": Constants(
-        Multipliers(4.0000, 0.0000, 2.6383, 0.9320, 0.7600),
-        Multipliers(4.0000, 0.0000, 4.5000, 0.8845, 2.0645),
+    "summary": Constants(
+        Multipliers(4.0000, 0.0000, 2.5600, 0.9328, 0.7596),
+        Multipliers(4.0000, 0.0000, 4.3878, 0.8858, 2.0565),
     ),
 }
 
 
 def constants_of(protocol: str) -> Constants:
     """Return the constants of a protocol; a central server is taken to send as often as the plain one does."""
-    return CONSTANTS["simple" if protocol == "server" else protocol]
+    if protocol == "server":
+        return CONSTANTS["simple"]
+    return CONSTANTS.get(protocol) or CONSTANTS["summary"]

@@ -2,8 +2,9 @@
 
 Three tests, in this order. A system whose whole plain discovery is small (under a megabyte: a second of a ten-megabit
 radio) needs no change, whatever the percentage. A change that saves less than a fifth is not worth another protocol.
-Otherwise the protocol with the fewest octets is named; but where the plain list of hashes is within five percent of it,
-or multicast alone gets most of the way, the verdict says so, since simpler things break less.
+Otherwise the protocols within five percent of the fewest octets are taken as equal, and of them the one with the
+smallest summary is named, since announcements go on for as long as the system runs. Where the plain list of hashes is
+among them, or multicast alone gets most of the way, the verdict says so: simpler things break less.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["SMALL", "WORTH", "Verdict", "in_words", "judge"]
 SMALL = 1_000_000
 #: Percent that a change must save.
 WORTH = 20.0
-#: Octets by which a simpler summary may exceed the best one and still be named.
+#: By how much octets may exceed the fewest and still count as equal.
 _CLOSE = 1.05
 #: The protocols that Rookery speaks; the server is a model.
 _SPOKEN = ("bloom", "tree", "cuckoo", "ribbon", "hashes")
@@ -44,7 +45,9 @@ def judge(views: Mapping[str, View], *, participants: int) -> Verdict:
     candidates = [name for name in _SPOKEN if name in view.costs]
     if not candidates:
         return Verdict("simple", f"Plain discovery costs {in_words(plain)}; no other protocol was asked for.")
-    best = min(candidates, key=lambda name: view.costs[name].octets)
+    fewest = min(view.costs[name].octets for name in candidates)
+    close = [name for name in candidates if view.costs[name].octets <= _CLOSE * fewest]
+    best = min(close, key=lambda name: view.costs[name].summary_octets)
     saved, cost = view.saved_percent(best), view.costs[best]
     if plain < SMALL:
         return Verdict(
@@ -62,9 +65,8 @@ def judge(views: Mapping[str, View], *, participants: int) -> Verdict:
         f"Use {best}: it sends {in_words(cost.octets)} instead of {in_words(plain)} ({saved:.0f} % less) while the "
         "system starts."
     ]
-    listed = view.costs.get("hashes")
-    if listed is not None and best != "hashes" and listed.octets <= _CLOSE * cost.octets:
-        words.append(f"A plain list of hashes is as good ({in_words(listed.octets)}).")
+    if best != "hashes" and "hashes" in close:
+        words.append(f"A plain list of hashes does as well ({in_words(view.costs['hashes'].octets)}).")
     words += _multicast_words(views, best)
     words += _gating_words(views)
     return Verdict(best, " ".join(words))
