@@ -21,7 +21,7 @@ from rookery.rtps.events import MessageRejected, ParticipantLost
 
 BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
 SECOND = 1_000_000
-MANY_SEEDS = 600
+MANY_SEEDS = 700
 TOPICS = [(f"rt/topic{number}", f"Type{number % 3}") for number in range(12)]
 SERVICES = [(f"srv{number}", f"pkg::srv::dds_::Do{number}") for number in range(3)]
 QUALITIES = [
@@ -73,7 +73,7 @@ class World:
 
     def join(self) -> None:
         protocol = self.dice.choice(self.protocols)
-        lease = self.dice.choice((20, 40)) * SECOND
+        lease = self.dice.choice((40, 80)) * SECOND  # a dozen announcements: all lost is no accident
         member = self.network.join(lease=lease, period=3 * SECOND, discovery=protocol)
         self.members.append(member)
         for _ in range(self.dice.randrange(1, 8)):
@@ -116,7 +116,7 @@ class World:
         elif what < 0.7:
             # Leases differ, so often only one side notices.
             self.network.partition([member])
-            self.network.run(self.dice.randrange(60 * SECOND))
+            self.network.run(self.dice.randrange(120 * SECOND))
             self.network.heal()
             self.partitioned = True
         else:

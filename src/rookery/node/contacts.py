@@ -10,48 +10,41 @@ newer, answers and takes in what comes.
 A peer without a summary is unmodified DDS. It tells us everything; when we have that, it is told what it has a
 counterpart for, and gets a GAP for the rest. A peer whose summary cannot be read (another key, no room, damage) may
 filter us likewise, so it is told everything: that is `simple`, between the two of us.
-
-The epoch of the summary is the sequence number of the announcement. Changes are gathered for a moment, since endpoints
-come in groups, and go out once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from rookery.discovery.carriage import (
-    Seal,
+    REFERENCE,
     carried_container,
+    decode_reference,
     decode_summary,
     is_observer,
-    observer_container,
-    summary_parameter,
 )
 from rookery.discovery.directory import Directory
-from rookery.discovery.protocols import summary_of
 from rookery.errors import FilterError
+from rookery.node.announcing import Announcing, domain_key
 from rookery.node.configuration import ParticipantConfiguration
+from rookery.node.retrieval import LARGEST_SUMMARY, Retrieval
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
 from rookery.rtps.limits import Counters
+from rookery.rtps.outbox import Outbox
 from rookery.rtps.peers import Peer, Peers
 from rookery.rtps.sedp import EndpointDiscovery, other_side, topic_of
 from rookery.rtps.spdp import ParticipantDiscovery
 
 __all__ = ["Contacts"]
 
-#: Endpoints come in groups: how long a change waits for the next before it is announced, and how soon after another.
-GATHERING = 20_000
-SPACING = 100_000
 #: How long unmodified peers may take to tell us everything before they are told what is known to concern them.
 PATIENCE = 1_000_000
 _SECOND = 1_000_000
 _ANNOUNCERS = BuiltinEndpoint.PUBLICATIONS_ANNOUNCER | BuiltinEndpoint.SUBSCRIPTIONS_ANNOUNCER
-#: RTPS header, INFO_TS, head of DATA, and what a parameter costs: what an announcement needs besides its payload.
-_FRAMING = 20 + 12 + 24 + 8
 #: Octets of an endpoint's announcement with long names, and its share of the message around it.
 _RECORD = 250
 
@@ -66,7 +59,9 @@ class Contacts:
         peers: Peers,
         spdp: ParticipantDiscovery,
         sedp: EndpointDiscovery,
+        outbox: Outbox,
         deadlines: Deadlines,
+        budget: FragmentBudget,
         counters: Counters,
         reject: Callable[[str], None],
     ) -> None:
@@ -74,16 +69,25 @@ class Contacts:
         self._configuration = configuration
         self._limits = configuration.limits
         self._peers = peers
-        self._spdp = spdp
         self._sedp = sedp
         self._deadlines = deadlines
         self._counters = counters
         self._reject = reject
-        self._domain_key = _domain_key(configuration)
-        self._summary = summary_of(configuration.discovery, domain_key=self._domain_key)
-        self._vendor_parameters = configuration.vendor_parameters
-        self._last_announcement = -SPACING
-        self._started = False
+        self._domain_key = domain_key(configuration)
+        self.retrieval = Retrieval(
+            configuration.prefix,
+            peers=peers,
+            arrived=self._summary_arrived,
+            outbox=outbox,
+            deadlines=deadlines,
+            budget=budget,
+            limits=configuration.limits,
+            counters=counters,
+        )
+        self.announcing = Announcing(
+            configuration, domain_key=self._domain_key, spdp=spdp, retrieval=self.retrieval, deadlines=deadlines
+        )
+        self._now = 0
         self._catching_up: dict[bytes, None] = {}
         self._postponed: dict[bytes, None] = {}
         self._contacts = 0
@@ -92,95 +96,28 @@ class Contacts:
     @property
     def is_simple(self) -> bool:
         """Whether everyone is told everything."""
-        return self._summary is None
-
-    # What this participant says of itself.
-
-    def start(self, now: int) -> None:
-        """Announce this participant; with a summary, after the endpoints that are made in the same breath."""
-        if self.is_simple:
-            self._begin(now)
-        else:
-            self._deadlines.arm(("summary",), now + GATHERING, self._begin)
-
-    def announce(self, now: int, vendor_parameters: tuple[Any, ...]) -> None:
-        """Change what the owner wants to be said besides the summary, and say it."""
-        self._vendor_parameters = vendor_parameters
-        self._set_announcement()
-        self._spdp.announce(now)
-
-    def _begin(self, now: int) -> None:
-        self._started, self._last_announcement = True, now
-        self._set_announcement()
-        self._spdp.start(now)
-        self._settle_later(now)
-
-    def _refresh(self, now: int, *, quick: bool = True) -> None:
-        self._last_announcement = now
-        self._set_announcement()
-        self._spdp.announce(now, quick=quick)
-        self._settle_later(now)
-
-    def _set_announcement(self) -> None:
-        container = self._container()
-        own = () if container is None else (summary_parameter(container),)
-        self._spdp.set(vendor_parameters=self._vendor_parameters + own)
-
-    def _container(self) -> bytes | None:
-        """Return what the announcement will carry; None for `simple`, and where the summary has become too large."""
-        epoch = self._spdp.next_sequence & 0xFFFFFFFF
-        if self._configuration.observer:
-            return observer_container(epoch=epoch, keyed=self._domain_key is not None)
-        if self._summary is None:
-            return None
-        room = self._room()
-        container = self._summary.encode(epoch=epoch, room=room)
-        if len(container) <= room:
-            return container
-        self._counters["summary_too_large"] += 1
-        return None
-
-    def _room(self) -> int:
-        announced = sum(8 + len(parameter.value) for parameter in self._vendor_parameters)
-        bare = len(self._spdp.bare_payload) + announced + _FRAMING
-        return self._configuration.datagram_octets - bare
-
-    def _change(self, now: int) -> None:
-        """Announce the summary anew before long."""
-        if self._started:
-            when = max(now + GATHERING, self._last_announcement + SPACING)
-            self._deadlines.arm_sooner(("summary",), when, self._refresh)
-
-    def _settle_later(self, now: int) -> None:
-        def settle(then: int) -> None:
-            if self._summary is not None and self._summary.settle():
-                self._refresh(then, quick=False)
-
-        if self._summary is not None:
-            self._deadlines.arm(("settle",), now + self._configuration.period, settle)
+        return not self.announcing.has_summary
 
     # Endpoints, ours and theirs.
 
     def add_local(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Tell those who may want it about an endpoint of ours."""
         reached: list[bytes] = []
-        if self._summary is not None:
+        if not self.is_simple:
             reached = self.directory.add_local(announcement)
             key = self.directory.key_of(announcement.guid)
             if self.directory.own[key] == 1:
-                self._summary.add(key)
-                self._change(now)
+                self.announcing.add(key, now)
         self._sedp.announce(announcement, now)
         for prefix in reached:
             self._tell(prefix, (announcement.guid,), now)
 
     def remove_local(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Tell those who know it that an endpoint of ours is gone."""
-        if self._summary is not None:
+        if not self.is_simple:
             key = self.directory.remove_local(announcement.guid)
             if key is not None:
-                self._summary.remove(key)
-                self._change(now)
+                self.announcing.remove(key, now)
         self._sedp.withdraw(announcement, now)
 
     def add_remote(self, announcement: EndpointAnnouncement, now: int) -> None:
@@ -212,6 +149,7 @@ class Contacts:
     def remove_peer(self, peer: Peer, now: int, *, for_good: bool) -> None:
         """Forget a participant; unless `for_good` it may be back and still believe in us."""
         self._sedp.remove_peer(peer.prefix, now, for_good=for_good)
+        self.retrieval.forget(peer.prefix)
         self.directory.forget(peer.prefix)
         self._catching_up.pop(peer.prefix, None)
         self._postponed.pop(peer.prefix, None)
@@ -228,17 +166,33 @@ class Contacts:
             else:
                 self._tell(prefix, self.directory.set_everything(prefix), now)
             return
+        self._go_by(peer, container, now)
+
+    def _summary_arrived(self, peer: Peer, container: bytes) -> None:
+        self._go_by(peer, container, self._now)
+
+    def at(self, now: int) -> None:
+        """Set the time at which what is delivered next arrives."""
+        self._now = now
+        self.retrieval.at(now)
+
+    def _go_by(self, peer: Peer, container: bytes, now: int) -> None:
         try:
+            reference = decode_reference(container)
+            if reference is not None and reference.size <= LARGEST_SUMMARY:
+                peer.incomplete = True
+                self.retrieval.ask(peer, reference, now)
+                return
+            peer.incomplete = False
             fresh = self._read(peer, container)
         except FilterError as error:
             self._counters["unreadable_summary"] += 1
             self._reject(f"a summary that is not used: {error}")
-            self.directory.drop_summary(prefix)
-            self._tell(prefix, self.directory.set_everything(prefix), now)
+            self.directory.drop_summary(peer.prefix)
+            fresh = self.directory.set_everything(peer.prefix)
             for topic in self._sedp.writers:
                 self._sedp.listen(peer, topic, now=now)
-            return
-        self._tell(prefix, fresh, now)
+        self._tell(peer.prefix, fresh, now)
 
     def _read(self, peer: Peer, container: bytes) -> list[Guid]:
         """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
@@ -247,6 +201,8 @@ class Contacts:
             raise FilterError("it does not bear the seal of this domain")
         if is_observer(container):
             return self.directory.set_everything(peer.prefix)
+        if container[:1] == bytes((REFERENCE,)):
+            raise FilterError(f"it has more than {LARGEST_SUMMARY} octets")
         summary = decode_summary(container, self._domain_key)
         if summary.epoch != peer.sequence & 0xFFFFFFFF:
             raise FilterError(f"its epoch is {summary.epoch}, that of its announcement {peer.sequence}")
@@ -334,18 +290,3 @@ class Contacts:
             return
         if self._may_contact(prefix, now):
             self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix))
-
-
-def _domain_key(configuration: ParticipantConfiguration) -> Any:
-    if configuration.pre_shared_key is None:
-        return None
-    from rookery.filters import DomainKey
-
-    return DomainKey.derive(configuration.pre_shared_key, domain=configuration.domain_id)
-
-
-def announcement_seal(configuration: ParticipantConfiguration) -> Seal | None:
-    """Return the seal of a participant's announcements, if it has a key."""
-    if configuration.pre_shared_key is None:
-        return None
-    return Seal.derive(configuration.pre_shared_key, domain_id=configuration.domain_id)

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Mapping
 
 from rookery.errors import TopicError
+from rookery.node.announcing import announcement_seal
 from rookery.node.configuration import ParticipantConfiguration, multicast_address
-from rookery.node.contacts import Contacts, announcement_seal
+from rookery.node.contacts import Contacts
 from rookery.node.endpoints import LocalReader, LocalWriter
 from rookery.node.pairing import Pairing
 from rookery.node.reception import Reception
@@ -114,7 +115,9 @@ class Participant:
             peers=self._peers,
             spdp=self._spdp,
             sedp=self._sedp,
+            outbox=self._outbox,
             deadlines=self._deadlines,
+            budget=self._budget,
             counters=self.counters,
             reject=self._reject,
         )
@@ -146,6 +149,7 @@ class Participant:
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
         self._sedp.at(now)
+        self._contacts.at(now)
         self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
         if message.fault is not None:
             self._reject(message.fault)
@@ -153,6 +157,7 @@ class Participant:
     def handle_timer(self, now: int) -> None:
         """Do what is due."""
         self._sedp.at(now)
+        self._contacts.at(now)
         self._deadlines.run(now)
 
     def timer(self) -> int | None:
@@ -173,7 +178,7 @@ class Participant:
 
     def start(self, now: int) -> None:
         """Announce this participant."""
-        self._contacts.start(now)
+        self._contacts.announcing.start(now)
 
     def stop(self, now: int) -> None:
         """Say goodbye; whatever arrives or falls due afterwards has no effect that matters."""
@@ -181,7 +186,7 @@ class Participant:
 
     def announce(self, now: int, *, vendor_parameters: tuple[Parameter, ...]) -> None:
         """Change what this participant says of itself, and say it."""
-        self._contacts.announce(now, vendor_parameters)
+        self._contacts.announcing.say(now, vendor_parameters)
 
     @property
     def peers(self) -> tuple[Peer, ...]:
@@ -202,7 +207,7 @@ class Participant:
     def held_octets(self) -> int:
         """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
-        readers = (*builtin, *(local.reader for local in self._pairing.readers))
+        readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
         return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
 
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from rookery.errors import WireFormatError
 from rookery.node.contacts import Contacts
 from rookery.node.pairing import Pairing
+from rookery.node.retrieval import SUMMARY_WRITER
 from rookery.rtps.identity import SPDP_READER, SPDP_WRITER, UNKNOWN_ENTITY, UNKNOWN_PREFIX, Guid, is_builtin
 from rookery.rtps.messages import Message
 from rookery.rtps.peers import Peers
@@ -118,6 +119,8 @@ class Reception:
             case Gap():
                 for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
                     reader.receive_gap(Guid(source, submessage.writer), submessage, now)
+            case AckNack() if submessage.writer == SUMMARY_WRITER:
+                self._contacts.retrieval.serve(source, submessage, now)
             case AckNack():
                 writer = self._writer_of(submessage.writer)
                 if writer is not None:
@@ -131,6 +134,9 @@ class Reception:
 
     def _addressed(self, writer: Guid, reader: int, now: int) -> tuple[Reader, ...]:
         """Return the local readers, builtin or not, that a writer's submessage is for."""
+        if writer.entity == SUMMARY_WRITER:
+            retrieving = self._contacts.retrieval.reader
+            return (retrieving,) if writer in retrieving.writers else ()
         if not is_builtin(writer.entity):
             return self._pairing.listeners(writer, reader)
         builtin = self._sedp.reader_of(writer.entity)
@@ -141,6 +147,8 @@ class Reception:
         return ()
 
     def _writer_of(self, entity: int) -> Writer | None:
+        if entity == SUMMARY_WRITER:
+            return self._contacts.retrieval.writer
         if is_builtin(entity):
             return self._sedp.writers.get(entity)
         local = self._pairing.writers.get(Guid(self._prefix, entity))
