@@ -187,6 +187,15 @@ def test_an_unreachable_master_is_said_at_once(tmp_path: Path) -> None:
         check_master("sc://127.0.0.1:1")
     with pytest.raises(SparkUnavailableError, match="is no Spark master"):
         check_master("localhost")
+    (tmp_path / "rules.csv").write_text("subscription_id,where\nhot,x > 10\n")
+    (tmp_path / "events.csv").write_text("id,x\n1,11.5\n")
+    arguments = ["-s", "rules.csv", "-e", "events.csv", "-o", "out", "--master", "spark://127.0.0.1:1"]
+    command = [sys.executable, "-m", "rookery", "match", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("rookery: no Spark answers at spark://127.0.0.1:1 ")
+    assert done.stderr.endswith("Leave --master out to run on this machine.\n")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.connect

@@ -231,6 +231,24 @@ def test_a_changed_event_schema_is_named(bench: Bench) -> None:
     assert read_pairs(bench.out) == [(0, "hot", 1)]
 
 
+def test_a_file_cut_short_stops_the_stream_and_nothing_of_it_is_seen(bench: Bench) -> None:
+    bench.set_rules({"subscription_id": "hot", "where": "x > 10"})
+    bench.add_events((1, "a", 15))
+    bench.add_events((2, "a", 15), (3, "a", 16))
+    second = bench.events / "000001.parquet"
+    whole = second.read_bytes()
+    second.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Exception, match=r"000001\.parquet") as caught:
+        bench.drain()
+    said = str(plain_failure(caught.value))
+    assert "cut short or damaged" in said
+    assert "remove it or write it again" in said
+    assert "000001.parquet" in said
+    assert read_pairs(bench.out) == [(0, "hot", 1)]
+    second.write_bytes(whole)
+    assert bench.drain() == [(0, "hot", 1), (1, "hot", 1), (2, "hot", 1)]
+
+
 @pytest.mark.connect
 def test_rules_in_a_table_are_polled(spark: Any, bench: Bench) -> None:
     from rookery.spark.rules import Reading

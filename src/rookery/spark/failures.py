@@ -17,7 +17,10 @@ NAMED = re.compile(r"^(?:[\w.]*\b)?(\w+Error): (?:\[Errno \d+\] )?(.*)$")
 #: Spark's own conditions that users meet, and what to do about them.
 KNOWN = (
     ("CANNOT_READ_FILE_FOOTER", "a Parquet file is cut short or damaged: remove it or write it again"),
-    ("FAILED_READ_FILE", "an input file cannot be read: it is damaged, or it was removed while the job ran"),
+    (
+        "FAILED_READ_FILE",
+        "an input file is cut short or damaged, or was removed meanwhile: remove it or write it again",
+    ),
     ("PATH_NOT_FOUND", "an input path does not exist"),
     ("No space left on device", "the disk is full: free some room and run again; nothing was published"),
     ("All masters are unresponsive", "the Spark master does not answer: is it running?"),
