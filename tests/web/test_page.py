@@ -73,7 +73,7 @@ def test_a_click_in_the_picture_chooses_a_participant(ended: Any) -> None:
     box = page.locator("#network-canvas").bounding_box()
     # The first of an island's four sits to the right of its middle; three islands are on a lattice of two by two.
     across = 0.25 + 0.42 / 2 * (0.5 / 4) ** 0.5
-    page.mouse.click(box["x"] + box["width"] * across, box["y"] + box["height"] * 0.25)
+    page.mouse.click(box["x"] + box["width"] * across, box["y"] + box["height"] * 0.54 / 2)
     expect(page.locator("#participant-detail strong")).to_have_text("node 0")
 
 
@@ -195,6 +195,13 @@ def test_a_replay_is_steered(ended: Any) -> None:
     page.click("#play")
     expect(page.locator("#events-total")).to_have_text(f"{end:,.0f}")
     expect(page.locator("#play")).to_have_text("Play")
+    # What came while the page was open is there too, not only what a snapshot holds.
+    page.click("#tab-space")
+    expect(page.locator("#routes-table .line").first).to_be_visible()
+    page.click("#tab-spark")
+    expect(page.locator("#spark-batches")).to_have_text("6")
+    page.click("#tab-ledger")
+    expect(page.locator("#notes li")).to_have_count(1)
 
 
 def test_light_dark_and_phone_are_readable(browser: Any, url: str) -> None:

@@ -156,6 +156,39 @@ def test_a_slow_page_gets_a_snapshot_and_holds_up_nobody() -> None:
     asyncio.run(test())
 
 
+def test_every_kind_of_record_reaches_the_page_as_it_was_recorded(run_file: Path) -> None:
+    """Apply each message as the page does, and compare with the snapshot: nothing is lost or turned into text."""
+
+    async def test() -> None:
+        broadcast = Broadcast(clock=lambda: 5)
+        page = broadcast.messages()
+        shown: dict[str, Any] = json.loads(await anext(page))
+        for number, line in enumerate(run_file.read_bytes().splitlines()):
+            broadcast.feed(records.decode(line))
+            if number % 500 == 499:
+                broadcast.tick()
+                merge(shown, json.loads(await anext(page)))
+        event = next(reversed(broadcast.state.recent))
+        broadcast.feed(Explainer().explain(broadcast.state, event))
+        broadcast.tick()
+        merge(shown, json.loads(await anext(page)))
+        await page.aclose()
+        whole = json.loads(broadcast.snapshot())
+        for name in (*LIMITS, "batches", "notes", "explanations", "routes"):
+            assert shown[name] == whole[name], name
+            assert whole[name] or name == "islands", name
+        assert {one["id"] for one in whole["events"]} <= {one["id"] for one in shown["events"]}
+
+    def merge(shown: dict[str, Any], message: dict[str, Any]) -> None:
+        merged(shown, message)
+        for name in ("batches", "notes", "explanations", "routes", "events"):
+            news = message.get(name, [])
+            assert isinstance(news, list)
+            shown[name] += news
+
+    asyncio.run(test())
+
+
 @settings(max_examples=10)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_wherever_a_replay_is_taken_it_shows_what_was_recorded(run_file: Path, places: list[float]) -> None:

@@ -106,7 +106,7 @@ class _Views:
             return _fault(str(error), 404)
         state = self._broadcast.state
         explanation = state.explanations[request.query_params["event"]]
-        return Response(msgspec.json.encode(explanation, enc_hook=str), media_type="application/json")
+        return Response(msgspec.json.encode(explanation), media_type="application/json")
 
     async def save(self, request: Request) -> Response:
         for event in list(self._broadcast.state.shown)[-EXPLAINED_WHEN_SAVED:]:

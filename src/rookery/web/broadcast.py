@@ -28,7 +28,7 @@ MOST_PAGES = 64
 #: Messages without news that are not sent, so that an idle page is told the time once a second.
 IDLE = 4
 
-_ENCODER = msgspec.json.Encoder(enc_hook=str)
+_ENCODER = msgspec.json.Encoder()
 
 
 class Broadcast:

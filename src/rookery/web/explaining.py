@@ -47,7 +47,10 @@ class Explainer:
             )
         except EventError as error:
             raise RunError(f"event {event_id} does not fit its schema: {error}") from error
-        return records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
+        made = records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
+        read = records.decode(records.encode(made))  # as a reader of a file would have it: dates and decimals as text
+        assert isinstance(read, records.Explanation)
+        return read
 
     def _matcher(self, state: RunState, topic: str) -> tuple[Any, list[Any]]:
         if self._of is None or self._of[0] is not state or self._of[1] != state.rules_revision:

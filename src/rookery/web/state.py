@@ -142,7 +142,7 @@ class RunState:
 
     def drain(self) -> dict[str, Any]:
         """Return what changed since the last call, in the shape of a snapshot; None for what is gone."""
-        delta: dict[str, Any] = self._news
+        delta = {name: list(news) if isinstance(news, deque) else news for name, news in self._news.items()}
         self._news = {}
         for name, keys in self._changed.items():
             if keys:

@@ -103,12 +103,12 @@ class NetworkView {
     const side = Math.ceil(Math.sqrt(islands.length)) || 1;
     const rows = Math.ceil(islands.length / side) || 1;
     islands.forEach(([name, members], number) => {
-      const [x, y] = [(number % side + 0.5) / side, (Math.floor(number / side) + 0.5) / rows];
-      this.plots.push({ name, x, y, across: 0.42 / side, up: 0.36 / rows });
+      const [x, y] = [(number % side + 0.5) / side, (Math.floor(number / side) + 0.54) / rows];
+      this.plots.push({ name, x, y, across: 0.42 / side, up: 0.34 / rows });
       members.forEach((one, place) => {
         const reach = Math.sqrt((place + 0.5) / members.length);
         const angle = place * 2.399963;
-        this.places.set(one.id, { x: x + (0.42 / side) * reach * Math.cos(angle), y: y + (0.36 / rows) * reach * Math.sin(angle) });
+        this.places.set(one.id, { x: x + (0.42 / side) * reach * Math.cos(angle), y: y + (0.34 / rows) * reach * Math.sin(angle) });
       });
     });
     // Pairs of participants, however many endpoints they share.
@@ -132,7 +132,7 @@ class NetworkView {
     context.textAlign = "center";
     context.fillStyle = color("quiet");
     for (const plot of this.plots) {
-      context.fillText(plot.name, plot.x * width, (plot.y - plot.up) * height - 10);
+      context.fillText(plot.name, plot.x * width, Math.max(13, (plot.y - plot.up) * height - 9));
     }
     const line = (pairs, stroke, alpha, thick) => {
       context.strokeStyle = stroke;
