@@ -86,7 +86,12 @@ class BrokerLog:
                 raise LogError(f"{folder} belongs to a broker that is running: give another --data") from error
             self._path = folder / "log"
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            self.entries = self._read()
+            try:
+                self.entries = self._read()
+            except BaseException:
+                os.close(self._file)
+                self._lock.close()
+                raise
         except LogError:
             raise
         except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.errors import SpaceError
+from rookery.model.check import checking
 from rookery.model.events import comparable, step_into
 from rookery.model.lower import lower
 from rookery.model.parser import parse
@@ -81,7 +82,7 @@ class EventSpace:
         self, where: str, parameters: Sequence[object] | None = None
     ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """Return the corners of the closed box that holds every event a condition can accept; None if there is none."""
-        terms = lower(parse(where), self.schema, parameters)
+        terms = checking(where, parse(where), lambda tree: lower(tree, self.schema, parameters))
         if not terms:
             return None
         bottoms, tops = [], []
