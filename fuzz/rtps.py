@@ -6,8 +6,10 @@
 
 The participant under attack takes the place of one of the two Cyclone DDS participants that the golden datagrams were
 captured from: it has that participant's prefix and its readers and writers, so that the datagrams are addressed to it,
-its endpoints match, and mutations reach the reliable machinery. After every packet: nothing was raised, every table is
-within its (small) limits, and what is sent to addresses that never answered is within the amplification limit.
+its endpoints match, and mutations reach the reliable machinery. Half of the time it is one of some Rookery participants
+that go by summaries, with any of the discovery protocols, sealed or not; their conversations come from the simulator.
+After every packet: nothing was raised, every table is within its (small) limits, and what is sent to addresses that
+never answered is within the amplification limit.
 """
 
 from __future__ import annotations
@@ -18,10 +20,13 @@ import random
 import struct
 import sys
 import time
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rookery.discovery import PROTOCOLS
+from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
 from rookery.node import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected
@@ -43,6 +48,8 @@ LIMITS = Limits(
     reorder_octets=1 << 18,
     history_samples=64,
     queued_events=256,
+    summary_octets=4_096,
+    contacts_per_second=20,
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
 INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
@@ -60,6 +67,49 @@ def corpus() -> list[bytes]:
         if path.exists():
             found += [bytes.fromhex(case["octets"]) for case in json.loads(path.read_text())["cases"]]
     return found
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What was said to one participant, and what that participant is."""
+
+    datagrams: tuple[bytes, ...]
+    prefix: bytes
+    protocol: str = "simple"
+    key: bytes | None = None
+
+
+@cache
+def conversations() -> tuple[Conversation, ...]:
+    """Return conversations between participants with summaries, as the simulator plays them: always the same."""
+    found = []
+    for number, protocol in enumerate(PROTOCOLS[1:]):
+        key = b"a key of 16 octets or more" if number % 2 else None
+        heard: list[bytes] = []
+
+        class Heard(SimulatedNetwork):
+            def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+                if self.participants and sender.address != next(iter(self.participants)):
+                    heard.append(datagram)  # noqa: B023 - used before the loop goes on
+                super().send(sender, datagram, to)
+
+        network = Heard(number)
+        # The second has so many endpoints that its summary is announced by reference.
+        members = [network.join(discovery=protocol, pre_shared_key=key) for _ in range(3)]
+        for member, noise in zip(members, (0, 400, 5), strict=True):
+            for topic, type_name, keyed in TOPICS:
+                member.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0)
+                member.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0)
+            for index in range(noise):
+                member.participant.create_writer(f"noise{index}", "T", RELIABLE, keyed=False, now=0)
+            member.flush()
+        network.run(3_000_000)
+        members[1].participant.create_writer("late", "T", RELIABLE, keyed=False, now=members[1].now)
+        members[1].flush()
+        network.run(3_000_000)
+        members[2].leave()
+        found.append(Conversation(tuple(dict.fromkeys(heard)), members[0].participant.prefix, protocol, key))
+    return tuple(found)
 
 
 def vary(datagram: bytes, us: bytes, number: int, dice: random.Random) -> bytes:
@@ -128,13 +178,16 @@ def mutate(datagram: bytes, others: list[bytes], dice: random.Random) -> bytes:
 class Target:
     """A participant in the middle of a conversation, and what must hold of it after every packet."""
 
-    def __init__(self, datagrams: list[bytes], prefix: bytes) -> None:
+    def __init__(self, conversation: Conversation) -> None:
+        prefix = conversation.prefix
         # Cyclone's datagrams were captured in domain 7, ours in domain 0.
         configuration = ParticipantConfiguration(
             prefix=prefix,
             unicast=Address("127.0.0.1", 9_999),
             domain_id=0 if prefix.startswith(VENDOR) else 7,
             limits=LIMITS,
+            discovery=conversation.protocol,
+            pre_shared_key=conversation.key,
         )
         self.participant = Participant(configuration)
         self.now = 0
@@ -145,7 +198,7 @@ class Target:
             self.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0)
             self.participant.write(self.writer, b"\0\1\0\0" + bytes(4_000), now=0)
         self.participant.start(0)
-        for datagram in datagrams:
+        for datagram in conversation.datagrams[:60]:
             if not _ends_something(datagram):
                 self.receive(datagram, Address("127.0.0.1", 40_000))
 
@@ -168,6 +221,7 @@ class Target:
         peers = participant.peers
         assert len(peers) <= LIMITS.participants
         assert len(participant.remote_endpoints) <= LIMITS.endpoints
+        assert participant.summary_octets <= LIMITS.summary_octets
         # One packet of at most 64 KiB and what falls due at one time may not cause megabytes.
         assert sent < 4 << 20, sent
         for peer in peers:
@@ -184,6 +238,13 @@ def _has_samples(datagram: bytes) -> bool:
     return any(isinstance(s, Data | DataFragment) and not is_builtin(s.writer) for s in submessages)
 
 
+@cache
+def _sorted(conversation: Conversation) -> tuple[list[bytes], list[bytes], list[bytes]]:
+    """Return all datagrams, those that end nothing, and those of them that carry samples (or all, if none does)."""
+    lively = [datagram for datagram in conversation.datagrams if not _ends_something(datagram)]
+    return list(conversation.datagrams), lively, [each for each in lively if _has_samples(each)] or lively
+
+
 def prefixes(datagrams: list[bytes]) -> list[bytes]:
     """Return the participants that the datagrams are addressed to."""
     found: dict[bytes, None] = {}
@@ -197,17 +258,17 @@ def prefixes(datagrams: list[bytes]) -> list[bytes]:
 def run(packets: int, seed: int) -> dict[str, int]:
     """Send that many mutated packets; return what came of them."""
     dice = random.Random(seed)
-    datagrams = corpus()
-    lively = [datagram for datagram in datagrams if not _ends_something(datagram)]
-    samples = [datagram for datagram in lively if _has_samples(datagram)]
-    targets = prefixes(datagrams)
-    totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0}
+    captured = tuple(corpus())
+    plain = [Conversation(captured, prefix) for prefix in prefixes(list(captured))]
+    totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0, "bad_summaries": 0}
     target: Target | None = None
     for number in range(packets):
         if target is None or number % 500 == 0:
             # A fresh conversation now and then: mutations end up saying goodbye for everyone.
-            target = Target(datagrams, dice.choice(targets))
+            conversation = dice.choice(dice.choice((plain, conversations())))
+            target = Target(conversation)
             totals["targets"] += 1
+            datagrams, lively, samples = _sorted(conversation)
         packet = dice.choice(dice.choice((lively, samples)) if dice.random() < 0.995 else datagrams)
         if dice.random() < 0.05:
             # The same words from a stranger: wherever the sender's prefix stands, another one does.
@@ -219,6 +280,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
             packet = mutate(packet, datagrams, dice)
         host = f"127.0.0.{dice.randrange(1, 4)}"
         rejected, events, sent = target.participant.counters["rejected"], target.events, target.sent
+        bad = target.participant.counters["unreadable_summary"]
         try:
             target.receive(packet, Address(host, 40_000))
         except Exception:
@@ -227,6 +289,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
         totals["rejected"] += target.participant.counters["rejected"] - rejected
         totals["events"] += target.events - events
         totals["octets_out"] += target.sent - sent
+        totals["bad_summaries"] += target.participant.counters["unreadable_summary"] - bad
     return totals
 
 
@@ -234,16 +297,16 @@ def run_atheris(arguments: list[str]) -> None:
     """Hand the target to libFuzzer; a conversation lasts for 500 inputs, since to begin one costs as much as 100."""
     import atheris
 
-    datagrams = corpus()
-    us = prefixes(datagrams)[0]
+    captured = corpus()
+    choices = [Conversation(tuple(captured), prefixes(captured)[0]), *conversations()]
     atheris.instrument_all()
-    target, inputs = Target(datagrams, us), 0
+    target, inputs = Target(choices[0]), 0
 
     def one_input(octets: bytes) -> None:
         nonlocal target, inputs
         inputs += 1
         if inputs % 500 == 0:
-            target = Target(datagrams, us)
+            target = Target(choices[inputs // 500 % len(choices)])
         target.receive(octets, Address("127.0.0.1", 40_000))
 
     atheris.Setup([sys.argv[0], *arguments], one_input)
@@ -260,7 +323,8 @@ def main() -> int:
     arguments, rest = parser.parse_known_args()
     if arguments.write_corpus is not None:
         arguments.write_corpus.mkdir(parents=True, exist_ok=True)
-        for number, datagram in enumerate(corpus()):
+        said = [datagram for conversation in conversations() for datagram in conversation.datagrams]
+        for number, datagram in enumerate([*corpus(), *said]):
             (arguments.write_corpus / f"{number:04}").write_bytes(datagram)
         return 0
     if arguments.atheris:

@@ -31,6 +31,7 @@ def test_a_hundred_thousand_nearly_right_packets(fuzzer: ModuleType) -> None:
     assert 10_000 < totals["rejected"] < 90_000
     assert totals["events"] > 500
     assert totals["octets_out"] > 100_000
+    assert totals["bad_summaries"] > 100
 
 
 @pytest.mark.slow

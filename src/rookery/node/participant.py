@@ -204,6 +204,11 @@ class Participant:
         return tuple(endpoint.announcement for endpoint in (*self._pairing.writers, *self._pairing.readers))
 
     @property
+    def summary_octets(self) -> int:
+        """Octets of the discovery summaries that are kept of the peers."""
+        return self._contacts.directory.octets
+
+    @property
     def held_octets(self) -> int:
         """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
