@@ -8,7 +8,9 @@ come in through one port. While some broker does not keep up, clients are not re
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import operator
 import os
 import random
 import time
@@ -25,6 +27,7 @@ from rookery.network.broker_messages import Deliver, FromBroker, Subscribed, Wel
 from rookery.network.broker_session import Session
 from rookery.network.broker_settings import BrokerSettings
 from rookery.network.broker_status import describe
+from rookery.network.slices import Slices
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.network.tcp_peers import Peers, node_address, node_id
 from rookery.routing.brokers.broker import Broker
@@ -72,6 +75,12 @@ class LiveBroker:
         self._stopped = False
         self._held_up = 0
         self._due = 0
+        self._frames: Slices[tuple[int, bytes]] = Slices(self._take_frames)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether clients are not read from, because some broker does not keep up."""
+        return self._paused
 
     def now(self) -> int:
         """Return the time of this broker: monotonic microseconds, without the time in which it was held up.
@@ -101,6 +110,9 @@ class LiveBroker:
             role="broker",
             network=settings.network(),
             key=settings.key,
+            # A link is given up for silence later than its broker is: who is only slow keeps it.
+            heartbeat=2 * settings.beat,
+            silence=6 * settings.beat,
             limits=settings.limits,
             tls_dial=dialing,
             tls_listen=listening,
@@ -212,13 +224,20 @@ class LiveBroker:
                 session.link.resume()
 
     def _on_frames(self, sender: int, frames: list[bytes]) -> None:
-        messages: list[Message] = []
-        for frame in frames:
-            try:
-                messages.append(_MESSAGES.decode(frame))
-            except (msgspec.DecodeError, RecursionError):
-                self.machine.counters["malformed"] += 1
-        self.machine.receive_many(messages, sender, self.now())
+        """Take in what another broker sent: in turns, and in order with what others send."""
+        self._frames.add([(sender, frame) for frame in frames])
+
+    def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
+        if self._stopped:
+            return
+        for sender, group in itertools.groupby(frames, key=operator.itemgetter(0)):
+            messages: list[Message] = []
+            for _, frame in group:
+                try:
+                    messages.append(_MESSAGES.decode(frame))
+                except (msgspec.DecodeError, RecursionError):
+                    self.machine.counters["malformed"] += 1
+            self.machine.receive_many(messages, sender, self.now())
         self.flush()
 
     def _on_undeliverable(self, receiver: int, frames: list[bytes]) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from rookery.errors import BrokerError, RookeryError
 from rookery.network.broker_messages import Ask, FromClient, Offer, Rejected, Status, Subscribe, Taken, Unsubscribe
+from rookery.network.slices import Slices
 from rookery.network.tcp import Link
 from rookery.routing.brokers.parcels import is_readable
 
@@ -28,6 +29,7 @@ class Session:
         self._broker = broker
         #: Frames that wait for the broker's next flush.
         self.outbox: list[bytes] = []
+        self._slices: Slices[bytes] = Slices(self._do)
 
     def flush(self) -> None:
         """Send what waits, in one write."""
@@ -40,7 +42,14 @@ class Session:
         self._broker.arrived(self)
 
     def received(self, link: Link, frames: list[bytes]) -> None:
-        """Do what the client asks; the parcels of one buffer go into the machine together."""
+        """Do what the client asks, in turns; while some of it waits, no more is read."""
+        self._slices.add(frames)
+        if self._slices:
+            link.pause()
+
+    def _do(self, frames: list[bytes]) -> None:
+        """Do some of what the client asks; the parcels go into the machine together."""
+        link = self.link
         broker, machine = self._broker, self._broker.machine
         parcels = []
         subscribed = False
@@ -75,6 +84,8 @@ class Session:
         except BrokerError:
             link.close("leaving")
         broker.flush()
+        if not self._slices and not broker.is_paused:
+            link.resume()
 
     def _subscribe(self, request: Subscribe) -> None:
         try:
