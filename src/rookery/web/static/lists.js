@@ -8,8 +8,11 @@ const SPARE = 4;
 let gridCount = 0;
 
 class Grid {
-  /** `columns`: {title, text(row), sort?(row), number?, width?, dress?(cell, row)}; `key(row)` names a row. */
-  constructor(place, { label, columns, key, choose = () => {}, none = "Nothing yet.", width = 0, short = false }) {
+  /**
+   * `columns`: {title, text(row), sort?(row), number?, width?, dress?(cell, row)}; `key(row)` names a row; `largest` is
+   * the number of the column by which the rows are sorted at first, the largest first.
+   */
+  constructor(place, { label, columns, key, choose = () => {}, none = "Nothing yet.", width = 0, short = false, largest = null }) {
     this.columns = columns;
     this.key = key;
     this.choose = choose;
@@ -23,6 +26,10 @@ class Grid {
     this.heads = make("div", { className: "heads", attributes: { role: "row", "aria-rowindex": "1" } });
     for (const column of columns) this.heads.append(this.head(column));
     this.heads.style.gridTemplateColumns = this.template;
+    if (largest !== null) {
+      [this.order, this.descending] = [columns[largest], true];
+      this.heads.children[largest].setAttribute("aria-sort", "descending");
+    }
     this.body = make("div", { className: "body", attributes: { role: "rowgroup" } });
     this.none = make("p", { className: "none", textContent: none });
     this.box = make(

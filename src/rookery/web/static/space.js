@@ -15,6 +15,7 @@ class SpaceView {
       width: 480,
       choose: (row) => this.chooseZone(row.id),
       none: "No zones.",
+      largest: 4,
       columns: [
         { title: "Zone", text: (row) => row.id, sort: (row) => row.id, width: "minmax(7rem, 2fr)" },
         { title: "Owner", text: (row) => row.owner || "", sort: (row) => Number(row.owner) || row.owner || "", width: "5rem" },
