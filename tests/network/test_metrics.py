@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import re
+import socket
 
 import pytest
 from hypothesis import given
@@ -14,15 +15,22 @@ from hypothesis import strategies as st
 
 import rookery
 from rookery.errors import ServeError
+from rookery.model import Schema
+from rookery.network.broker_client import connect
+from rookery.network.broker_server import LiveBroker
+from rookery.network.broker_settings import BrokerSettings
 from rookery.network.metrics import (
     CONTENT_TYPE,
     Metric,
+    broker_metrics,
     counters,
     exposition,
     gauge,
     participant_metrics,
     serve_metrics,
 )
+from rookery.routing.brokers.configuration import Durability
+from rookery.space.axes import Axis, EventSpace
 
 LINE = re.compile(
     r'^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[a-zA-Z_]\w*="(?:[^"\\\n]|\\\\|\\"|\\n)*"\})? (?:NaN|[+-]Inf|-?[0-9.e+-]+)$'
@@ -107,3 +115,31 @@ def test_a_participant_is_measured_by_its_own_counters() -> None:
     text = asyncio.run(test())
     assert 'rookery_dds_known{what="participants"} 1\n' in text
     assert int(re.findall(r'rookery_dds_total\{counter="octets_in"\} (\d+)', text)[0]) > 0
+
+
+@pytest.mark.wire
+def test_a_broker_is_measured_by_its_zones() -> None:
+    schema = Schema.from_dict({"price": "float64"})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = free.getsockname()
+    settings = BrokerSettings(
+        "quotes", EventSpace(schema, [Axis("price", 0, 100)]), address, durability=Durability.MEMORY
+    )
+
+    async def test() -> str:
+        broker = LiveBroker(settings)
+        await broker.start()
+        try:
+            async with connect(f"{address[0]}:{address[1]}") as client, client.subscribe("quotes", "price < 10"):
+                client.publish("quotes", {"price": 5.0})
+                await client.flush("quotes")
+                return exposition(broker_metrics(broker))
+        finally:
+            await broker.stop(leave=False)
+
+    text = asyncio.run(test())
+    assert 'rookery_broker_events{zone="all"} 1\n' in text
+    assert 'rookery_broker_subscriptions{zone="all"} 1\n' in text
+    assert "rookery_broker_clients 1\n" in text
+    assert int(re.findall(r'rookery_broker_total\{counter="matched"\} (\d+)', text)[0]) == 1

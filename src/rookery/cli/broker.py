@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
+from rookery.cli.options import Json, write, write_json
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def command(
     authority: Annotated[
         Path | None, typer.Option(help="For TLS: who must have signed the others' certificates, PEM.")
     ] = None,
+    log_format: LogFormat = "text",
+    metrics: MetricsPort = None,
     at: Annotated[str, typer.Option(help="With `status`: any broker of the network.")] = "127.0.0.1:7401",
     json: Json = False,
 ) -> int:
@@ -68,6 +71,7 @@ def command(
     Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
     sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
     """
+    set_up_logs(log_format)
     if action == "status":
         return _status(at, key_file, json)
     if action != "run":
@@ -104,12 +108,13 @@ def command(
         key=read_key(key_file),
         tls=tls,
     )
-    asyncio.run(_run(settings))
+    asyncio.run(_run(settings, metrics))
     return ExitCode.DONE
 
 
-async def _run(settings: BrokerSettings) -> None:
+async def _run(settings: BrokerSettings, metrics: int | None) -> None:
     from rookery.network.broker_server import LiveBroker
+    from rookery.network.metrics import broker_metrics
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -118,9 +123,10 @@ async def _run(settings: BrokerSettings) -> None:
     broker = LiveBroker(settings)
     await broker.start()
     host, port = broker.address
-    note(f"broker of {settings.topic} on {host}:{port}, {settings.durability.value}; stop it with Ctrl-C")
-    await stop.wait()
-    note("handing the zones over")
+    announce(f"broker of {settings.topic} on {host}:{port}, {settings.durability.value}; stop it with Ctrl-C")
+    async with metrics_on(metrics, lambda: broker_metrics(broker)):
+        await stop.wait()
+    announce("handing the zones over")
     await broker.stop()
 
 

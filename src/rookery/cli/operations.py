@@ -64,6 +64,9 @@ def set_up_logs(log_format: str, *, level: int = logging.INFO) -> None:
     logger.handlers = [handler]
     logger.setLevel(level if log_format == "json" else logging.WARNING)
     logger.propagate = False
+    if log_format == "json":  # what is told of a first compilation becomes a line like the others
+        kernels = logging.getLogger("rookery.kernels")
+        kernels.handlers, kernels.propagate = [], True
 
 
 def announce(line: str, **details: Any) -> None:
