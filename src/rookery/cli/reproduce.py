@@ -40,14 +40,16 @@ def command(
     stood. The exit code is 3 if a verdict is not the committed one; one that rests on a time never counts.
     """
     from rookery.experiments.claims import chosen
-    from rookery.experiments.figures import require_matplotlib
-    from rookery.experiments.reproduce import expected_seconds, reproduce
-    from rookery.spark.sessions import session
 
     claims = chosen(names or [])
     if listing:
         _list(claims, json=json)
         return ExitCode.DONE
+
+    from rookery.experiments.figures import require_matplotlib
+    from rookery.experiments.reproduce import expected_seconds, reproduce
+    from rookery.spark.sessions import session
+
     require_matplotlib()
     folder = out or Path("results-quick" if quick else "results")
     seconds = expected_seconds(folder, claims, quick=quick)
@@ -56,7 +58,7 @@ def command(
     try:
         with _TaskCount() as progress:
             ledger = reproduce(
-                spark, claims, folder, quick=quick, seed=seed, job_size=8 if quick else 1, progress=progress
+                spark, claims, folder, quick=quick, seed=seed, job_size=8 if quick else 4, progress=progress
             )
     except KeyboardInterrupt:
         note("interrupted; what is finished is kept, and the same command goes on from here")

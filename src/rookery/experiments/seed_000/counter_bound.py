@@ -16,7 +16,7 @@ from rookery.filters import CountingBloomFilter, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(n=100, m=1010, k=7, filters=2000, runs=5)
+FULL = grid(n=100, m=1010, k=7, filters=2000, runs=2)
 QUICK = grid(n=100, m=1010, k=7, filters=150, runs=2)
 
 

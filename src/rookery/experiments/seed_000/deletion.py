@@ -14,7 +14,7 @@ from rookery.filters import BloomFilter, BloomTree
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(nodes=30, endpoints=5, deleted=10, rate=0.01, runs=20)
+FULL = grid(nodes=30, endpoints=5, deleted=10, rate=0.01, runs=10)
 QUICK = grid(nodes=30, endpoints=5, deleted=10, rate=0.01, runs=3)
 
 

@@ -15,7 +15,7 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 #: How many other endpoints A has. With 8 of them in 16 slots, T5 is the one that passes 80 %; with none the 4 slots
 #: are full at T4 already.
-FULL = grid(others=[0, 8], runs=20)
+FULL = grid(others=[0, 8], runs=10)
 QUICK = grid(others=[0, 8], runs=5)
 
 
