@@ -37,6 +37,7 @@ PARTS = [
     "subscriptions.md",
     "spark.md",
     "rtps.md",
+    "discovery.md",
     "filters.md",
     "brokers.md",
     "overlay.md",
