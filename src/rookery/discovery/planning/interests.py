@@ -8,6 +8,7 @@ every summary for every key that somebody has.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,7 @@ class Interests:
     """The keys of a topology and who has them."""
 
     def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         participants = topology.participants
         keys: dict[str, int] = {}
         sought: list[str] = []
@@ -118,16 +120,16 @@ class Interests:
     @cached_property
     def matched_pairs(self) -> int:
         """Pairs of a writer and a reader in different participants that will talk."""
-        writers = np.array([key.startswith("W") for key in self.keys], dtype=np.bool_)
-        opposite = np.array([self._column.get(key, -1) for key in self._sought], dtype=np.int64)
-        chosen = writers & (opposite >= 0)
-        left, right = self._counts[:, chosen], self._counts[:, opposite[chosen]]
-        # The two halves of a service have one key: a server and a client are two pairs of endpoints, not four.
-        services = np.array([_is_service(key) for key, take in zip(self.keys, chosen, strict=True) if take])
-        weights = np.where(services, 0.5, 1.0) if services.size else np.ones(0)
-        everywhere = left.sum(axis=0) * right.sum(axis=0)
-        inside = (left * right).sum(axis=0)
-        return round(float(((everywhere - inside) * weights).sum()))
+        everywhere: Counter[tuple[str, str, str]] = Counter()
+        inside = 0
+        for participant in self._topology.participants:
+            own = Counter((end.kind, end.topic, end.type_name) for end in participant.endpoints)
+            inside += sum(count * own["R", topic, name] for (kind, topic, name), count in own.items() if kind == "W")
+            everywhere.update(own)
+        joined = (
+            count * everywhere["R", topic, name] for (kind, topic, name), count in everywhere.items() if kind == "W"
+        )
+        return sum(joined) - inside
 
     @cached_property
     def matched_directions(self) -> int:
@@ -151,8 +153,3 @@ class Interests:
         # An endpoint goes out by multicast if anyone but its own participant wants it.
         others = (wants.sum(axis=0)[None, :] - wants.astype(np.int64)) > 0
         return Exchange(records, octets, float((self._octets * others).sum()), float((self._counts * others).sum()))
-
-
-def _is_service(key: str) -> bool:
-    _, topic, _ = key.split("\x1f")
-    return topic.startswith("rq/") and topic.endswith("Request")
