@@ -24,6 +24,8 @@ from rookery.network.spool.writer import Retention, SpoolWriter
 from rookery.spark import match, publish_to
 from rookery.spark.spool import SpoolStream, spark_type, spool_tape
 
+from .conftest import read_pairs
+
 __all__ = ["cyclone", "domain_id"]  # fixtures of the wire tests
 
 pytestmark = pytest.mark.spark
@@ -78,7 +80,7 @@ def recording(domain_id: int, tmp_path: Path) -> Iterator[Path]:
 
 def until(condition: Callable[[], object]) -> None:
     """Wait until something holds; the limit only turns a hang into a failure."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + 250
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -138,6 +140,28 @@ def test_a_stream_goes_on_where_its_checkpoint_is(spark: Any, tmp_path: Path) ->
     fill(folder, quotes(60))  # a writer appends to what is there
     assert drain() == list(range(150))
     assert drain() == list(range(150))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_kill_9_of_the_driver_leaves_the_raw_output_exact(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+    from benchmarks.kill9 import kill
+
+    spool, rules, out, checkpoint = (tmp_path / name for name in ("spool", "rules.parquet", "out", "checkpoint"))
+    sent = quotes(8_000)
+    fill(spool, sent)
+    pq.write_table(RULES, rules)
+    driver = [sys.executable, str(Path(__file__).with_name("spool_driver.py"))]
+    arguments = [str(path) for path in (spool, rules, out, checkpoint)]
+    for enough in (2, 6, 10):
+        child = subprocess.Popen([*driver, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            until(lambda enough=enough: len(list((checkpoint / "offsets").glob("[0-9]*"))) >= enough)
+        finally:
+            kill(child)
+    subprocess.run([*driver, *arguments, "--drain"], check=True, capture_output=True, timeout=600)
+    assert read_pairs(out) == expected_pairs(sent)
 
 
 def test_offsets_belong_to_one_spool_and_never_go_back(tmp_path: Path) -> None:
