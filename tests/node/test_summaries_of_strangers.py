@@ -170,8 +170,10 @@ def test_contacts_per_second_are_bounded_and_the_rest_wait() -> None:
     victim = Victim(contacts_per_second=3)
     victim.now = 2_000_000
     container = HashList.of(keys("topic"), epoch=1).to_bytes()
-    contacted = [bool(victim.hear(who, announced(who, container))[1]) for who in range(1, 9)]
-    assert contacted == [True] * 3 + [False] * 5
+    happened = [victim.hear(who, announced(who, container)) for who in range(1, 9)]
+    assert [bool(contacted) for _, contacted in happened] == [True] * 3 + [False] * 5
+    rejected = [event.reason for events, _ in happened for event in events if isinstance(event, MessageRejected)]
+    assert rejected == ["more than 3 contacts in a second; the rest wait"]
     assert victim.counters["contacts_per_second"] == 5
     everyone = told(victim.pass_time(900_000))
     assert everyone == {prefix_of(who) for who in (1, 2, 3)}

@@ -241,6 +241,8 @@ class Contacts:
             self._second, self._contacts = now // _SECOND, 0
         if self._contacts >= self._limits.contacts_per_second:
             self._counters["contacts_per_second"] += 1
+            if not self._postponed:
+                self._reject(f"more than {self._limits.contacts_per_second} contacts in a second; the rest wait")
             self._postponed[prefix] = None
             self._deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
             return False

@@ -51,6 +51,10 @@ class History:
         """Return the change of that number, if it is still here."""
         return self._changes.get(sequence)
 
+    def holds(self, instance: bytes) -> bool:
+        """Say whether something of an instance is still here; only keep-last knows instances."""
+        return instance in self._instances
+
     @property
     def first(self) -> int:
         """The oldest number that is still here; one more than the last when nothing is."""

@@ -39,6 +39,8 @@ HEARTBEAT_PERIOD = 100_000
 SLOWEST_HEARTBEAT = 1_600_000
 #: How far a GAP looks beyond what was asked for: whoever missed one stretch will ask for the next.
 _GAP_REACH = 4_096
+#: Instances that are gone and of which nothing is owed any more are forgotten when there are so many.
+_TOLD_SLACK = 64
 
 
 def is_newer(count: int, than: int | None) -> bool:
@@ -194,6 +196,8 @@ class Writer:
             self._send_heartbeat(proxy, final=True)
         if proxy.acknowledged > self.history.last:
             self._deadlines.cancel(self._timer_of(reader))
+            if len(proxy.told) > _TOLD_SLACK + 2 * len(self.history):
+                proxy.told = {each: number for each, number in proxy.told.items() if self.history.holds(each)}
         else:
             self._expect_answer(proxy, now)
 
