@@ -31,6 +31,7 @@ PLAIN = [
     "reference/configuration.md",
     "reference/results.md",
     "reference/wire-formats.md",
+    "spool.md",
 ]
 PARTS = [
     "islands.md",
