@@ -66,12 +66,12 @@ def paper(options: argparse.Namespace) -> None:
 def scale(options: argparse.Namespace) -> None:
     peers = (options.peers or [100_000])[0]
     gc.disable()
-    before, begun = _resident(), time.perf_counter()
+    before, begun, worked = _resident(), time.perf_counter(), time.process_time()
     overlay, market, dice = static_overlay(peers, 0, window=options.window, arc=True)
-    built = time.perf_counter() - begun
+    built, worked = time.perf_counter() - begun, time.process_time() - worked
+    each = (_resident() - before) / peers / 1024
     print(
-        f"N={peers}: tables built in {built:.0f} s; {(_resident() - before) / peers / 1024:.1f} KiB resident per peer",
-        flush=True,
+        f"N={peers}: built in {built:.0f} s ({worked:.0f} s of one core); {each:.1f} KiB resident per peer", flush=True
     )
     begun = time.perf_counter()
     report(

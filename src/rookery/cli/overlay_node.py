@@ -78,6 +78,7 @@ async def _stay(options: dict[str, Any], where: str | None, *, publish: bool, se
         if where is not None or not publish:
             events = await stack.enter_async_context(node.subscribe(node.topic, where))
             work.append(asyncio.create_task(_print(events)))
+        await node.settled()
         host, port = node.address
         note(f"in the overlay of {node.topic}; others may --join {host}:{port}")
         source = asyncio.create_task(_publish(node)) if publish else None

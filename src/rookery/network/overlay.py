@@ -9,7 +9,8 @@ Rule 1: a node is on one topic. What it wants is the union of its subscriptions;
 every subscription whose condition it satisfies, and to none else.
 Rule 2: other interests mean another place on the rings. The node first joins as a second peer, with the new interests,
 and leaves as the first one only then, so that the subscriptions which stay miss nothing; what comes twice in between is
-dropped. To enter a subscription's `async with` waits until the peers around know of it.
+dropped. To enter a subscription's `async with` waits until the peers around know of it. Subscriptions made together are
+one move, and those made right after `join_overlay` are part of the first join; what is published before that waits.
 Rule 3: the address that others join through stays: when the peer has moved to another port, a door is kept there that
 names it.
 """
@@ -30,7 +31,7 @@ from rookery.errors import EventError, JoinError, TopicError
 from rookery.matching import matcher
 from rookery.model import Schema
 from rookery.network.client import Subscription
-from rookery.network.overlay_peer import ROLE, Door, LivePeer, who_is
+from rookery.network.overlay_peer import ROLE, Door, LivePeer, reserve_port, who_is
 from rookery.network.tcp import Address
 from rookery.network.tcp_hello import LinkSettings
 from rookery.routing.overlay.configuration import OverlayConfiguration
@@ -45,6 +46,8 @@ __all__ = ["OverlayNode", "OverlaySubscription", "join_overlay", "network_name"]
 _LOG = logging.getLogger("rookery.network")
 #: Events remembered so that none is handed over twice while two peers of a node overlap.
 _REMEMBERED = 1 << 16
+#: Seconds in which subscriptions are made together.
+_TOGETHER = 0.01
 
 
 def network_name(topic: str, schema: Schema, grid: Grid, space: SemanticSpace) -> str:
@@ -86,7 +89,8 @@ class OverlayNode:
         self.grid = grid
         self.space = SemanticSpace(cell_count=grid.cell_count, bit_count=bit_count, hash_count=hash_count)
         self.network = network_name(topic, schema, grid, self.space)
-        self.peer: LivePeer
+        self._peer: LivePeer | None = None
+        self._early: list[bytes] = []
         self._listen, self._host, self._join = listen, host, tuple(join)
         self._configuration = configuration
         self._key = key
@@ -106,8 +110,16 @@ class OverlayNode:
         if self._join and not bootstraps:
             named = ", ".join(f"{host}:{port}" for host, port in self._join)
             raise JoinError(f"nobody of this overlay answers at {named}: is a node running, of this topic and space?")
-        self.peer = await self._make(self._listen, PackedInterests(self._interests()), bootstraps)
+        self._listen = (self._listen[0], reserve_port(self._listen))
+        self._want()
         self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._stay_introduced())]
+
+    @property
+    def peer(self) -> LivePeer:
+        """The peer that this node is now; there is one when `settled` has returned."""
+        if self._peer is None:
+            raise JoinError("this node has not joined yet: await its `settled` first")
+        return self._peer
 
     @property
     def address(self) -> Address:
@@ -142,13 +154,16 @@ class OverlayNode:
         self._check(topic, None)
         self._matcher.match(event)
         self.grid.cell(event)
-        self.peer.publish(pack(event))
+        if self._peer is None:
+            self._early.append(pack(event))
+        else:
+            self._peer.publish(pack(event))
 
     async def flush(self, topic: str, *, seconds: float = 10.0) -> None:
         """Wait until every event published here has been taken in by somebody who wants it, or by nobody at all."""
         self._check(topic, None)
         async with asyncio.timeout(seconds):
-            while self.peer.unsent:
+            while self._early or self._peer is None or self._peer.unsent:
                 await asyncio.sleep(0.005)
 
     async def settled(self, *, seconds: float = 60.0) -> None:
@@ -164,7 +179,8 @@ class OverlayNode:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for subscription in tuple(self._subscriptions.values()):
             subscription.end()
-        await self.peer.leave()
+        if self._peer is not None:
+            await self._peer.leave()
         if self._door is not None:
             await self._door.close()
 
@@ -187,10 +203,15 @@ class OverlayNode:
         """Bring the peer to what is wanted, whenever that changes."""
         while True:
             await self._change.wait()
+            await asyncio.sleep(_TOGETHER)
             self._change.clear()
             wanted, interests = self._wanted, PackedInterests(self._interests())
             try:
-                if interests.cells == self.peer.machine.state.interests.cells:
+                if self._peer is None:
+                    self._peer = await self._make(self._listen, interests, await self._ask_around())
+                    while self._early:
+                        self._peer.publish(self._early.pop(0))
+                elif interests.cells == self.peer.machine.state.interests.cells:
                     self.peer.subscribe(interests)
                 else:
                     await self._move(interests)
@@ -208,7 +229,7 @@ class OverlayNode:
         """Join as a second peer, and leave as the first one after that."""
         old = self.peer
         new = await self._make((self._listen[0], 0), interests, [old.node, *await self._ask_around()])
-        self.peer = new
+        self._peer = new
         while old.unsent:  # events on their way in
             await asyncio.sleep(0.01)
         await old.leave()
@@ -227,9 +248,7 @@ class OverlayNode:
             key=self._key,
         )
         try:
-            address = await peer.start(listen, host=self._host, bootstraps=bootstraps)
-            if not self._listen[1]:
-                self._listen = address
+            await peer.start(listen, host=self._host, bootstraps=bootstraps)
             async with asyncio.timeout(30.0):
                 await peer.ready.wait()
                 await peer.confirm()
@@ -266,7 +285,9 @@ class OverlayNode:
         """Ask at the given addresses again and again: who started anew there has another id, and may be alone."""
         while self._join:
             await asyncio.sleep(5 * (self._configuration.heartbeat or 5_000_000) / 1_000_000)
-            self.peer.introduce(await self._ask_around())
+            found = await self._ask_around()
+            if self._peer is not None:
+                self._peer.introduce(found)
 
 
 @asynccontextmanager

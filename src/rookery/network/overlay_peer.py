@@ -30,7 +30,7 @@ from rookery.routing.overlay.messages import EventId, decode, encode
 from rookery.routing.overlay.peer import Peer
 from rookery.routing.overlay.state import Interests
 
-__all__ = ["ROLE", "Door", "LivePeer", "who_is"]
+__all__ = ["ROLE", "Door", "LivePeer", "reserve_port", "who_is"]
 
 ROLE = "overlay"
 _LOG = logging.getLogger("rookery.network")
@@ -72,10 +72,10 @@ class LivePeer:
         """Who this peer is to the others."""
         return self.machine.node
 
-    async def start(self, address: Address, *, host: str, bootstraps: Iterable[int] = ()) -> Address:
-        """Open the port, any free one for 0, and begin to join; others reach us at `host`. Return where it listens."""
+    async def start(self, address: Address, *, host: str, bootstraps: Iterable[int] = ()) -> None:
+        """Open the port, any free one for 0, and begin to join; others reach us at `host`."""
         for _ in range(_FREE_PORTS_TRIED):
-            port = address[1] or _free_port(address[0])
+            port = reserve_port(address)
             node = node_id((host, port), int.from_bytes(os.urandom(2), "big"))
             self.settings = LinkSettings(identity=node, role=ROLE, network=self._network, key=self._key)
             self.peers = Peers(
@@ -102,7 +102,6 @@ class LivePeer:
             address=f"{host}:{port}",
         )
         self._act(self.machine.on_start(self.now(), bootstraps))
-        return address[0], port
 
     def now(self) -> int:
         """The time of the machine, in microseconds; it means nothing to others."""
@@ -201,13 +200,14 @@ class LivePeer:
             self._act(self.machine.on_undeliverable(self.now(), receiver, messages))
 
 
-def _free_port(host: str) -> int:
-    """Return a port that is free now: ids hold the port, so it must be known before it is opened."""
+def reserve_port(address: Address) -> int:
+    """Return the port, or one that is free now for 0: ids hold it, so it must be known before it is opened."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, 0))
+            probe.bind(address)
         except OSError as error:
-            raise JoinError(f"cannot listen on {host}: {error.strerror or error}") from error
+            raise JoinError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror or error}") from error
         return int(probe.getsockname()[1])
 
 
@@ -256,5 +256,8 @@ class Door:
 async def who_is(address: Address, *, network: str, key: bytes | None = None) -> int:
     """Return the id of the peer at an address; raise `JoinError` where none answers, or one of another overlay."""
     caller = _Caller()
-    await dial(address, LinkSettings(identity=0, role=ROLE, network=network, key=key), caller)
-    return await caller.answer
+    try:
+        await dial(address, LinkSettings(identity=0, role=ROLE, network=network, key=key), caller)
+        return await caller.answer
+    finally:
+        caller.answer.cancel()

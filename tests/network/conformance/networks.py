@@ -21,9 +21,12 @@ from rookery.errors import SubscriptionError, TopicError
 from rookery.network.broker_client import connect
 from rookery.network.broker_server import LiveBroker
 from rookery.network.broker_settings import BrokerSettings, parse_space
+from rookery.network.overlay import join_overlay
 from rookery.network.pubsub import PublishSubscribe
 from rookery.routing.brokers.events import Delivered
 from rookery.routing.flooding import FloodingBroker
+from rookery.routing.overlay.configuration import OverlayConfiguration
+from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
 __all__ = ["NETWORKS", "SCHEMA", "TOPIC", "MakeClient"]
 
@@ -177,9 +180,42 @@ async def brokers(folder: Path) -> AsyncIterator[MakeClient]:
         yield client
 
 
+# ---- the overlay, live ----------------------------------------------------------------------------------------------
+
+
+async def overlay(arc: bool) -> AsyncIterator[MakeClient]:
+    """Every client is a peer; a first one that only lives there is what the others join through."""
+    axes = [CategoricalAxis("symbol", ("ACME", "BOLT", "ZULU")), NumericAxis("price", tuple(range(0, 1001, 125)))]
+    configuration = OverlayConfiguration(arc=arc, heartbeat=2_000_000, request_timeout=300_000)
+    options: dict[str, Any] = {"schema": SCHEMA, "grid": Grid(axes), "configuration": configuration}
+    async with join_overlay(topic=TOPIC, **options) as first:
+        await first.settled()
+
+        @asynccontextmanager
+        async def client(number: int) -> AsyncIterator[PublishSubscribe]:
+            async with join_overlay(topic=TOPIC, join=[first.address], **options) as made:
+                yield made
+
+        yield client
+
+
+@asynccontextmanager
+async def overlay_by_flooding(folder: Path) -> AsyncIterator[MakeClient]:
+    async for network in overlay(arc=False):
+        yield network
+
+
+@asynccontextmanager
+async def overlay_by_arcs(folder: Path) -> AsyncIterator[MakeClient]:
+    async for network in overlay(arc=True):
+        yield network
+
+
 NETWORKS: dict[str, Callable[[Path], AbstractAsyncContextManager[MakeClient]]] = {
     "flooding": flooding,
     "brokers": brokers,
+    "overlay": overlay_by_flooding,
+    "overlay, arcs": overlay_by_arcs,
 }
 #: What a network raises for a condition that cannot be.
 REFUSALS = (SubscriptionError,)

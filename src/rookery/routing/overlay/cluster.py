@@ -198,6 +198,7 @@ def receive_primary(state: PeerState, now: int, message: Primary) -> None:
     state.table.forget(message.old)
     state.bury(message.old, now, epoch=message.new.epoch - 1)
     state.directory.drop(message.old)
+    state.copies.drop(message.old)
     if state.phase is Phase.ACTIVE:
         state.learn((message.new,), now)
         state.heard[message.new.node] = now

@@ -7,12 +7,14 @@ closest between two others goes. A newcomer then starts its walk near its own pl
 Rule 3: entries are leases. Who does not renew is forgotten, so a lost owner costs one period and no repair.
 Rule 4: the block of a peer's lowest cell also notes who is primary of exactly that set of cells, so that a second peer
 of the same cells finds its cluster: the owner is the one place where two claims meet.
+Rule 5: an entry has one owner and one copy, at the peer after the owner, kept apart from what that one owns. When the
+owner is gone the copy is in force; when another comes to own the block, the entry goes there and stays as a copy here.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from rookery.routing.overlay.identity import CIRCLE, Descriptor
 
@@ -84,6 +86,27 @@ class Directory:
         }
         claims = tuple(one for cells, (one, until) in self._claims.items() if until > now and wanted(min(cells)))
         return contacts, claims
+
+    def take(
+        self, wanted: Callable[[int], bool], *, now: int
+    ) -> tuple[dict[int, tuple[Descriptor, ...]], tuple[Descriptor, ...]]:
+        """Remove the entries that satisfy `wanted`, and return those of them that live."""
+        found = self.select(wanted, now=now)
+        for cell in [cell for cell in self._contacts if wanted(cell)]:
+            del self._contacts[cell]
+        for cells in [cells for cells in self._claims if wanted(min(cells))]:
+            del self._claims[cells]
+        return found
+
+    def put(
+        self, contacts: Mapping[int, tuple[Descriptor, ...]], claims: Iterable[Descriptor], *, now: int, until: int
+    ) -> None:
+        """Add entries that were handed over."""
+        for cell, holders in contacts.items():
+            for holder in holders:
+                self.register((cell,), holder, until=until)
+        for claimant in claims:
+            self.claim(claimant, now=now, until=until)
 
     def _thin(self, held: dict[int, tuple[Descriptor, int]], *, now: int | None) -> None:
         if now is not None:

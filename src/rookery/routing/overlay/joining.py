@@ -264,6 +264,8 @@ def retry(state: PeerState, now: int, number: int) -> None:
         state.note(f"request given up: {request.kind}")
         if request.kind == "entry":
             publishing.give_up(state, number)
+        elif request.kind == "inject":
+            publishing.give_up(state, number, request.about)
         elif request.kind == "contacts" and state.phase is Phase.JOINING:
             _restart(state, now)
     elif request.kind == "cluster":

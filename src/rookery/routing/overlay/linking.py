@@ -12,7 +12,7 @@ from rookery.routing.overlay import cluster
 from rookery.routing.overlay.identity import Descriptor, Relation, hamming, relation
 from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.messages import Leave, Link, LinkCorrection, Redirect, Unlink
-from rookery.routing.overlay.ring import around, hand_over
+from rookery.routing.overlay.ring import adopt_copies, around, hand_over
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = ["receive_correction", "receive_link", "receive_redirect", "receive_unlink", "watch_predecessor"]
@@ -101,10 +101,12 @@ def receive_correction(state: PeerState, now: int, message: LinkCorrection) -> N
 
 
 def watch_predecessor(state: PeerState, now: int) -> None:
-    """When somebody new stands before us on the shared ring, give it the part of the directory that is its own."""
+    """When another stands before us on the shared ring, give it its part of the directory, or take up who has gone."""
     previous = state.table.ring_before(state.space.shared_cell)
     node = None if previous is None else previous.node
     if node != state.predecessor:
         state.predecessor = node
-        if previous is not None and state.configuration.directory:
-            hand_over(state, now, previous, everything=False)
+        if state.configuration.directory:
+            adopt_copies(state, now)
+            if previous is not None:
+                hand_over(state, now, previous)

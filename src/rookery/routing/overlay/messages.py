@@ -216,6 +216,7 @@ class Handover(msgspec.Struct, frozen=True, array_like=True, tag=20):
 
     contacts: dict[int, Table]
     claims: Table
+    is_copy: bool = False
 
 
 class ClusterJoin(msgspec.Struct, frozen=True, array_like=True, tag=21):

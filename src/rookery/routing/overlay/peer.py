@@ -103,8 +103,10 @@ class Peer:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the peer has its place, and every link has answered since it was announced."""
-        return self.is_ready and self.state.table.known.keys() <= self.state.confirmed
+        """Whether the peer has its place, is in the directory, and every link has answered since it was announced."""
+        state = self.state
+        asked = any(one.kind in ("renewal", "find") for one in state.requests.values())
+        return self.is_ready and not asked and state.table.known.keys() <= state.confirmed
 
     def on_start(self, now: int, bootstraps: Iterable[int] = ()) -> list[Effect]:
         """Join through any of these peers; with none, be the first."""
@@ -227,7 +229,7 @@ class Peer:
             case JoinReply():
                 joining.receive_join_reply(state, now, message)
             case Handover():
-                ring.receive_handover(state, now, message)
+                ring.receive_handover(state, now, sender, message)
             case Ping():
                 if state.phase is Phase.ACTIVE:
                     state.send(sender, Pong(state.own))

@@ -77,7 +77,9 @@ def receive_entry(state: PeerState, now: int, number: int, contacts: dict[int, t
     if event_id is None or event_id not in state.outgoing:
         return
     cell, _ = state.outgoing[event_id]
-    holders = [one for one in contacts.get(cell, ()) if state.avoided.get(one.node, 0) <= now]
+    named = contacts.get(cell, ())
+    # Who did not answer lately is asked last, and not left out: it may be slow, and the only one there is.
+    holders = [one for one in named if state.avoided.get(one.node, 0) <= now] or named
     if holders:
         _inject(state, now, event_id, holders[state.dice.randrange(len(holders))].node, attempt=attempt)
     elif attempt == 0:
@@ -101,8 +103,9 @@ def retry(state: PeerState, now: int, number: int) -> None:
     _send(state, now, request.about, cell, payload, attempt=request.attempt)
 
 
-def give_up(state: PeerState, number: int) -> None:
-    """The directory could not be reached: the event is lost, and that is counted."""
-    event_id, _ = state.entries.pop(number, (None, 0))
+def give_up(state: PeerState, number: int, event_id: EventId | None = None) -> None:
+    """Neither the directory nor a holder could be reached: the event is lost, and that is counted."""
+    if event_id is None:
+        event_id, _ = state.entries.pop(number, (None, 0))
     if event_id is not None and state.outgoing.pop(event_id, None) is not None:
         state.note("event lost")

@@ -16,7 +16,7 @@ from rookery.routing.overlay.identity import Descriptor
 from rookery.routing.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.routing.overlay.linking import watch_predecessor
 from rookery.routing.overlay.messages import Failed, Heartbeat, Leave, Ping, Unlink
-from rookery.routing.overlay.ring import blocks_of, hand_over, start_lookup
+from rookery.routing.overlay.ring import blocks_of, hand_over_everything, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = ["fail", "heartbeat", "leave", "receive_failed", "receive_heartbeat", "receive_leave"]
@@ -127,6 +127,7 @@ def _remove(state: PeerState, now: int, node: int, table: tuple[Descriptor, ...]
     state.bury(node, now)
     state.table.forget(node)
     state.directory.drop(node)
+    state.copies.drop(node)
     state.learn(table, now)
     watch_predecessor(state, now)
 
@@ -152,7 +153,7 @@ def leave(state: PeerState, now: int) -> None:
             state.send(node, Leave(table))
         following = state.table.ring_next(state.space.shared_cell)
         if following is not None and state.configuration.directory:
-            hand_over(state, now, following, everything=True)
+            hand_over_everything(state, now, following)
     state.phase = Phase.LEFT
 
 

@@ -18,10 +18,12 @@ from rookery.routing.overlay.messages import Contacts, Find, Found, Handover, Lo
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = [
+    "adopt_copies",
     "around",
     "blocks_of",
     "closest_before",
     "hand_over",
+    "hand_over_everything",
     "lease_end",
     "receive_find",
     "receive_handover",
@@ -202,29 +204,46 @@ def _answer(state: PeerState, now: int, lookup: Lookup) -> None:
         heir = state.table.ring_next(state.space.shared_cell)
         if heir is not None:  # who owns the block if we are gone
             copy: dict[int, tuple[Descriptor, ...]] = dict.fromkeys(lookup.cells, (origin,))
-            state.send(heir.node, Handover(copy, (origin,) if primary == origin else ()))
+            state.send(heir.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
     answer: Message = Contacts(lookup.block, state.own, contacts, primary, lookup.request)
     state.send(origin.node, answer)
 
 
-def receive_handover(state: PeerState, now: int, message: Handover) -> None:
-    """Keep entries that are ours now, or may be."""
+def receive_handover(state: PeerState, now: int, sender: int, message: Handover) -> None:
+    """Keep a copy apart; keep what is ours; send on what belongs to one before us, whom the sender did not know."""
     until = lease_end(state, now)
-    for cell, holders in message.contacts.items():
-        for holder in holders:
-            state.directory.register((cell,), holder, until=until)
-    for claimant in message.claims:
-        state.directory.claim(claimant, now=now, until=until)
+    if message.is_copy:
+        state.copies.put(message.contacts, message.claims, now=now, until=until)
+        return
+    state.directory.put(message.contacts, message.claims, now=now, until=until)
+    previous = state.table.ring_before(state.space.shared_cell)
+    if previous is not None and previous.node != sender:  # who stands before us and says so is about to go
+        hand_over(state, now, previous)
 
 
-def hand_over(state: PeerState, now: int, to: Descriptor, *, everything: bool) -> None:
-    """Send the entries that `to` owns now (all of them when we go)."""
+def hand_over(state: PeerState, now: int, to: Descriptor) -> None:
+    """Give the one before us the entries that it owns, or that somebody before it does; we keep a copy."""
     size, own = state.configuration.block_size, state.own.position
 
     def theirs(cell: int) -> bool:
         target = block_position(cell // size)
-        return everything or (own - target) % CIRCLE >= (own - to.position) % CIRCLE
+        return (own - target) % CIRCLE >= (own - to.position) % CIRCLE
 
-    contacts, claims = state.directory.select(theirs, now=now)
+    contacts, claims = state.directory.take(theirs, now=now)
+    if contacts or claims:
+        state.copies.put(contacts, claims, now=now, until=lease_end(state, now))
+        state.send(to.node, Handover(contacts, claims))
+
+
+def adopt_copies(state: PeerState, now: int) -> None:
+    """Our part of the circle has grown: what we kept copies of is ours."""
+    size = state.configuration.block_size
+    contacts, claims = state.copies.take(lambda cell: owns(state, block_position(cell // size)), now=now)
+    state.directory.put(contacts, claims, now=now, until=lease_end(state, now))
+
+
+def hand_over_everything(state: PeerState, now: int, to: Descriptor) -> None:
+    """We go: give all entries to the one after us, who owns them then."""
+    contacts, claims = state.directory.take(lambda cell: True, now=now)
     if contacts or claims:
         state.send(to.node, Handover(contacts, claims))

@@ -82,6 +82,7 @@ class PeerState:
         "cluster_table",
         "configuration",
         "confirmed",
+        "copies",
         "deferred",
         "dice",
         "directory",
@@ -137,6 +138,7 @@ class PeerState:
         self.entry_cache: dict[int, Descriptor] = {}
         self.bootstraps: tuple[int, ...] = ()
         self.directory = Directory()
+        self.copies = Directory()
         self.tombstones: dict[int, tuple[int, int]] = {}
         self.avoided: dict[int, int] = {}
         self.acquaintances: list[int] = []
@@ -247,7 +249,9 @@ class PeerState:
     @property
     def ways_in(self) -> list[int]:
         """Peers through whom the rest of the overlay may be found, when links are not enough."""
-        found = (*self.bootstraps, *self.acquaintances, *self.table.known, *(one.node for one in self.fingers))
+        cluster = self.members if self.primary is None else [self.primary, *self.members]
+        near = (one.node for others in (self.fingers, cluster) for one in others)
+        found = (*self.bootstraps, *self.acquaintances, *self.table.known, *near)
         return [node for node in dict.fromkeys(found) if node != self.self_descriptor.node]
 
     def bury(self, node: int, now: int, *, epoch: int | None = None) -> None:
