@@ -15,7 +15,7 @@ from rookery.experiments.figures import INK, PAPER
 from rookery.experiments.results import Result
 from rookery.experiments.verdicts import Verdict
 
-__all__ = ["SEEDS", "make_page"]
+__all__ = ["SEEDS", "inline", "make_page"]
 
 #: The seeds' titles and what they are about, in our words.
 SEEDS = {
@@ -114,4 +114,6 @@ def inline(svg: bytes, name: str) -> str:
     text = re.sub(r'(href=")#([^"]+)"', rf'\1#{prefix}-\2"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", text)
     text = text.replace(INK, "currentColor").replace(f"fill: {PAPER}", "fill: none")
-    return text.replace("<svg ", f'<svg role="img" aria-label="figure of {escape(name)}" ', 1).strip()
+    box = re.search(r'viewBox="0 0 ([\d.]+)', text)
+    wide = ' class="wide"' if box and float(box[1]) > 500 else ""  # two panels: scrolled on a phone, not shrunk
+    return text.replace("<svg ", f'<svg{wide} role="img" aria-label="figure of {escape(name)}" ', 1).strip()
