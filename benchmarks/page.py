@@ -20,6 +20,8 @@ from typing import Any
 __all__ = ["main"]
 
 LIMIT = 100.0
+#: Interactions that are told one by one.
+SLOWEST = 5
 SWITCHES = [
     "--headless",
     "--no-sandbox",
@@ -38,7 +40,8 @@ window.timings = [];
 for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => { window.inputs += 1; }, true);
 new PerformanceObserver(list => {
   for (const entry of list.getEntries()) if (entry.interactionId)
-    window.timings.push([entry.interactionId, entry.name, entry.duration, entry.processingEnd - entry.processingStart]);
+    window.timings.push([entry.interactionId, `${entry.name} ${entry.target ? entry.target.closest("[id]").id : "?"}`,
+      entry.duration, entry.processingStart - entry.startTime, entry.processingEnd - entry.processingStart]);
 }).observe({ type: "event", durationThreshold: 16, buffered: true });
 """
 
@@ -198,7 +201,7 @@ def _report(loaded: dict[str, Any], idle: dict[str, Any]) -> int:
     for name, result in (("under load", loaded), ("saved, idle", idle)):
         # One interaction is several events (pointerdown, pointerup, click); the longest of them is what is felt.
         longest: dict[int, float] = {}
-        for interaction, _, duration, _ in result["timings"]:
+        for interaction, _, duration, *_ in result["timings"]:
             longest[interaction] = max(longest.get(interaction, 0.0), duration)
         # Those that Event Timing does not report took less than 16 ms.
         times = sorted([*longest.values(), *[15.0] * max(0, result["inputs"] - len(longest))])
@@ -209,6 +212,10 @@ def _report(loaded: dict[str, Any], idle: dict[str, Any]) -> int:
         print(
             f"{name:<14}{result['inputs']:>8}{times[len(times) // 2]:>6.0f} ms{times[int(len(times) * 0.98)]:>6.0f} ms"
             f"{times[-1]:>6.0f} ms{over:>13}{handlers:>7.0f} ms{result['nodes']:>10,}"
+        )
+    for _, name, duration, wait, own in sorted(loaded["timings"], key=lambda one: -one[2])[:SLOWEST]:
+        print(
+            f"  {duration:4.0f} ms {name}: {wait:.0f} until its handlers, {own:.0f} in them, the rest until the paint"
         )
     ratio = worst["under load"][-1] / worst["saved, idle"][-1]
     print(f"longest under load / longest idle: {ratio:.2f}; script memory {loaded['heap'] / 1e6:.0f} MB")

@@ -18,6 +18,19 @@ function onRestyle(redraw) {
   addEventListener("resize", redraw);
 }
 
+/** Draw before the next paint, once, however often it is asked for: an input is answered before anything is drawn. */
+const due = new Set();
+function soon(draw) {
+  if (!due.size) {
+    requestAnimationFrame(() => {
+      const drawings = [...due];
+      due.clear();
+      for (const each of drawings) each();
+    });
+  }
+  due.add(draw);
+}
+
 /** Return a cleared context in CSS pixels, with its size; null while the canvas is not shown. */
 function begin(canvas) {
   const { clientWidth: width, clientHeight: height } = canvas;

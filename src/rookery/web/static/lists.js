@@ -45,7 +45,11 @@ class Grid {
     this.box.addEventListener("keydown", (event) => this.press(event));
     this.body.addEventListener("click", (event) => {
       const line = event.target.closest(".line");
-      if (line) this.pick(Number(line.dataset.place));
+      if (line) this.pick(line.place);
+    });
+    // A text that is cut off is told whole to the pointer that rests on it.
+    this.body.addEventListener("mouseover", (event) => {
+      if (event.target.matches(".line > *")) event.target.title = event.target.textContent;
     });
     place.append(this.box, this.none);
   }
@@ -105,6 +109,7 @@ class Grid {
   line() {
     const line = make("div", { className: "line", attributes: { role: "row" } });
     line.style.gridTemplateColumns = this.template;
+    line.texts = [];
     for (const column of this.columns) {
       line.append(make("span", { className: column.number ? "number" : "", attributes: { role: "gridcell" } }));
     }
@@ -112,19 +117,28 @@ class Grid {
     return line;
   }
 
+  /** Make a line show a row; what it shows already is left alone, since the page is asked for nothing then. */
   dress(line, place) {
     const row = this.rows[place];
-    line.id = `${this.prefix}${place}`;
-    line.dataset.place = String(place);
-    line.style.top = `${place * ROW_HEIGHT}px`;
-    line.setAttribute("aria-rowindex", String(place + 2));
-    line.setAttribute("aria-selected", String(this.chosen !== null && this.key(row) === this.chosen));
+    if (line.place !== place) {
+      line.place = place;
+      line.id = `${this.prefix}${place}`;
+      line.style.top = `${place * ROW_HEIGHT}px`;
+      line.setAttribute("aria-rowindex", String(place + 2));
+    }
+    const chosen = this.chosen !== null && this.key(row) === this.chosen;
+    if (line.chosen !== chosen) {
+      line.chosen = chosen;
+      line.setAttribute("aria-selected", String(chosen));
+    }
     line.classList.toggle("active", place === this.active);
     this.columns.forEach((column, number) => {
       const cell = line.children[number];
       const text = column.text(row);
-      write(cell, text);
-      if (cell.title !== text) cell.title = text;
+      if (line.texts[number] !== text) {
+        line.texts[number] = text;
+        cell.textContent = text;
+      }
       if (column.dress) column.dress(cell, row);
     });
   }

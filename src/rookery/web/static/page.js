@@ -55,8 +55,14 @@ function openView(name, focus = false) {
   // Not the name of an element: the browser would scroll to it, and start the tab order there.
   history.replaceState(null, "", `#/${name}`);
   views[name].show();
-  if (views[name].draw) views[name].draw();
-  for (const part of Object.values(views[name])) if (part instanceof Grid) part.draw();
+  again();
+}
+
+/** Draw the open view again: its size or its colors are others, or it was hidden. */
+function again() {
+  const view = views[open];
+  if (view.redraw) soon(view.redraw);
+  for (const part of Object.values(view)) if (part instanceof Grid) part.draw();
 }
 
 for (const name of names) find(`tab-${name}`).addEventListener("click", () => openView(name));
@@ -120,10 +126,7 @@ find("position").addEventListener("change", async (event) => {
 function begun() {
   const wanted = location.hash.slice(2);
   openView(names.includes(wanted) ? wanted : "network");
-  onRestyle(() => {
-    if (views[open].draw) views[open].draw();
-    for (const part of Object.values(views[open])) if (part instanceof Grid) part.draw();
-  });
+  onRestyle(again);
 }
 
 const saved = find("snapshot");

@@ -8,6 +8,7 @@ class SpaceView {
     this.canvas = find("space-canvas");
     this.event = null;
     this.zone = null;
+    this.redraw = () => this.draw();
     const carried = (name) => (row) => row[name] || 0;
     this.zones = new Grid(find("zones-table"), {
       label: "zones-heading",
@@ -41,7 +42,7 @@ class SpaceView {
         { title: "Values", text: (row) => row.values, width: "minmax(8rem, 3fr)" },
       ],
     });
-    for (const id of ["zone-color", "axis-across", "axis-up", "show-events"]) find(id).addEventListener("change", () => this.draw());
+    for (const id of ["zone-color", "axis-across", "axis-up", "show-events"]) find(id).addEventListener("change", () => soon(this.redraw));
     find("next-route").addEventListener("click", () => this.next());
     this.canvas.addEventListener("click", (event) => this.hit(event));
   }
@@ -61,7 +62,7 @@ class SpaceView {
     const carried = [...run.zones.keys()].map((id) => run.heat.get(id) || 0);
     const total = carried.reduce((sum, one) => sum + one, 0);
     write(find("zones-skew"), total ? `${amount((Math.max(...carried) * carried.length) / total)}` : "–");
-    this.draw();
+    soon(this.redraw);
   }
 
   listRoutes() {
@@ -223,7 +224,7 @@ class SpaceView {
 
   chooseZone(id) {
     this.zone = id;
-    this.draw();
+    soon(this.redraw);
   }
 
   chooseEvent(id) {
@@ -231,7 +232,7 @@ class SpaceView {
     const paths = this.run.routes.get(id) || {};
     const said = ["spanhop", "greedy"].filter((scheme) => paths[scheme]).map((scheme) => `${scheme} ${count(paths[scheme].length - 1)} hops`);
     write(find("route-text"), `Event ${id}: ${said.join(", ") || "no path was recorded"}.`);
-    this.draw();
+    soon(this.redraw);
   }
 
   next() {

@@ -3,6 +3,7 @@
 class SparkView {
   constructor(run) {
     this.run = run;
+    this.redraw = () => this.draw();
     this.table = new Grid(find("batches-table"), {
       label: "batches-heading",
       key: (row) => `${row.query} ${row.number}`,
@@ -52,7 +53,7 @@ class SparkView {
     }
     this.zones.show(this.bars);
     write(find("spark-skew"), this.bars.length ? `${Math.max(...this.bars.map((bar) => bar.skew)).toFixed(2)} ×` : "–");
-    this.draw();
+    soon(this.redraw);
   }
 
   draw() {
