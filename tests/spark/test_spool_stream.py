@@ -5,17 +5,20 @@ The oracle is the scan engine over what was sent: the pairs that the Cyclone rea
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import rookery
 from network.conftest import CyclonePeer, cyclone, domain_id
 from rookery import Schema, matcher
 from rookery.errors import CheckpointError, PipelineError, SinkError, SpoolError
@@ -211,6 +214,41 @@ def test_mistakes_say_what_to_do(spark: Any, tmp_path: Path) -> None:
         SpoolStream(spool_tape({"spool": str(tmp_path)}), {"rowsPerBatch": "0"})
     with pytest.raises(SinkError, match="a column 'batch_id' already"):
         publish_to("t")(spark.range(1).withColumnRenamed("id", "batch_id"), 0)
+
+
+def test_a_micro_batch_that_is_sent_again_can_be_told_by_its_number(spark: Any, domain_id: int) -> None:
+    rows = spark.sql("select id as event_id, timestamp_micros(id * 1000001) as at from range(0, 40, 1, 2)")
+    schema = {"event_id": "int64", "at": "timestamp[us]", "batch_id": "int64"}
+    got: list[dict[str, Any]] = []
+    listening, done = threading.Event(), threading.Event()
+
+    async def listen() -> None:
+        async with rookery.join(domain_id=domain_id) as node, node.subscribe("rows", schema=schema) as events:
+            listening.set()
+            async for event in events:
+                got.append(event)
+                if len(got) == 160:
+                    break
+        done.set()
+
+    listener = threading.Thread(target=lambda: asyncio.run(listen()))
+    listener.start()
+    assert listening.wait(60)
+    first = publish_to("rows", domain_id=domain_id)
+    first(rows, 6)
+    first(rows, 7)
+    first.close()
+    second = publish_to("rows", domain_id=domain_id)  # a driver that was killed before Spark noted batch 7
+    second(rows, 7)
+    second(rows, 8)
+    second.close()
+    assert done.wait(60)
+    listener.join()
+    numbers = [event["batch_id"] for event in got]
+    assert numbers == [6] * 40 + [7] * 80 + [8] * 40
+    assert {(event["batch_id"], event["event_id"]) for event in got} == {(b, n) for b in (6, 7, 8) for n in range(40)}
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=39 * 1_000_001)
+    assert max(event["at"] for event in got) == moment
 
 
 def test_a_row_with_null_and_readers_that_do_not_come_are_errors(spark: Any, domain_id: int) -> None:
