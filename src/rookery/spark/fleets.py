@@ -242,20 +242,20 @@ def _load(
         "largest_summary": sizes[1],
     }
     if server:
-        answers = count + sums.contacts
+        passed_on = (count + sums.contacts) * plain.directed
         memory = (sums.contacts * plain.payload + sums.needed_octets) / max(1, count)
         return Load(
             **common,
             announcement_octets=count * plain.directed,
-            answers=answers,
-            answer_octets=answers * plain.directed,
+            answers=0.0,
+            answer_octets=0.0,
             contacts=2 * count,
             records=sums.records + sums.needed,
-            record_octets=sums.octets + sums.needed_octets,
+            record_octets=sums.octets + sums.needed_octets + passed_on,
             flows=2 * count,
             memory=memory,
             largest_memory=memory,
-            busiest_octets=sums.octets + sums.needed_octets,
+            busiest_octets=sums.octets + sums.needed_octets + passed_on,
             busiest_records=sums.records,
             busiest_contacts=count,
             half_trips=8,

@@ -89,17 +89,19 @@ class Counting:
         octets, records = interests.everything
         met = _met(needed)
         memory = met * float(plain.payload) + needed.octets.sum(axis=0)
-        answers = count + needed.contacts
+        # The server answers each participant once, and passes on the announcements of those who will talk, as it does
+        # the records.
+        passed_on = (count + needed.contacts) * plain.directed
         return Load(
             protocol="server",
             participants=count,
             announcements=count,
             announcement_octets=count * plain.directed,
-            answers=answers,
-            answer_octets=answers * plain.directed,
+            answers=0.0,
+            answer_octets=0.0,
             contacts=2 * count,
             records=records + float(needed.records.sum()),
-            record_octets=octets + float(needed.octets.sum()),
+            record_octets=octets + float(needed.octets.sum()) + passed_on,
             flows=count + float((needed.records.sum(axis=0) > 0).sum()),
             matched_pairs=interests.matched_pairs,
             matched_directions=interests.matched_directions,
@@ -108,7 +110,7 @@ class Counting:
             largest_memory=float(memory.max()),
             summary_octets=0.0,
             largest_summary=0.0,
-            busiest_octets=octets + float(needed.octets.sum()),
+            busiest_octets=octets + float(needed.octets.sum()) + passed_on,
             busiest_records=records,
             busiest_contacts=count,
             half_trips=_SERVER_HALF_TRIPS,
