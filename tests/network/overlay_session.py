@@ -61,6 +61,8 @@ def describe(node: OverlayNode) -> dict[str, Any]:
         "position": str(state.own.position),
         "next": [(cell, None if after is None else after.node) for cell, after in rings.items()],
         "known": sorted(state.table.known),
+        "primary": None if state.primary is None else state.primary.node,
+        "members": [one.node for one in state.members],
         "counters": dict(node.peer.counters),
     }
 

@@ -130,7 +130,7 @@ class Overlay:
         self.processes = [self.processes[place] for place in kept]
 
     def wait_until_whole(self) -> None:
-        """Wait until every ring is that of the oracle, and nobody is linked to who is gone."""
+        """Wait until every ring is that of the oracle, every cluster is whole, nobody is linked to who is gone."""
         deadline = time.monotonic() + PATIENCE
         while (fault := self.fault()) is not None:
             assert time.monotonic() < deadline, fault
@@ -139,6 +139,7 @@ class Overlay:
     def fault(self) -> str | None:
         states = [one for process in self.processes for one in process.ask({"state": True})["states"]]
         alive = {one["node"] for one in states}
+        members = {one["node"]: one["members"] for one in states if one["phase"] == "ACTIVE"}
         rings: dict[int, list[int]] = defaultdict(list)
         for one in sorted(states, key=lambda one: int(one["position"])):
             if one["phase"] == "ACTIVE":
@@ -149,6 +150,8 @@ class Overlay:
                 return f"{one['node']} has no place"
             if not alive.issuperset(one["known"]):
                 return f"{one['node']} is linked to who is gone"
+            if one["phase"] == "MEMBER" and one["node"] not in members.get(one["primary"], ()):
+                return f"{one['node']} is in a cluster that does not know it"
             for cell, following in one["next"] if one["phase"] == "ACTIVE" else ():
                 ring = rings[cell]
                 right = ring[(ring.index(one["node"]) + 1) % len(ring)] if len(ring) > 1 else None

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.routing.overlay.identity import Relation, SemanticSpace, clockwise, relation
+from rookery.routing.overlay.identity import Descriptor, Relation, SemanticSpace, clockwise, relation
 from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.state import Phase
 from rookery.routing.overlay.workload import StockInterests, StockMarket
@@ -53,9 +53,23 @@ def check_quiet_tables(overlay: SimulatedOverlay) -> None:
             assert names.count(peer.node) == 1
             assert [one.node for one in peer.state.members] == names  # I8: one order
     assert sum(1 + len(peer.state.members) for peer in primaries) == len(everyone)
+    check_order([peer.descriptor for peer in primaries])
     alive = {peer.node: peer for peer in primaries}
     for peer in primaries:
         check_table(overlay, peer.state.table, alive)
+
+
+def check_order(primaries: list[Descriptor]) -> None:
+    """I2: covering is a strict order (of cells, so it is transitive), and an identity contains those it covers."""
+    opposite = {Relation.COVERED: Relation.COVERING, Relation.COVERING: Relation.COVERED}
+    for one in primaries:
+        assert relation(one.cells, one.cells) is Relation.SAME
+        for other in primaries:
+            kind = relation(one.cells, other.cells)
+            assert relation(other.cells, one.cells) is opposite.get(kind, kind)
+            assert (kind is Relation.COVERED) == (other.cells < one.cells)
+            if kind is Relation.COVERED:
+                assert other.bits & ~one.bits == 0
 
 
 def check_table(overlay: SimulatedOverlay, table: Any, alive: dict[int, Any]) -> None:
@@ -63,6 +77,8 @@ def check_table(overlay: SimulatedOverlay, table: Any, alive: dict[int, Any]) ->
     own = table.own
     others = [peer.descriptor for peer in alive.values() if peer.node != own.node]
     assert len(table.chosen) <= 4 * len(own.cells) + 1  # I5
+    shortcuts = alive[own.node].state.shortcuts
+    assert not len(shortcuts) or len(table.chosen) + len(shortcuts) <= 4 * len(own.cells) + 1
     for node, other in table.known.items():
         assert node in alive, "a link to who is gone"
         assert other == alive[node].descriptor
@@ -80,6 +96,8 @@ def check_table(overlay: SimulatedOverlay, table: Any, alive: dict[int, Any]) ->
             ]
             nearest = min(known, key=lambda one: clockwise(own, one), default=None)
             assert table.after(kind, cell) == (None if nearest is None else nearest.node)
+            nearest = min(known, key=lambda one: clockwise(one, own), default=None)
+            assert table.before(kind, cell) == (None if nearest is None else nearest.node)
 
 
 class OverlayMachine(RuleBasedStateMachine):
