@@ -103,7 +103,7 @@ def build(kind, fields):
 
 
 def quality(command):
-    reliable = Policy.Reliability.Reliable(duration(seconds=1))
+    reliable = Policy.Reliability.Reliable(duration(seconds=command.get("blocking", 1)))
     policies = [reliable if command.get("reliable", True) else Policy.Reliability.BestEffort]
     depth = command.get("depth")
     policies.append(Policy.History.KeepAll if depth is None else Policy.History.KeepLast(depth))

@@ -46,7 +46,7 @@ def events(folder: Path) -> list[dict[str, Any]]:
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
     """Wait until something holds; the limit only turns a hang into a failure."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.005)
@@ -91,7 +91,8 @@ def test_kill_9_while_a_writer_writes_loses_and_repeats_nothing(
 ) -> None:
     folder, count = tmp_path / "spool", 2_400
     peer = cyclone()
-    writer = peer.do("writer", topic="quotes", type="Quote", transient_local=True)
+    # A writer waits for a reader that does not acknowledge: as long as the lease of one that was killed, and more.
+    writer = peer.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=60)
     sent = quotes(count)
     writing = threading.Thread(target=lambda: peer.do("write", entity=writer, samples=sent, pause=0.001))
     counted: list[dict[str, Any]] = []
@@ -206,7 +207,7 @@ def test_a_filter_chooses_and_the_spool_says_what_it_is(
 ) -> None:
     folder = tmp_path / "spool"
     peer = cyclone()
-    writer = peer.do("writer", topic="quotes", type="Quote")
+    writer = peer.do("writer", topic="quotes", type="Quote", blocking=60)
     program = programs.start("--where", "price >= 2 AND symbol = 'S1'", "--json")
     assert peer.do("wait_matched", entity=writer, timeout=60)
     peer.do("write", entity=writer, samples=quotes(200))

@@ -96,7 +96,7 @@ def test_from_a_cyclone_writer_through_spool_and_match_to_a_cyclone_reader(
     sent = quotes(400)
     expected = expected_pairs(sent)
     here, there = cyclone(), cyclone()
-    writer = here.do("writer", topic="quotes", type="Quote", transient_local=True)
+    writer = here.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=60)
     reader = there.do("reader", topic="matches", type="Match")
     checkpoint = str(tmp_path / "checkpoint")
     events = spark.readStream.format("rookery").option("spool", str(recording)).option("rowsPerBatch", 90).load()
