@@ -23,6 +23,7 @@ With `--json` one object is written:
                  "packets": 312, "bytes": 62300,
                  "seconds": 0.4,            until every endpoint had all its partners; null for disjoint
                  "missing": 0,              partners that were never found
+                 "cpu_seconds": 0.8,        of Rookery's processes from the start to the end; null for cyclone
                  "complete": true,          whether the capture has every datagram that the kernel counted
                  "submessages": {"announcements" | "records" | "builtin_control" | "user_control" | "samples":
                                  {"count": …, "bytes": …}}}],
@@ -157,6 +158,7 @@ def fleet(participants: int, endpoints: int) -> dict[str, Any]:
         "live_missing": live["missing"],
         "live_packets": live["packets"],
         "live_bytes": live["bytes"],
+        "live_cpu_seconds": live["cpu_seconds"],
         "simulated_seconds": simulated_seconds,
         "simulated_missing": simulated_missing,
         "simulation_took_seconds": time.perf_counter() - began,

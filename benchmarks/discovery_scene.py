@@ -138,7 +138,9 @@ def _play(children: list[subprocess.Popen[str]], window: float, names: list[Any]
         reader.join()
     for child in children:
         _write(child)
-    missing = sum(_read(child)["missing"] for child in children)
+    reports = [_read(child) for child in children]
+    missing = sum(report["missing"] for report in reports)
+    processor = sum(report.get("cpu_seconds", 0.0) for report in reports)
     capture.stop()
     # What was sent in the window comes first; the kernel's count says how much of the capture that is.
     window_payloads = capture.payloads[: max(sent, taken)]
@@ -146,6 +148,7 @@ def _play(children: list[subprocess.Popen[str]], window: float, names: list[Any]
     keys = ("implementation", "protocol", "shape", "participants", "endpoints")
     matched = max(times) if names[2] != "disjoint" else None
     result = {**dict(zip(keys, names, strict=True)), "seconds": matched, "missing": missing, "complete": complete}
+    result["cpu_seconds"] = processor or None
     print(json.dumps({**result, **describe(window_payloads)}))
     return 0
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
 import rookery
 from rookery.discovery import PROTOCOLS
 from rookery.errors import JoinError
+from rookery.network.groups import group_socket
 from rookery.network.interfaces import find_interface
 from rookery.network.survey import survey
-from rookery.network.udp import _group_socket
+from rookery.network.udp import open_participant
 from rookery.rtps import Address
 
 SECRET = b"a key of 16 octets or more"
@@ -53,4 +55,28 @@ def test_a_port_that_is_taken_says_so() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("239.255.0.1", 0))  # without SO_REUSEADDR: nobody else may listen here
         with pytest.raises(JoinError, match=r"cannot listen to 239\.255\.0\.1:"):
-            _group_socket(find_interface("lo"), Address("239.255.0.1", taken.getsockname()[1]))
+            group_socket(find_interface("lo"), Address("239.255.0.1", taken.getsockname()[1]))
+
+
+def test_the_participants_of_a_process_hear_the_group_through_one_socket(domain_id: int) -> None:
+    def open_sockets() -> int:
+        return sum(
+            link.readlink().name.startswith("socket:") for link in Path("/proc/self/fd").iterdir() if link.exists()
+        )
+
+    async def test() -> None:
+        before = open_sockets()
+        members = [open_participant(on_event=lambda event: None, domain_id=domain_id) for _ in range(5)]
+        assert open_sockets() == before + 5 + 1
+        async with asyncio.timeout(20):
+            while any(len(member.participant.peers) < 4 for member in members):
+                await asyncio.sleep(0.01)
+        for member in members:
+            await member.close()
+        assert open_sockets() == before
+        # The next one opens the group again.
+        again = open_participant(on_event=lambda event: None, domain_id=domain_id)
+        assert open_sockets() == before + 2
+        await again.close()
+
+    asyncio.run(test())

@@ -2,9 +2,9 @@
 
 Two sockets: one of its own, on a port that the kernel chooses and the announcement tells, for everything that is sent
 and everything that is addressed to this participant; and one on the domain's multicast port, shared with every other
-participant of the machine, for announcements. The loop is always the same: read what is there, hand it to the
-participant, send what it wants sent, set one timer. Loopback is the default: to speak on another interface is a
-decision.
+participant of the machine and heard once for all of this process (`groups`), for announcements. The loop is always the
+same: read what is there, hand it to the participant, send what it wants sent, set one timer. Loopback is the default:
+to speak on another interface is a decision.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Network
 
 from rookery.errors import JoinError
+from rookery.network.groups import GroupListener, listen_to_group
 from rookery.network.interfaces import Interface, find_interface
 from rookery.node import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
@@ -47,22 +48,6 @@ def _own_socket(interface: Interface, multicast_hops: int) -> socket.socket:
     return own
 
 
-def _group_socket(interface: Interface, group: Address) -> socket.socket:
-    shared = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    try:
-        shared.setblocking(False)
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        shared.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-        # Bound to the group's own address, so that unicast to this port never lands here.
-        shared.bind(group)
-        membership = socket.inet_aton(group.host) + socket.inet_aton(interface.host)
-        shared.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-    except OSError as error:
-        shared.close()
-        raise JoinError(f"cannot listen to {group} on {interface.name}: {error.strerror}") from error
-    return shared
-
-
 class UdpParticipant:
     """A `Participant` with sockets and a clock; `on_event` is called with everything that happens."""
 
@@ -70,17 +55,21 @@ class UdpParticipant:
         self,
         participant: Participant,
         *,
-        sockets: tuple[socket.socket, ...],
+        own: socket.socket,
+        group: GroupListener | None,
         on_event: Callable[[Event], None],
     ) -> None:
         self.participant = participant
-        self._sockets = sockets
+        self._own = own
+        self._group = group
         self._on_event = on_event
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._when: int | None = None
         self._closed = False
-        for each in sockets:
-            self._loop.add_reader(each, self._read, each)
+        self._loop.add_reader(own, self._read)
+        if group is not None:
+            group.join(self._hear)
         participant.start(self.now())
         self.flush()
 
@@ -97,6 +86,9 @@ class UdpParticipant:
         while (event := self.participant.next_event()) is not None:
             self._on_event(event)
         when = self.participant.timer()
+        if when == self._when and self._timer is not None:
+            return  # as after most datagrams
+        self._when = when
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -113,13 +105,14 @@ class UdpParticipant:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for each in self._sockets:
-            self._loop.remove_reader(each)
-            each.close()
+        if self._group is not None:
+            self._group.leave(self._hear)
+        self._loop.remove_reader(self._own)
+        self._own.close()
 
     def _send(self, datagram: bytes, address: Address) -> None:
         try:
-            self._sockets[0].sendto(datagram, address)
+            self._own.sendto(datagram, address)
         except OSError:
             # A full buffer, a port that nobody listens to any more: for UDP that is loss, and loss is repaired.
             self.participant.counters["send_failed"] += 1
@@ -129,17 +122,22 @@ class UdpParticipant:
         self.participant.handle_timer(self.now())
         self.flush()
 
-    def _read(self, readable: socket.socket) -> None:
+    def _hear(self, heard: tuple[bytes, Address] | None) -> None:
+        if heard is None:
+            self.flush()
+        else:
+            self.participant.receive_datagram(*heard, self.now(), by_multicast=True)
+
+    def _read(self) -> None:
         for _ in range(_BATCH):
             try:
-                data, sender = readable.recvfrom(_LARGEST_DATAGRAM)
+                data, sender = self._own.recvfrom(_LARGEST_DATAGRAM)
             except (BlockingIOError, InterruptedError):
                 break
             except OSError:  # an ICMP error about something sent earlier
                 self.participant.counters["receive_failed"] += 1
                 continue
-            by_multicast = readable is not self._sockets[0]
-            self.participant.receive_datagram(data, Address(*sender), self.now(), by_multicast=by_multicast)
+            self.participant.receive_datagram(data, Address(*sender), self.now())
         self.flush()
 
 
@@ -172,10 +170,7 @@ def open_participant(
     if not multicast and not initial_peers:
         raise JoinError("without multicast somebody must be told: give initial_peers")
     own = _own_socket(found, multicast_hops)
-    sockets = [own]
     try:
-        if multicast:
-            sockets.append(_group_socket(found, group))
         allowed = networks or (LOOPBACK if found.host.startswith("127.") else (found.network,))
         participant = Participant(
             ParticipantConfiguration(
@@ -195,8 +190,8 @@ def open_participant(
                 vendor_parameters=vendor_parameters,
             )
         )
-        return UdpParticipant(participant, sockets=tuple(sockets), on_event=on_event)
+        listener = listen_to_group(found, group) if multicast else None
+        return UdpParticipant(participant, own=own, group=listener, on_event=on_event)
     except BaseException:
-        for each in sockets:
-            each.close()
+        own.close()
         raise
