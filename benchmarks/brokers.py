@@ -1,4 +1,4 @@
-"""K-D brokers, simulated: hops, loops, loads, stretch and delivery at full size (`--simulated`).
+"""K-D brokers: live relaying beside peers (`brokers_live.py`), or with `--simulated` hops, loops, loads and delivery.
 
 Parts (`--only NAME`, repeatable): `hops` on balanced trees to 2^20 brokers beside greedy routing; `loops` of a million
 routes with and without the repair; `load` of a skewed workload and of relaying; `stretch` on a matrix of round-trip
@@ -220,17 +220,20 @@ def measure(
 
 
 def main(arguments: list[str]) -> int:
-    """Run the simulated parts."""
+    """Run the live part, or the simulated ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks brokers", description=__doc__.splitlines()[0])
-    parser.add_argument("--simulated", action="store_true", help="run the simulated parts (the only ones there are)")
+    parser.add_argument("--simulated", action="store_true", help="run the simulated parts instead of the live one")
+    parser.add_argument("--messages", type=int, default=400_000, help="relayed in each cell of the live part")
+    parser.add_argument("--peers", default=sys.executable, help="the Python that has the peers' libraries")
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--brokers", type=int, default=10_000)
     parser.add_argument("--latency", type=Path, help="a matrix of round-trip times in ms, tab separated")
     options = parser.parse_args(arguments)
     if not options.simulated:
-        parser.print_usage(sys.stderr)
-        print("say --simulated: there is no live part", file=sys.stderr)
-        return 2
+        from benchmarks.brokers_live import live
+
+        live(peers=options.peers, count=options.messages)
+        return 0
     for part in options.only or PARTS:
         if part == "stretch":
             if options.latency is None:

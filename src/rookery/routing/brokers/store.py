@@ -142,11 +142,25 @@ class ZoneStore:
         return pa.table(arrays, names=names)
 
     def _compiled(self) -> Matcher | ScanMatcher:
+        """Return the matcher; the first time it is made from all subscriptions at once, which is what bulks are for.
+
+        One that cannot be compiled is put aside: a peer's mistake matches nothing and harms nobody.
+        """
         if self._matcher is None:
-            self._matcher = matcher(self._schema)
-            for subscription, _ in self:
-                if subscription.subscription_id not in self._every:
-                    _compile(self._matcher, subscription)
+            self._matcher = matcher(self._schema, on_error="quarantine")
+            held = [one for one, _ in self if one.subscription_id not in self._every]
+            plain = [one for one in held if not one.parameters]
+            self._matcher.add_many(
+                pa.table(
+                    {
+                        "subscription_id": pa.array([one.subscription_id for one in plain], pa.string()),
+                        "where": pa.array([one.where for one in plain], pa.string()),
+                    }
+                )
+            )
+            for one in held:
+                if one.parameters:
+                    _compile(self._matcher, one)
         return self._matcher
 
 
