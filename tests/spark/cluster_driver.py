@@ -96,7 +96,6 @@ def main(master: str) -> None:
     settings = {
         "spark.executor.memory": "700m",
         "spark.executor.cores": "1",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
         "spark.task.maxFailures": "8",
         "spark.driver.host": "127.0.0.1",

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from .conftest import QUICK
+
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 HERE = Path(__file__).parent
@@ -59,7 +61,8 @@ def environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_DAEMON_MEMORY": "300m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # they live for a minute
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "JDK_JAVA_OPTIONS": QUICK,
         "SPARK_NO_DAEMONIZE": "1",
     }
 

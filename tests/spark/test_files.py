@@ -21,7 +21,7 @@ from rookery.errors import PipelineError, SinkError
 from rookery.spark import backtest, diff, match, match_files, workload
 from rookery.spark.workloads import oracle
 
-from .conftest import pairs, read_pairs
+from .conftest import QUICK, pairs, read_pairs
 
 pytestmark = pytest.mark.spark
 
@@ -137,6 +137,7 @@ def test_the_command_in_a_process_of_its_own(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "rookery", "match", *arguments],
         cwd=tmp_path,
+        env={**os.environ, "JDK_JAVA_OPTIONS": QUICK},
         capture_output=True,
         text=True,
         check=False,
