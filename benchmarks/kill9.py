@@ -1,10 +1,10 @@
 """Kill -9 of a stream's driver at random moments, with rule edits in flight: is the raw output exact every time?
 
-`python -m benchmarks kill9 [--kills 100] [--seed 1]`. A child process streams a generated workload through `match` into
-the two-phase sink. The parent edits the rule file and kills the child, its JVM and its Python workers at random
-moments, then starts it again on the same checkpoint; after the last kill the stream is drained. Then every row of
-every raw output file is compared with what an unbroken run gives: each micro-batch judged, by plain NumPy, with the
-rule set that was recorded for it.
+`python -m benchmarks kill9 [--kills 100] [--minutes 600] [--seed 1]`. A child process streams a generated workload
+through `match` into the two-phase sink. The parent edits the rule file and kills the child, its JVM and its Python
+workers at random moments, then starts it again on the same checkpoint; after the last kill the stream is drained. Then
+every row of every raw output file is compared with what an unbroken run gives: each micro-batch judged, by plain NumPy,
+with the rule set that was recorded for it.
 
 A cycle costs what starting Spark costs: one JVM, one driver and the half a dozen Python processes by which Spark plans
 and commits a Python source and sink. The JVM compiles quickly instead of well (`QUICK`), which halves its part.
@@ -107,7 +107,7 @@ def numbers(folder: Path) -> list[int]:
 def wait_for(child: subprocess.Popen[bytes], folder: Path) -> bool:
     """Wait until the child has added an entry to the folder; False when it ended before that."""
     before = {path.name for path in folder.glob("[!.]*")}
-    patience = time.monotonic() + 300
+    patience = time.monotonic() + 900
     while child.poll() is None and time.monotonic() < patience:
         if any(path.name not in before for path in folder.glob("[!.]*")):
             return True
@@ -140,16 +140,18 @@ def verify(folder: Path, rows: int) -> tuple[int, int, int]:
     return len(wanted), int(np.maximum(want - have, 0).sum()), int(np.maximum(have - want, 0).sum())
 
 
-def torture(folder: Path, *, kills: int, seed: int) -> int:
-    """Run, kill, edit, restart; then drain and compare."""
+def torture(folder: Path, *, kills: int, minutes: float, seed: int) -> int:
+    """Run, kill, edit, restart; then drain and compare. No kill begins when the minutes are over."""
     dice = random.Random(seed)
+    over = time.monotonic() + 60 * minutes
+    done = 0
     edit = 0
     rule_file(folder, edit)
     in_flight = unrecorded = 0
     commits, offsets = folder / "checkpoint" / "commits", folder / "checkpoint" / "offsets"
     moments = [(commits, 0.3), (offsets, 1.2), (folder / "checkpoint" / "rookery" / "versions", 1.2)]
     moments += [(folder / ".out.staging", 0.3), (folder / "out", 0.1)]
-    for turn in range(kills):
+    while done < kills and time.monotonic() < over:
         # A batch is begun, bound, staged, published and committed; on a slow machine these are seconds apart, on a
         # quick one milliseconds. The moment is counted from one of them, so that each gap is hit on either.
         sign, longest = dice.choice(moments)
@@ -162,13 +164,14 @@ def torture(folder: Path, *, kills: int, seed: int) -> int:
             rule_file(folder, edit)
         time.sleep(dice.uniform(0, longest))
         kill(child)
+        done += 1
         last = max(numbers(offsets), default=-1)
         open_batch = last not in numbers(commits)
         published = (folder / "out" / f"batch={last}").exists()
         in_flight += open_batch
         unrecorded += open_batch and published
         state = f"open{', published' if published else ''}" if open_batch else "committed"
-        print(f"kill {turn + 1:3d} of {kills}: batch {last} {state}", flush=True)
+        print(f"kill {done:3d} of {kills}: batch {last} {state}", flush=True)
         if dice.random() < 0.5:  # an edit while nothing runs: the replay must not see it
             edit += 1
             rule_file(folder, edit)
@@ -180,7 +183,7 @@ def torture(folder: Path, *, kills: int, seed: int) -> int:
     wanted, missed, extra = verify(folder, rows)
     sets = len(set(_history(folder).values()))
     print(
-        f"kills {kills} (a batch open in {in_flight}, published but not recorded in {unrecorded}) | "
+        f"kills {done} (a batch open in {in_flight}, published but not recorded in {unrecorded}) | "
         f"rule edits {edit}, sets in use {sets} | matches {wanted} missed {missed} extra {extra}"
     )
     return 0 if not missed and not extra and wanted else 1
@@ -196,6 +199,7 @@ def main(arguments: list[str]) -> int:
     """Run the benchmark, or with --drive the stream itself."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks kill9", description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=600, help="how long it may go on killing")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drive", type=Path)
     parser.add_argument("--rows", type=int, default=0)
@@ -204,7 +208,7 @@ def main(arguments: list[str]) -> int:
         drive(asked.drive, rows=asked.rows)
         return 0
     with tempfile.TemporaryDirectory(prefix="rookery-kill9-") as folder:
-        return torture(Path(folder), kills=asked.kills, seed=asked.seed)
+        return torture(Path(folder), kills=asked.kills, minutes=asked.minutes, seed=asked.seed)
 
 
 if __name__ == "__main__":
