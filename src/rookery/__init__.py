@@ -34,7 +34,7 @@ _HOMES = {
     "CompiledSet": "rookery.matching",
     "RookeryError": "rookery.errors",
     "Schema": "rookery.model",
-    "connect": "rookery.network.broker_client",
+    "connect": "rookery.network.brokers.client",
     "covers": "rookery.model",
     "join": "rookery.network.client",
     "matcher": "rookery.matching",

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 from rookery import Schema
-from rookery.network.broker_server import LiveBroker, warm
-from rookery.network.broker_settings import BrokerSettings, parse_space
+from rookery.network.brokers.server import LiveBroker, warm
+from rookery.network.brokers.settings import BrokerSettings, parse_space
 from rookery.routing.brokers.configuration import Durability
 
 SCHEMA = Schema(symbol=str, price=float, number=int)

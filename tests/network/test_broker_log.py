@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.errors import LogError
-from rookery.network.broker_log import BrokerLog
+from rookery.network.brokers.log import BrokerLog
 from rookery.routing.brokers.parcels import Parcel, events_of, parcel_of
 
 
@@ -110,7 +110,7 @@ FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
 from tests.network.test_broker_log import a_parcel, write
-from rookery.network.broker_log import BrokerLog
+from rookery.network.brokers.log import BrokerLog
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 async def scenario():

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.network.broker_client import BrokerClient, connect
-from rookery.network.broker_feed import Feed
+from rookery.network.brokers.client import BrokerClient, connect
+from rookery.network.brokers.feed import Feed
 
 from .broker_fleet import SCHEMA
 

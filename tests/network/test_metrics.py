@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import rookery
 from rookery.errors import ServeError
 from rookery.model import Schema
-from rookery.network.broker_client import connect
-from rookery.network.broker_server import LiveBroker
-from rookery.network.broker_settings import BrokerSettings
+from rookery.network.brokers.client import connect
+from rookery.network.brokers.server import LiveBroker
+from rookery.network.brokers.settings import BrokerSettings
 from rookery.network.metrics import (
     CONTENT_TYPE,
     Metric,

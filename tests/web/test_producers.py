@@ -16,9 +16,9 @@ import pytest
 
 import rookery
 from rookery.model import Schema
-from rookery.network.broker_client import connect
-from rookery.network.broker_server import LiveBroker
-from rookery.network.broker_settings import BrokerSettings
+from rookery.network.brokers.client import connect
+from rookery.network.brokers.server import LiveBroker
+from rookery.network.brokers.settings import BrokerSettings
 from rookery.network.island import open_island
 from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.configuration import Durability

@@ -16,7 +16,7 @@ from rookery.cli.options import Json, write, write_json
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.broker_settings import BrokerSettings
+    from rookery.network.brokers.settings import BrokerSettings
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -82,7 +82,7 @@ def command(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
     from rookery.cli.rules import read_schema
-    from rookery.network.broker_settings import BrokerSettings, parse_address, parse_space, tls_contexts
+    from rookery.network.brokers.settings import BrokerSettings, parse_address, parse_space, tls_contexts
     from rookery.routing.brokers.configuration import Durability
 
     try:
@@ -113,7 +113,7 @@ def command(
 
 
 async def _run(settings: BrokerSettings, metrics: int | None) -> None:
-    from rookery.network.broker_server import LiveBroker
+    from rookery.network.brokers.server import LiveBroker
     from rookery.network.metrics import broker_metrics
 
     stop = asyncio.Event()
@@ -166,7 +166,7 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
 async def _ask_all(at: str, key: bytes | None) -> list[dict[str, Any]]:
     """Ask a broker, and every broker that it or another one knows as a neighbor."""
     from rookery.errors import JoinError
-    from rookery.network.broker_client import connect
+    from rookery.network.brokers.client import connect
 
     found: dict[str, dict[str, Any] | None] = {}
     waiting = [at]

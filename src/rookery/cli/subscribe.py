@@ -42,7 +42,7 @@ def command(
 async def _subscribe(
     topic: str, where: str, brokers: list[str], count: int | None, seconds: float | None, key: bytes | None
 ) -> None:
-    from rookery.network.broker_client import connect
+    from rookery.network.brokers.client import connect
 
     work = asyncio.current_task()
     assert work is not None

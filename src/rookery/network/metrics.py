@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rookery.errors import ServeError
 
 if TYPE_CHECKING:
-    from rookery.network.broker_server import LiveBroker
+    from rookery.network.brokers.server import LiveBroker
     from rookery.network.island import Island
     from rookery.node import Participant
 

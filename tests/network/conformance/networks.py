@@ -18,9 +18,9 @@ from typing import Any
 
 from rookery import Schema
 from rookery.errors import SubscriptionError, TopicError
-from rookery.network.broker_client import connect
-from rookery.network.broker_server import LiveBroker
-from rookery.network.broker_settings import BrokerSettings, parse_space
+from rookery.network.brokers.client import connect
+from rookery.network.brokers.server import LiveBroker
+from rookery.network.brokers.settings import BrokerSettings, parse_space
 from rookery.network.overlay import join_overlay
 from rookery.network.pubsub import PublishSubscribe
 from rookery.routing.brokers.events import Delivered

@@ -16,7 +16,7 @@ import msgspec
 
 from rookery.errors import RookeryError
 from rookery.model import Schema
-from rookery.network.broker_client import BrokerClient, connect
+from rookery.network.brokers.client import BrokerClient, connect
 from rookery.routing.brokers.zones import Cell, contains
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import records

@@ -22,11 +22,11 @@ import msgspec
 
 from rookery.errors import JoinError
 from rookery.model.schema import Schema
-from rookery.network.broker_log import BrokerLog
-from rookery.network.broker_messages import Deliver, FromBroker, Subscribed, Welcome
-from rookery.network.broker_session import Session
-from rookery.network.broker_settings import BrokerSettings
-from rookery.network.broker_status import describe
+from rookery.network.brokers.log import BrokerLog
+from rookery.network.brokers.messages import Deliver, FromBroker, Subscribed, Welcome
+from rookery.network.brokers.session import Session
+from rookery.network.brokers.settings import BrokerSettings
+from rookery.network.brokers.status import describe
 from rookery.network.slices import Slices
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.network.tcp_peers import Peers, node_address, node_id

@@ -25,8 +25,8 @@ import msgspec
 
 from rookery.errors import BrokerError, HistoryFullError, JoinError, SubscriptionError, TopicError
 from rookery.model.schema import Schema
-from rookery.network.broker_feed import Feed
-from rookery.network.broker_messages import (
+from rookery.network.brokers.feed import Feed
+from rookery.network.brokers.messages import (
     Ask,
     Deliver,
     FromBroker,
@@ -40,7 +40,7 @@ from rookery.network.broker_messages import (
     Unsubscribe,
     Welcome,
 )
-from rookery.network.broker_settings import parse_address
+from rookery.network.brokers.settings import parse_address
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.routing.brokers.parcels import Accepted, Refused, parcel_of
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rookery.errors import BrokerError, RookeryError
-from rookery.network.broker_messages import Ask, FromClient, Offer, Rejected, Status, Subscribe, Taken, Unsubscribe
+from rookery.network.brokers.messages import Ask, FromClient, Offer, Rejected, Status, Subscribe, Taken, Unsubscribe
 from rookery.network.slices import Slices
 from rookery.network.tcp import Link
 from rookery.routing.brokers.parcels import is_readable
 
 if TYPE_CHECKING:
-    from rookery.network.broker_server import LiveBroker
+    from rookery.network.brokers.server import LiveBroker
 
 __all__ = ["Session"]
 

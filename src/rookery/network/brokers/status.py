@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rookery.network.tcp_peers import node_address
 
 if TYPE_CHECKING:
-    from rookery.network.broker_log import BrokerLog
-    from rookery.network.broker_settings import BrokerSettings
+    from rookery.network.brokers.log import BrokerLog
+    from rookery.network.brokers.settings import BrokerSettings
     from rookery.network.tcp import Address
     from rookery.network.tcp_peers import Peers
     from rookery.routing.brokers.broker import Broker
