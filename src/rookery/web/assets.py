@@ -17,8 +17,8 @@ __all__ = ["SCRIPTS", "page", "saved_page", "script", "style"]
 SCRIPTS = (
     "elements.js",
     "run.js",
-    "lists.js",
     "drawing.js",
+    "lists.js",
     "network.js",
     "space.js",
     "match.js",

@@ -31,6 +31,11 @@ function soon(draw) {
   due.add(draw);
 }
 
+/** Go on when the next frame is on the screen: first the answer to an input is seen, then the work that it asks for. */
+function afterPaint(work) {
+  requestAnimationFrame(() => setTimeout(work));
+}
+
 /** Return a cleared context in CSS pixels, with its size; null while the canvas is not shown. */
 function begin(canvas) {
   const { clientWidth: width, clientHeight: height } = canvas;

@@ -168,7 +168,7 @@ class Grid {
     this.active = place;
     this.chosen = this.key(row);
     this.draw();
-    this.choose(row);
+    afterPaint(() => this.choose(row));
   }
 
   /** Mark a row that was chosen elsewhere, and bring it into view. */

@@ -52,10 +52,12 @@ function openView(name, focus = false) {
     find(each).hidden = each !== name;
   }
   if (focus) find(`tab-${name}`).focus();
-  // Not the name of an element: the browser would scroll to it, and start the tab order there.
-  history.replaceState(null, "", `#/${name}`);
-  views[name].show();
-  again();
+  afterPaint(() => {
+    // Not the name of an element: the browser would scroll to it, and start the tab order there.
+    history.replaceState(null, "", `#/${open}`);
+    views[open].show();
+    again();
+  });
 }
 
 /** Draw the open view again: its size or its colors are others, or it was hidden. */

@@ -36,10 +36,10 @@ class SpaceView {
       none: "No event was recorded with its paths.",
       columns: [
         { title: "Event", text: (row) => row.id, width: "minmax(6rem, 1fr)" },
-        { title: "Owner's zone", text: (row) => row.zone, width: "minmax(6rem, 1fr)" },
+        { title: "Owner's zone", text: (row) => row.event.zone || "–", width: "minmax(6rem, 1fr)" },
         { title: "Spanhop hops", number: true, width: "8rem", text: shown("spanhop"), sort: hops("spanhop") },
         { title: "Greedy hops", number: true, width: "8rem", text: shown("greedy"), sort: hops("greedy") },
-        { title: "Values", text: (row) => row.values, width: "minmax(8rem, 3fr)" },
+        { title: "Values", text: (row) => readings(row.event.values).join(", "), width: "minmax(8rem, 3fr)" },
       ],
     });
     for (const id of ["zone-color", "axis-across", "axis-up", "show-events"]) find(id).addEventListener("change", () => soon(this.redraw));
@@ -71,14 +71,14 @@ class SpaceView {
     for (const [id, paths] of this.run.routes) {
       const event = this.run.events.get(id);
       if (!event) continue;
-      rows.unshift({ id, paths, zone: event.zone || "–", values: readings(event.values).join(", ") });
+      rows.push({ id, paths, event });
       for (const [scheme, sum] of Object.entries(sums)) {
         if (!paths[scheme]) continue;
         sum[0] += paths[scheme].length - 1;
         sum[1] += 1;
       }
     }
-    this.routed.show(rows);
+    this.routed.show(rows.reverse());
     for (const [scheme, [hops, events]] of Object.entries(sums)) write(find(`${scheme}-mean`), events ? (hops / events).toFixed(2) : "–");
   }
 
