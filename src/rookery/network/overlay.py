@@ -30,6 +30,7 @@ import msgspec
 from rookery.errors import EventError, JoinError, TopicError
 from rookery.matching import matcher
 from rookery.model import Schema
+from rookery.model.events import comparable
 from rookery.network.client import Subscription
 from rookery.network.overlay_peer import ROLE, Door, LivePeer, reserve_port, who_is
 from rookery.network.tcp import Address
@@ -48,6 +49,8 @@ _LOG = logging.getLogger("rookery.network")
 _REMEMBERED = 1 << 16
 #: Seconds in which subscriptions are made together.
 _TOGETHER = 0.01
+#: Seconds to wait for somebody to answer at the addresses to join through.
+_PATIENCE = 2.0
 
 
 def network_name(topic: str, schema: Schema, grid: Grid, space: SemanticSpace) -> str:
@@ -106,8 +109,8 @@ class OverlayNode:
 
     async def start(self) -> None:
         """Join; raise `JoinError` where none of the given addresses answers."""
-        bootstraps = await self._ask_around()
-        if self._join and not bootstraps:
+        found = await self._ask_around(patience=_PATIENCE)
+        if self._join and not found:
             named = ", ".join(f"{host}:{port}" for host, port in self._join)
             raise JoinError(f"nobody of this overlay answers at {named}: is a node running, of this topic and space?")
         self._listen = (self._listen[0], reserve_port(self._listen))
@@ -153,7 +156,8 @@ class OverlayNode:
         """Send an event to everybody who wants it; `EventError` says what of it the schema cannot read."""
         self._check(topic, None)
         self._matcher.match(event)
-        self.grid.cell(event)
+        for axis in self.grid.axes:  # peers that cannot read these would turn the event away
+            comparable(self.schema.attribute((axis.name,)), event.get(axis.name))
         if self._peer is None:
             self._early.append(pack(event))
         else:
@@ -274,12 +278,18 @@ class OverlayNode:
 
     # ---- whom else there is --------------------------------------------------------------------------------------
 
-    async def _ask_around(self) -> list[int]:
-        """Return the ids of those who answer at the addresses that were given."""
-        found = await asyncio.gather(
-            *(who_is(address, network=self.network, key=self._key) for address in self._join), return_exceptions=True
-        )
-        return [one for one in found if isinstance(one, int)]
+    async def _ask_around(self, *, patience: float = 0.0) -> list[int]:
+        """Return the ids of those who answer at the addresses that were given; wait a little for who only starts."""
+        deadline = asyncio.get_running_loop().time() + patience
+        while True:
+            asked = (who_is(address, network=self.network, key=self._key) for address in self._join)
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            found = [one for one in answers if isinstance(one, int)]
+            # Who has turned us away will do so again; where no port is open there may be one soon.
+            closed = any(isinstance(one, JoinError) and one.__cause__ is not None for one in answers)
+            if found or not closed or asyncio.get_running_loop().time() > deadline:
+                return found
+            await asyncio.sleep(0.1)
 
     async def _stay_introduced(self) -> None:
         """Ask at the given addresses again and again: who started anew there has another id, and may be alone."""
