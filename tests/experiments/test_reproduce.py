@@ -19,6 +19,7 @@ import pytest
 from rookery.cli import main
 from rookery.experiments import reproduce as module
 from rookery.experiments.claims import Experiment, chosen, claims
+from rookery.experiments.page import make_page
 from rookery.experiments.reproduce import Ledger, expected_seconds, reproduce
 from rookery.experiments.results import Result
 from rookery.experiments.verdicts import Judgment, Verdict
@@ -120,8 +121,17 @@ def test_a_verdict_that_changed_is_seen(spark: Any, tmp_path: Path) -> None:
     ledger = reproduce(spark, [claim, replace(claim, verdict=Verdict.REPRODUCED)], tmp_path, quick=True, seed=1)
     assert [result.changed for result in ledger.results] == [False, True]
     assert [result.claim.verdict for result in ledger.changed] == [Verdict.REPRODUCED]
-    assert "The committed verdict is" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    page = make_page(ledger.results[1:])
+    assert "The committed verdict is “reproduced”" in page
     assert not (tmp_path / ".journal").exists()
+
+
+def test_the_page_keeps_the_claims_of_earlier_runs(spark: Any, tmp_path: Path) -> None:
+    names = ["seed-000/theorem-intersection", "seed-002/figure-6b"]
+    for name in reversed(names):
+        reproduce(spark, chosen([name]), tmp_path, quick=True, seed=1)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'data-claim="([^"]+)"', page) == names
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ __all__ = ["COLORS", "INK", "PAPER", "bars", "chart", "charts", "encode", "lines
 
 INK = "#1c1d21"
 PAPER = "#ffffff"
-COLORS = ("#2f7fd1", "#d9742a", "#2a9d6f", "#a35bc4", "#c9434f", "#8a8f98")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+COLORS = ("#2f7fd1", "#d9742a", "#2a9d6f", "#a35bc4", "#c9434f", "#8a8f98", "#a88400")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 _STYLE: Mapping[str, Any] = {
     "axes.axisbelow": True,

@@ -1,33 +1,28 @@
 """One workload through every part of the system: rules and quotes in, pairs (event, subscription) out.
 
-Each route is a function of the rules, by id, and of the events. Live is two nodes of a DDS domain over loopback; the
-simulators are the K-D brokers and the overlay; Spark is `rookery match` in a process of its own, as a user runs it.
+Each route is a function of the rules, by id, and of the events. Live is over loopback (`live_routes.py`); the
+simulators are those of the K-D brokers and of the overlay; Spark is `rookery match` in a process of its own, as a user
+runs it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import os
 import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rookery import Schema
-from rookery.errors import ExperimentError, JoinError
+from rookery.errors import ExperimentError
+from rookery.experiments.live_routes import SCHEMA, Events, Pairs, Rules, live_brokers, live_dds, live_overlay
 from rookery.matching import matcher
 
 __all__ = ["ROUTES", "conditions", "quotes"]
 
-Rules = Mapping[str, str]
-Events = Sequence[Mapping[str, Any]]
-Pairs = set[tuple[int, str]]
-
-SCHEMA = Schema(symbol=str, price=float, size=int)
 SYMBOLS = ("ACME", "EMCA", "QUUX", "ZORG")
 SECOND = 1_000_000
 
@@ -63,38 +58,6 @@ def _by(engine: str) -> Callable[[Rules, Events], Pairs]:
         return {(number, str(name)) for number, event in enumerate(events) for name in made.match(event)}
 
     return answer
-
-
-def _live(rules: Rules, events: Events) -> Pairs | None:
-    from rookery import join
-
-    async def play(domain_id: int) -> Pairs:
-        found: Pairs = set()
-        async with join(domain_id=domain_id) as reader, join(domain_id=domain_id) as writer:
-            subscriptions = {
-                name: reader.subscribe("quotes", where, schema=SCHEMA, queue=len(events) + 1)
-                for name, where in rules.items()
-            }
-            everything = reader.subscribe("quotes", schema=SCHEMA, queue=len(events) + 1)
-            writer.advertise("quotes", schema=SCHEMA)
-            await writer.wait_for_readers("quotes", seconds=60)
-            for first in range(0, len(events), 50):
-                for event in events[first : first + 50]:
-                    writer.publish("quotes", event)
-                await writer.flush("quotes", seconds=60)
-            async with asyncio.timeout(60):
-                for _ in events:  # the one without a condition hears of each event after the others do, or with them
-                    await anext(everything)
-            for name, subscription in subscriptions.items():
-                reader.unsubscribe(subscription)
-                async for event in subscription:
-                    found.add((event["size"] // 1000, name))
-        return found
-
-    try:
-        return asyncio.run(play(110 + os.getpid() % 100))
-    except JoinError:
-        return None
 
 
 def _brokers(rules: Rules, events: Events) -> Pairs:
@@ -169,7 +132,9 @@ ROUTES: dict[str, Callable[[Rules, Events], Pairs | None]] = {
     "scan": _by("scan"),
     "bitmap": _by("bitmap"),
     "matrix": _by("matrix"),
-    "live DDS": _live,
+    "live DDS": live_dds,
+    "live brokers": live_brokers,
+    "live overlay": live_overlay,
     "simulated brokers": _brokers,
     "simulated overlay": _overlay,
     "Spark": _spark,

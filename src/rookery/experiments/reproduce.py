@@ -10,10 +10,11 @@ from typing import Any
 
 from rookery.errors import ExperimentError
 from rookery.experiments.claims import Claim, Experiment
+from rookery.experiments.claims import claims as all_claims
 from rookery.experiments.figures import require_matplotlib
 from rookery.experiments.journal import Journal
 from rookery.experiments.page import make_page
-from rookery.experiments.results import Result, read_seconds, write_result
+from rookery.experiments.results import Result, read_result, read_seconds, write_result
 from rookery.experiments.sweep import Progress, sweep
 
 __all__ = ["Ledger", "expected_seconds", "reproduce"]
@@ -87,6 +88,10 @@ def reproduce(
         results.append(result)
         if tell is not None:
             tell(result)
-    (folder / "index.html").write_text(make_page(results), encoding="utf-8")
+    fresh = {result.claim.name: result for result in results}
+    kept = [fresh.get(claim.name) or read_result(folder, claim, quick=quick) for claim in all_claims()]
+    # The page has what earlier runs left for the claims that this one did not run.
+    shown = [result for result in kept if result is not None]
+    (folder / "index.html").write_text(make_page(shown), encoding="utf-8")
     journal.clear()
     return Ledger(tuple(results))

@@ -19,10 +19,10 @@ from typing import Any
 from rookery.experiments.claims import Claim, Experiment
 from rookery.experiments.figures import encode
 from rookery.experiments.table import Table
-from rookery.experiments.verdicts import Judgment
+from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.version import __version__
 
-__all__ = ["Result", "read_seconds", "write_result"]
+__all__ = ["Result", "read_result", "read_seconds", "write_result"]
 
 _PACKAGES = ("matplotlib", "numba", "numpy", "pyarrow", "pyspark", "scipy")
 
@@ -88,6 +88,19 @@ def write_result(
     _write_json(target / "verdict.json", result.summary())
     _write_json(target / "manifest.json", manifest)
     return result
+
+
+def read_result(folder: Path, claim: Claim, *, quick: bool) -> Result | None:
+    """Return what an earlier run of the same kind left behind, or None."""
+    target = folder / claim.name
+    try:
+        manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
+        found = json.loads((target / "verdict.json").read_text(encoding="utf-8"))
+        judgment = Judgment(Verdict(found["verdict"]), found["figure"], found["why"])
+        svg = (target / "figure.svg").read_bytes()
+    except (OSError, ValueError, KeyError):
+        return None
+    return Result(claim, judgment, manifest, svg) if manifest.get("quick") == quick else None
 
 
 def read_seconds(folder: Path, claim: Claim, *, quick: bool) -> float | None:

@@ -41,7 +41,8 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
 def plot(table: Table) -> Any:
     """Draw the shares on the binomial."""
     figure, axes = chart("j, value of a counter", "share of the counters")
-    lines(axes, table, x="j", y="share", label="measured")
+    seen = Table([row for row in table if row["share"] > 0])
+    lines(axes, seen, x="j", y="share", label="measured")
     reference(axes, table.values("j"), [part.mean("equation") for _, part in table.by("j")], "equation 2")
     axes.set_yscale("log")
     return figure
