@@ -169,7 +169,9 @@ class Contacts:
         self._go_by(peer, container, now)
 
     def _summary_arrived(self, peer: Peer, container: bytes) -> None:
-        self._go_by(peer, container, self._now)
+        if peer.incomplete:
+            peer.incomplete = False  # and the asking ends by itself, after its acknowledgment
+            self._go_by(peer, container, self._now)
 
     def at(self, now: int) -> None:
         """Set the time at which what is delivered next arrives."""
@@ -183,7 +185,9 @@ class Contacts:
                 peer.incomplete = True
                 self.retrieval.ask(peer, reference, now)
                 return
-            peer.incomplete = False
+            if peer.incomplete:
+                peer.incomplete = False
+                self.retrieval.cancel(peer.prefix)
             fresh = self._read(peer, container)
         except FilterError as error:
             self._counters["unreadable_summary"] += 1
@@ -227,8 +231,10 @@ class Contacts:
                 # To an address that has proved nothing, a HEARTBEAT must do: the answer to it is the proof.
                 push = self._peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
                 self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
-                # What is told is told because the other side has its counterpart: that will come from there.
-                self._sedp.listen(peer, other_side(topic), now=now, expected=True)
+            else:
+                return
+            # What is told is told because the other side has its counterpart: that will come from there.
+            self._sedp.listen(peer, other_side(topic), now=now, expected=True)
 
     def _wants(self, prefix: bytes, instance: bytes) -> bool:
         return self.directory.wants(prefix, guid_from_octets(instance))
