@@ -33,8 +33,9 @@ def tshark(capture: Path, *arguments: str) -> list[str]:
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed: apt-get install tshark")
 @pytest.mark.parametrize("little", [True, False], ids=["little", "big"])
-def test_tshark_reads_everything_that_we_say(little: bool, tmp_path: Path) -> None:
-    golden = [bytes.fromhex(case["octets"]) for case in json.loads(GOLDEN.read_text())["cases"]]
+@pytest.mark.parametrize("file", ["rookery.json", "summaries.json"])
+def test_tshark_reads_everything_that_we_say(little: bool, file: str, tmp_path: Path) -> None:
+    golden = [bytes.fromhex(case["octets"]) for case in json.loads(GOLDEN.with_name(file).read_text())["cases"]]
     messages = [decode_message(datagram) for datagram in golden]
     said = [encode_message(message.prefix, message.submessages, little=little) for message in messages]
     if little:
