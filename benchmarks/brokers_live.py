@@ -69,7 +69,7 @@ async def publish(port: int, count: int, rate: float) -> None:
                     await asyncio.sleep(0.0002)
                 client.publish("quotes", an_event(number))
             else:
-                if number % 512 == 0:
+                if number % 1024 == 0:
                     await client.room()
                     await asyncio.sleep(0)
                 client.publish("quotes", an_event(number))

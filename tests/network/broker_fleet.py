@@ -23,7 +23,7 @@ from rookery.routing.brokers.configuration import Durability
 
 SCHEMA = Schema(symbol=str, price=float, number=int)
 SPACE = "price:0:1000,symbol"
-BEAT, REFRESH = 0.6, 5.0
+BEAT, REFRESH = 0.8, 5.0
 
 
 def settings_of(order: dict[str, object]) -> BrokerSettings:

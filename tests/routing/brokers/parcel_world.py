@@ -108,9 +108,10 @@ class World:
                     left -= safe
                     if not left:
                         del self.waiting[first]
-            case ParcelRefused(_, first, reason):
+            case ParcelRefused(_, first, reason, final):
                 self.refused.append(reason)
-                self.waiting.pop(first, None)
+                if final:
+                    self.waiting.pop(first, None)
             case SubscriptionPlaced(name, version):
                 subscriber = self.subscribers[int(name[1:])]
                 subscriber.placed = subscriber.placed or subscriber.version == version

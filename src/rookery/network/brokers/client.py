@@ -49,7 +49,7 @@ __all__ = ["BrokerClient", "connect"]
 _REPLIES: msgspec.msgpack.Decoder[FromBroker] = msgspec.msgpack.Decoder(FromBroker)
 _encode = msgspec.msgpack.Encoder().encode
 #: Events of one parcel, at most.
-PARCEL = 512
+PARCEL = 1024
 
 
 @dataclass(slots=True)
@@ -87,6 +87,8 @@ class BrokerClient:
         self._in_flight = 0
         self._sequence = 0
         self._refusals: list[str] = []
+        #: Why some broker could not take a parcel for now.
+        self._obstacle = ""
         self._taken: list[tuple[int, int]] = []
         self._scheduled = False
         self._news = asyncio.Event()
@@ -134,11 +136,17 @@ class BrokerClient:
         """
         if topic:
             self._check(topic)
-        async with asyncio.timeout(seconds):
-            while self._in_flight and not self._refusals:
-                self._raise()
-                self._news.clear()
-                await self._news.wait()
+        self._obstacle = ""
+        try:
+            async with asyncio.timeout(seconds):
+                while self._in_flight and not self._refusals:
+                    self._raise()
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            if not self._obstacle:
+                raise
+            raise BrokerError(f"{self._in_flight} events are not acknowledged: {self._obstacle}") from None
         if self._refusals:
             refusals, self._refusals = self._refusals, []
             raise BrokerError(f"{len(refusals)} parcels were refused: {refusals[0]}")
@@ -263,8 +271,9 @@ class BrokerClient:
                     self._deliver(owner, notice)
                 case Accepted(_, first, offsets):
                     self._accepted(first, offsets)
-                case Refused(_, first, reason):
-                    gone = self._unacknowledged.pop(first, None)
+                case Refused(_, first, reason, final):
+                    self._obstacle = reason
+                    gone = self._unacknowledged.pop(first, None) if final else None
                     if gone is not None:
                         self._in_flight -= gone.count
                         self._refusals.append(reason)

@@ -252,8 +252,8 @@ class LiveBroker:
                 self._tell(client, Deliver(owner, notice))
             case ParcelAccepted(publisher, first, offsets):
                 self._tell(publisher, Accepted(publisher, first, offsets))
-            case ParcelRefused(publisher, first, reason):
-                self._tell(publisher, Refused(publisher, first, reason))
+            case ParcelRefused(publisher, first, reason, final):
+                self._tell(publisher, Refused(publisher, first, reason, final))
             case SubscriptionPlaced(name, version):
                 self._tell(int(name.partition("/")[0], 16), Subscribed(name, version))
             case Write(token, entries, done):

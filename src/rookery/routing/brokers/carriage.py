@@ -125,9 +125,9 @@ class Carriage:
             case Accepted(publisher, first, offsets):
                 if not broker.copies.accepted(message):
                     broker.emit(ParcelAccepted(publisher, first, offsets))
-            case Refused(publisher, first, reason):
+            case Refused(publisher, first, reason, final):
                 if not broker.copies.refused(message):
-                    broker.emit(ParcelRefused(publisher, first, reason))
+                    broker.emit(ParcelRefused(publisher, first, reason, final))
             case Copy():
                 broker.copies.keep(message, sender)
             case Copied():

@@ -108,11 +108,12 @@ class ParcelAccepted:
 
 @dataclass(frozen=True, slots=True)
 class ParcelRefused:
-    """A parcel published here was not taken."""
+    """A parcel published here was not taken; where that is not final it may be offered again."""
 
     publisher: int
     first: int
     reason: str
+    final: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class Ledger:
         refusal = self._refusal()
         if refusal is not None:
             broker.counters["refused"] += 1
-            broker.send(carry.origin, Refused(parcel.publisher, parcel.first, refusal))
+            broker.send(carry.origin, Refused(parcel.publisher, parcel.first, refusal, final=False))
             return
         self._numbers += 1
         held = Held(self._numbers, parcel, carry.points[0], {carry.origin}, broker.now, {}, seat.young)
@@ -213,12 +213,12 @@ class Ledger:
             held.stored = True
             self._check(held)
 
-    def not_stored(self, written: Iterable[Held], reason: str) -> None:
+    def not_stored(self, written: Iterable[Held], reason: str, *, final: bool = True) -> None:
         """The disk did not take them: neither do we."""
         for held in written:
             self._broker.counters["refused"] += 1
             for origin in held.origins:
-                self._broker.send(origin, Refused(held.parcel.publisher, held.parcel.first, reason))
+                self._broker.send(origin, Refused(held.parcel.publisher, held.parcel.first, reason, final))
             known = self._known.get(held.parcel.key)
             if known is not None and held in known:
                 known.remove(held)
@@ -365,7 +365,7 @@ class Ledger:
         self._choose_heir()
         self.send_copies()
         if broker.configuration.durability is Durability.TWO_DISKS and self._is_alone():
-            self.not_stored([held for held in self.held.values() if not held.acknowledged], ALONE)
+            self.not_stored([held for held in self.held.values() if not held.acknowledged], ALONE, final=False)
         self._grow_up()
         self._bound()
         patience = 2 * broker.configuration.beat

@@ -150,11 +150,12 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
-    """This parcel cannot be taken, and why."""
+    """This parcel cannot be taken, and why; or not yet, where that is not final."""
 
     publisher: int
     first: int
     reason: str
+    final: bool = True
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, tag=33):

@@ -27,13 +27,16 @@ ROW = "#"
 class ZoneStore:
     """Subscriptions by id, each with the time at which its lease ends."""
 
-    __slots__ = ("_arrow", "_every", "_held", "_matcher", "_schema")
+    __slots__ = ("_arrow", "_by_number", "_every", "_held", "_matcher", "_numbers", "_schema")
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._held: dict[str, tuple[Subscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
+        #: The matcher knows subscriptions by number: numbers are found again faster than names.
+        self._numbers: dict[str, int] = {}
+        self._by_number: dict[int, Subscription] = {}
         self._arrow: pa.Schema | None = None
 
     def __len__(self) -> int:
@@ -58,7 +61,9 @@ class ZoneStore:
             if not subscription.where.strip():
                 self._every[name] = None
             elif self._matcher is not None:
-                _compile(self._matcher, subscription)
+                _compile(self._matcher, subscription, self._number(subscription))
+        elif name in self._numbers:
+            self._by_number[self._numbers[name]] = subscription
         return known[0] if known is not None else None
 
     def remove(self, subscription_id: str) -> bool:
@@ -70,8 +75,17 @@ class ZoneStore:
 
     def _leave(self, subscription_id: str) -> None:
         self._every.pop(subscription_id, None)
-        if self._matcher is not None and subscription_id in self._matcher:
-            self._matcher.remove(subscription_id)
+        number = self._numbers.pop(subscription_id, None)
+        if number is not None:
+            del self._by_number[number]
+            if self._matcher is not None and number in self._matcher:
+                self._matcher.remove(number)
+
+    def _number(self, subscription: Subscription) -> int:
+        number = next(reversed(self._by_number), 0) + 1
+        self._numbers[subscription.subscription_id] = number
+        self._by_number[number] = subscription
+        return number
 
     def keep(self, cell: Cell) -> None:
         """Forget what does not meet a zone any more: it was split."""
@@ -104,7 +118,7 @@ class ZoneStore:
         found = self.every()
         if self.has_conditions:
             try:
-                found += [self._held[str(name)][0] for name in self._compiled().match(event)]
+                found += [self._by_number[int(number)] for number in self._compiled().match(event)]
             except EventError:
                 return found
         return found
@@ -116,19 +130,20 @@ class ZoneStore:
             found = matcher.match_many(self._table(columns, count), event_id=ROW, missing="null")
         except (EventError, pa.ArrowException, TypeError, OverflowError, UnicodeError):
             return self._match_rows(columns, count)  # some value is odd: look at each event by itself
-        held = self._held
-        return found["event_id"].to_pylist(), [held[name][0] for name in found["subscription_id"].to_pylist()]
+        by_number = self._by_number
+        numbers = found["subscription_id"].to_numpy().tolist()
+        return found["event_id"].to_numpy().tolist(), [by_number[number] for number in numbers]
 
     def _match_rows(self, columns: Mapping[str, Sequence[Any]], count: int) -> tuple[list[int], list[Subscription]]:
         rows: list[int] = []
         wanting: list[Subscription] = []
         for row in range(count):
             try:
-                names = self._compiled().match({name: column[row] for name, column in columns.items()})
+                numbers = self._compiled().match({name: column[row] for name, column in columns.items()})
             except EventError:
                 continue
-            rows += [row] * len(names)
-            wanting += [self._held[str(name)][0] for name in names]
+            rows += [row] * len(numbers)
+            wanting += [self._by_number[int(number)] for number in numbers]
         return rows, wanting
 
     def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
@@ -149,24 +164,25 @@ class ZoneStore:
         if self._matcher is None:
             self._matcher = matcher(self._schema, on_error="quarantine")
             held = [one for one, _ in self if one.subscription_id not in self._every]
-            plain = [one for one in held if not one.parameters]
+            numbers = {self._number(one): one for one in held}
+            plain = {number: one.where for number, one in numbers.items() if not one.parameters}
             self._matcher.add_many(
                 pa.table(
                     {
-                        "subscription_id": pa.array([one.subscription_id for one in plain], pa.string()),
-                        "where": pa.array([one.where for one in plain], pa.string()),
+                        "subscription_id": pa.array(plain.keys(), pa.int64()),
+                        "where": pa.array(plain.values(), pa.string()),
                     }
                 )
             )
-            for one in held:
+            for number, one in numbers.items():
                 if one.parameters:
-                    _compile(self._matcher, one)
+                    _compile(self._matcher, one, number)
         return self._matcher
 
 
-def _compile(into: Matcher | ScanMatcher, subscription: Subscription) -> None:
+def _compile(into: Matcher | ScanMatcher, subscription: Subscription, number: int) -> None:
     """Compile a subscription; a peer's that cannot be compiled matches nothing and harms nobody."""
     try:
-        into.add(subscription.subscription_id, subscription.where, parameters=subscription.parameters or None)
+        into.add(number, subscription.where, parameters=subscription.parameters or None)
     except SubscriptionError:
         return
