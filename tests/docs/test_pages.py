@@ -42,6 +42,9 @@ PARTS = [
     "filters.md",
     "brokers.md",
     "overlay.md",
+    "plan.md",
+    "page.md",
+    "claims.md",
     "benchmarks.md",
 ]
 

@@ -10,14 +10,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from rookery.cli.keys import read_key
 from rookery.cli.operations import announce, metrics_on
 from rookery.cli.options import write
 from rookery.cli.rules import read_schema
 from rookery.errors import JoinError, SettingsError
 
 __all__ = ["run_island"]
-
-_SHORTEST_KEY = 16
 
 
 async def run_island(
@@ -50,7 +49,7 @@ async def run_island(
                 site,
                 listen=_address(ends["listen"], "--listen") if ends["listen"] else None,
                 join=[_address(text, "--join") for text in ends["join"]],
-                key=_key(ends["key_file"]),
+                key=read_key(ends["key_file"]),
                 **place,
             )
         )
@@ -108,12 +107,3 @@ def _address(text: str, option: str) -> tuple[str, int]:
     if not host or not port.isdigit() or int(port) > 65_535:
         raise SettingsError(f"{option} {text!r} is no HOST:PORT, such as 127.0.0.1:7501")
     return host, int(port)
-
-
-def _key(file: Path | None) -> bytes | None:
-    if file is None:
-        return None
-    key = file.read_bytes().strip()
-    if len(key) < _SHORTEST_KEY:
-        raise SettingsError(f"{file} has {len(key)} octets; a key needs at least {_SHORTEST_KEY}")
-    return key
