@@ -61,7 +61,7 @@ _REFERENCE = struct.Struct("<BBBBII8s")
 _TAG_OCTETS = 16
 _END = struct.pack("<HH", ParameterId.SENTINEL, 0)
 _SEAL_HEAD = struct.pack("<HH", SEAL, _TAG_OCTETS)
-_DECODED = 4_096
+_SHARED_OCTETS = 1_400
 
 
 def summary_parameter(container: bytes) -> Parameter:
@@ -98,12 +98,15 @@ def summary_name(container: bytes) -> str:
     return _NAMES.get(magic, "unknown")
 
 
-@lru_cache(maxsize=_DECODED)
 def decode_summary(container: bytes, domain_key: DomainKey | None = None) -> Any:
     """Read a container, whatever the structure; raise `FilterError` where it is none.
 
-    Several participants in one process, as in the simulator, read the same one: it is kept.
+    Several participants in one process, as in the simulator, read the same one: it is kept, unless it is large.
     """
+    return (_decode_shared if len(container) <= _SHARED_OCTETS else _decode)(container, domain_key)
+
+
+def _decode(container: bytes, domain_key: DomainKey | None) -> Any:
     from rookery.discovery.hashes import HASHES, HashList
     from rookery.filters import from_bytes
 
@@ -112,6 +115,9 @@ def decode_summary(container: bytes, domain_key: DomainKey | None = None) -> Any
     summary = from_bytes(container, domain_key=domain_key)
     summary.contains_many(["\x1f"])  # a tree over somebody's own dictionary cannot be asked
     return summary
+
+
+_decode_shared = lru_cache(maxsize=1_024)(_decode)
 
 
 class Reference(NamedTuple):
