@@ -295,7 +295,10 @@ def run(packets: int, seed: int) -> dict[str, int]:
 
 def run_atheris(arguments: list[str]) -> None:
     """Hand the target to libFuzzer; a conversation lasts for 500 inputs, since to begin one costs as much as 100."""
-    import atheris
+    try:
+        import atheris
+    except ImportError:
+        raise SystemExit("libFuzzer's Python is not installed: pip install atheris") from None
 
     captured = corpus()
     choices = [Conversation(tuple(captured), prefixes(captured)[0]), *conversations()]
