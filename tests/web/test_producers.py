@@ -158,9 +158,14 @@ def test_an_edit_of_the_rules_is_recorded_as_what_changed(tmp_path: Path) -> Non
     edited = pa.table({"subscription_id": [1, 2], "where": ["x > 1", "x > 3"], "version": [1, 2]})
     with Recorder(path, clock=lambda: 1) as recorder:
         demonstration = RecordedDemonstration(recorder)
+        demonstration.discovered({"simple": 300, "ribbon": 100})
         demonstration.edited(rules)
         demonstration.edited(edited)
     changes = [(one.id, one.version, one.where, one.gone) for one in of(recorded(path), records.Subscription)]
+    assert [(one.protocol, one.octets) for one in of(recorded(path), records.Traffic)] == [
+        ("simple", 300),
+        ("ribbon", 100),
+    ]
     assert changes == [(1, 1, "x > 1", False), (2, 1, "x > 2", False), (2, 1, "x > 2", True), (2, 2, "x > 3", False)]
 
 

@@ -7,12 +7,14 @@ them by the rules that were recorded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rookery.web import records
+from rookery.web.producers.live_brokers import watch_brokers
 from rookery.web.producers.streams import record_skew, watch_stream
 from rookery.web.recorder import Recorder
+from rookery.web.records import name
 
 __all__ = ["RecordedDemonstration"]
 
@@ -33,6 +35,16 @@ class RecordedDemonstration:
     def say(self, line: str) -> None:
         """Record a line that was told to the user."""
         self._recorder.write(records.Note(at=self._recorder.clock(), text=line))
+
+    def discovered(self, octets: Mapping[str, int]) -> None:
+        """Record what finding each other has cost under each protocol."""
+        at = self._recorder.clock()
+        for protocol, cost in octets.items():
+            self._recorder.write(records.Traffic(at=at, protocol=name(protocol), octets=cost))
+
+    async def brokers(self, entry: str) -> None:
+        """Record the zones of the live brokers until cancelled."""
+        await watch_brokers(self._recorder, entry=entry)
 
     def began(self, events: Any, rules: Any) -> None:
         """Record schema and rules, and measure the zones of the job."""
