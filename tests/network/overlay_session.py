@@ -63,6 +63,10 @@ def describe(node: OverlayNode) -> dict[str, Any]:
         "known": sorted(state.table.known),
         "primary": None if state.primary is None else state.primary.node,
         "members": [one.node for one in state.members],
+        "directory": [
+            (cell, [one.node for one in held])
+            for cell, held in state.directory.select(lambda cell: True, now=node.peer.now())[0].items()
+        ],
         "counters": dict(node.peer.counters),
     }
 

@@ -17,8 +17,11 @@ from typing import Any
 import pytest
 
 from rookery.matching import matcher
+from rookery.routing.overlay.configuration import OverlayConfiguration
+from rookery.routing.overlay.directory import block_position
+from rookery.routing.overlay.identity import CIRCLE
 
-from .overlay_session import SCHEMA
+from .overlay_session import SCHEMA, grid_of
 
 SESSION = Path(__file__).with_name("overlay_session.py")
 QUOTES = Path(__file__).parents[3] / "shared" / "data" / "market" / "sp500_daily_quotes.csv"
@@ -130,7 +133,7 @@ class Overlay:
         self.processes = [self.processes[place] for place in kept]
 
     def wait_until_whole(self) -> None:
-        """Wait until every ring is that of the oracle, every cluster is whole, nobody is linked to who is gone."""
+        """Wait until rings, clusters and directory are those of the oracle: what delivery to all is promised for."""
         deadline = time.monotonic() + PATIENCE
         while (fault := self.fault()) is not None:
             assert time.monotonic() < deadline, fault
@@ -157,6 +160,18 @@ class Overlay:
                 right = ring[(ring.index(one["node"]) + 1) % len(ring)] if len(ring) > 1 else None
                 if following != right:
                     return f"{one['node']} has {following} next on ring {cell}, and the oracle {right}"
+        return self.fault_of_directory([one for one in states if one["phase"] == "ACTIVE"], rings)
+
+    def fault_of_directory(self, speakers: list[dict[str, Any]], rings: dict[int, list[int]]) -> str | None:
+        """Whoever owns the block of a cell must know one of its holders, and none that is gone."""
+        shared = grid_of(self.space).cell_count
+        size = OverlayConfiguration().block_size
+        for cell in rings:
+            target = block_position(cell // size)
+            owner = min(speakers, key=lambda one: (int(one["position"]) - target) % CIRCLE)
+            held = dict(owner["directory"]).get(cell, [])
+            if cell != shared and (not held or not set(held) <= set(rings[cell])):
+                return f"{owner['node']} has {held} for cell {cell}, and the oracle {rings[cell]}"
         return None
 
     def close(self) -> None:

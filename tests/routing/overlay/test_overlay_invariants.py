@@ -198,7 +198,7 @@ class ArcMachine(OverlayMachine):
 
 
 SMALL = settings(
-    max_examples=200,
+    max_examples=1000,
     stateful_step_count=14,
     deadline=None,
     derandomize=True,
