@@ -27,7 +27,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS = {
     "validate": "Say what is wrong with subscriptions: each fault with its place and a hint.",
     "explain": "Say why an event does or does not match.",
-    "demo": "Match a batch and a stream on embedded Spark, and prove the result.",
+    "demo": "Run the whole system on embedded defaults, and prove the result.",
     "match": "Tell which subscriptions want which events, on Spark.",
     "backtest": "Count what rules would have fired on.",
     "diff": "Tell what a change of the rules adds, removes and changes.",

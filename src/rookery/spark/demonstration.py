@@ -1,16 +1,21 @@
-"""The demonstration behind `rookery demo`: telemetry, dated limits, a rule edited while a stream runs, a proof.
+"""The demonstration behind `rookery demo`: one set of rules live and on Spark, a rule edited on the way, a proof.
 
-Three runs over one generated workload. *bulk*: millions of events, for the rate. *batch*: the first events, all pairs
-compared with the oracle. *stream*: the same events in micro-batches; one rule is replaced in its file while the
-stream runs, and the log of set versions says from which batch on it counted, so the oracle knows what each batch
-should have given. The oracle is plain NumPy on the bounds of the rules; it shares no code with the matcher and never
-sees a WHERE clause.
+One generated workload: telemetry, and limits of which some change on a date. *discovery*: participants find each other
+on loopback, with plain SEDP and with summaries. *live*: events go through brokers, which are processes of their own.
+*bulk*: millions of events on Spark, for the rate. *batch*: the events of the live run again. *stream*: these and more
+in micro-batches; one rule is replaced in its file while the stream runs, and the log of set versions says from which
+batch on it counted, so the oracle knows what each batch should have given.
+
+All pairs of live, batch and stream are compared with the oracle: plain NumPy on the bounds of the rules, which shares
+no code with the matcher and never sees a WHERE clause.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -36,37 +41,52 @@ __all__ = ["Observer", "Proof", "demonstrate"]
 Pairs = NDArray[np.int64]
 
 RULES = 10_000
+#: Events of the live run and of the batch, and of the stream.
+JUDGED = 50_000
 EVENTS = 120_000
 EVENTS_PER_BATCH = 8_000
+#: What the brokers divide among themselves.
+SPACE = "temperature:0:100,voltage:20:36,pressure:0:500"
 #: The rule that is edited while the stream runs: a voltage limit, undated, so the edit counts from when it is seen.
 EDITED = 2_500
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What Spark found, what the oracle says, and where they differ."""
+    """What the brokers and Spark found in the same events, what the oracle says, and where anything differs from it."""
 
+    live: int
     spark: int
     oracle: int
     missed: int
     extra: int
+    discovery_saved_percent: float
     batch: int
 
     @property
     def holds(self) -> bool:
-        """Whether the two agree on a result that is not empty."""
-        return self.spark == self.oracle > 0 and not self.missed and not self.extra
+        """Whether all agree on a result that is not empty."""
+        return self.live == self.spark == self.oracle > 0 and not self.missed and not self.extra
 
     def __str__(self) -> str:
-        sign = "=" if self.spark == self.oracle else "≠"
+        left, right = ("=" if count == self.oracle else "≠" for count in (self.live, self.spark))
         return (
-            f"spark {self.spark} {sign} oracle {self.oracle} | missed {self.missed} extra {self.extra} | "
-            f"rule change seen in batch {self.batch}"
+            f"live {self.live} {left} spark {self.spark} {right} oracle {self.oracle} | "
+            f"missed {self.missed} extra {self.extra} | "
+            f"discovery bytes {-self.discovery_saved_percent:+.0f} % vs simple | rule change seen in batch {self.batch}"
         )
 
 
 class Observer(Protocol):
     """Whoever wants to show the demonstration while it runs: the page does."""
+
+    def discovered(self, octets: Mapping[str, int]) -> None:
+        """Take what discovery cost, by protocol."""
+        ...
+
+    async def brokers(self, entry: str) -> None:
+        """Watch a network of live brokers through one of them, until cancelled."""
+        ...
 
     def began(self, events: Any, rules: pa.Table) -> None:
         """Take the events (a DataFrame) and the rules."""
@@ -97,26 +117,100 @@ def demonstrate(
     rules.mkdir(parents=True)
     _replace_file(records, rules / "limits.parquet")
     say(f"{RULES:,} subscriptions, {records.num_rows - RULES:,} of them with a dated change of limit")
+    events = telemetry.table(EVENTS)
+    expected = oracle(events.slice(0, JUDGED), bounds)
+    judged_events = events.slice(0, JUDGED)
+    saved = _discovery(say, observer)
+    live = _live(records, judged_events, folder, len(expected), say, observer)
     say(_bulk(spark, rules, bulk))
     if observer is not None:
         observer.began(_events(spark), records)
-    events = telemetry.table(EVENTS)
-    found = _pairs(match(_events(spark), rules, time="ts").drop("zone").toArrow())
-    expected = oracle(events, bounds)
-    say(f"batch   {EVENTS:,} events, {len(found):,} matches, oracle {len(expected):,}")
+    found = _pairs(match(_events(spark, rows=JUDGED), rules, time="ts").drop("zone").toArrow())
+    say(f"batch   {JUDGED:,} events, {len(found):,} matches, oracle {len(expected):,}")
     streamed, changed = _stream(spark, rules, records, folder, say, observer)
     # Batches before the change are judged by the old bounds, the rest by the new.
     edge = changed * EVENTS_PER_BATCH
     judged = np.concatenate([oracle(events.slice(0, edge), bounds), oracle(events.slice(edge), _edited(bounds))])
     say(f"stream  {EVENTS:,} events, {len(streamed):,} matches, oracle {len(judged):,}")
-    differences = _differ(found, expected), _differ(streamed, judged)
+    runs = {
+        "live": (judged_events, live, expected),
+        "spark batch": (judged_events, found, expected),
+        "spark stream": (events, streamed, judged),
+    }
+    differences = {source: _differ(pairs, right) for source, (_, pairs, right) in runs.items()}
     if observer is not None:
-        for source, pairs, right, (missed, extra) in zip(
-            ("spark batch", "spark stream"), (found, streamed), (expected, judged), differences, strict=True
-        ):
-            observer.found(source, events, pairs, expected=len(right), missed=missed, extra=extra)
-    missed, extra = (sum(pair) for pair in zip(*differences, strict=True))
-    return Proof(len(found) + len(streamed), len(expected) + len(judged), missed, extra, changed)
+        for source, (seen, pairs, right) in runs.items():
+            missed, extra = differences[source]
+            observer.found(source, seen, pairs, expected=len(right), missed=missed, extra=extra)
+    missed, extra = (sum(pair) for pair in zip(*differences.values(), strict=True))
+    return Proof(len(live), len(found), len(expected), missed, extra, saved, changed)
+
+
+def _discovery(say: Callable[[str], None], observer: Observer | None) -> float:
+    """Let participants find each other with two protocols side by side; return the percentage of octets saved."""
+    from rookery.network.demonstration import PARTICIPANTS, TOPICS, discover
+
+    async def both() -> dict[str, int]:
+        first = 20 + os.getpid() * 2 % 200
+        domains = {"simple": first, "ribbon": first + 1}
+        octets = await asyncio.gather(*(discover(name, domain_id=number) for name, number in domains.items()))
+        return dict(zip(domains, octets, strict=True))
+
+    octets = asyncio.run(both())
+    if observer is not None:
+        observer.discovered(octets)
+    saved = 100 * (1 - octets["ribbon"] / octets["simple"])
+    say(
+        f"discovery  {PARTICIPANTS} participants, {2 * PARTICIPANTS * TOPICS} endpoints on loopback: "
+        f"simple {octets['simple']:,} bytes, ribbon {octets['ribbon']:,}"
+    )
+    return saved
+
+
+def _live(
+    records: pa.Table,
+    events: pa.Table,
+    folder: Path,
+    expected: int,
+    say: Callable[[str], None],
+    observer: Observer | None,
+) -> Pairs:
+    """Send events through live brokers with all rules subscribed; return the pairs that were delivered."""
+    from rookery.model import Schema
+    from rookery.network.demonstration import through_brokers
+
+    started = time.perf_counter()
+    conditions = {f"{row['subscription_id']}/{row['version']}": _dated(row) for row in records.to_pylist()}
+    got, loads = asyncio.run(
+        through_brokers(
+            conditions,
+            events.to_pylist(),
+            schema=Schema.from_arrow(events.schema),
+            space=SPACE,
+            identify=lambda event: int(event["event_id"]),
+            expected=expected,
+            folder=folder,
+            watch=None if observer is None else observer.brokers,
+        )
+    )
+    seconds = time.perf_counter() - started
+    shares = ", ".join(f"{load / max(1, sum(loads)):.0%}" for load in loads)
+    say(
+        f"live    {events.num_rows:,} events through {len(loads)} brokers in {seconds:.1f} s: {len(got):,} matches, "
+        f"oracle {expected:,}; load by zone {shares}"
+    )
+    named = [(event, *map(int, name.split("/"))) for event, name in got]
+    return np.array(named, np.int64).reshape(-1, 3)
+
+
+def _dated(row: dict[str, Any]) -> str:
+    """Return the condition of one version of a rule, with the time in which it is in force: brokers know no dates."""
+    condition = f"({row['where']})"
+    if row["valid_from"] is not None:
+        condition += f" AND ts >= TIMESTAMP '{row['valid_from'].isoformat()}'"
+    if row["valid_to"] is not None:
+        condition += f" AND ts < TIMESTAMP '{row['valid_to'].isoformat()}'"
+    return condition
 
 
 def _events(spark: SparkSession, *, rows: int = EVENTS) -> Any:
