@@ -84,6 +84,9 @@ async def subscribe(port: int, count: int, content: bool) -> None:
     async with connect(f"127.0.0.1:{port}") as client:
         feed = client.subscribe_many("quotes", selective() if content else {"all": ""})
         async with feed:
+            client.publish("quotes", an_event(0))  # the relay compiles its conditions at the first event
+            await client.flush("quotes")
+            await anext(aiter(feed))
             print("ready", flush=True)
             cpu = wall = 0.0
             async for batch in feed.batches():
@@ -160,8 +163,10 @@ def measure(roles: Roles, port: int, count: int, rate: float) -> dict[str, float
         before = [cpu_of(process) for process in relays]
         publisher = subprocess.Popen(roles.role("publish", count, rate), stdout=subprocess.PIPE, text=True)
         assert publisher.stdout is not None
-        sent = json.loads(publisher.stdout.readline())
-        seen = json.loads(subscriber.stdout.readline())
+        answers = publisher.stdout.readline(), subscriber.stdout.readline()
+        if not all(answers):
+            return None
+        sent, seen = map(json.loads, answers)
         relay = sum(cpu_of(process) for process in relays) - sum(before)
         publisher.wait()
         subscriber.wait()

@@ -136,6 +136,7 @@ def mosquitto_role(role: str, port: int, count: int, rate: float) -> None:
 
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
     client.max_queued_messages_set(0)
+    client.max_inflight_messages_set(1000)
     client.connect("127.0.0.1", port)
     if role == "subscribe":
         seen = Count(count)
@@ -146,7 +147,6 @@ def mosquitto_role(role: str, port: int, count: int, rate: float) -> None:
         seen.done.wait(120)
         seen.report()
     else:
-        client.max_inflight_messages_set(1000)
         client.loop_start()
         last: list[Any] = []
 

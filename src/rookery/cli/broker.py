@@ -49,7 +49,7 @@ def command(
     beat: Annotated[float, typer.Option(help="Seconds between signs of life; the same at every broker.")] = 1.0,
     refresh: Annotated[
         float, typer.Option(help="Seconds until subscriptions are sent again; the same at every broker.")
-    ] = 20.0,
+    ] = 60.0,
     keep: Annotated[
         int, typer.Option(help="Events kept for a subscription whose client does not take them.")
     ] = 100_000,

@@ -32,7 +32,7 @@ class BrokerSettings:
     data: Path | None = None
     durability: Durability = Durability.TWO_DISKS
     beat: float = 1.0
-    refresh: float = 20.0
+    refresh: float = 60.0
     #: Events kept for a subscription whose client does not take them.
     kept: int = 100_000
     #: How long the subscriptions of a client that is away are kept.
