@@ -20,7 +20,7 @@ from rookery.experiments.sweep import Progress, sweep
 __all__ = ["Ledger", "expected_seconds", "reproduce"]
 
 #: Seconds of CPU of a claim whose manifest is not there: the mean of the last full run, and of the last quick one.
-USUAL_SECONDS = {False: 20.0, True: 2.0}
+USUAL_SECONDS = {False: 6.0, True: 0.7}
 
 
 @dataclass(frozen=True, slots=True)
