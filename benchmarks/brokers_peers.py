@@ -135,7 +135,7 @@ def mosquitto_role(role: str, port: int, count: int, rate: float) -> None:
     from paho.mqtt import client as mqtt
 
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-    client.max_queued_messages_set(0)
+    client.max_queued_messages_set(20_000)
     client.max_inflight_messages_set(1000)
     client.connect("127.0.0.1", port)
     if role == "subscribe":
@@ -151,7 +151,9 @@ def mosquitto_role(role: str, port: int, count: int, rate: float) -> None:
         last: list[Any] = []
 
         def send() -> None:
-            last[:] = [client.publish("quotes", payload(), qos=1)]
+            while (sent := client.publish("quotes", payload(), qos=1)).rc == mqtt.MQTT_ERR_QUEUE_SIZE:
+                time.sleep(0.001)
+            last[:] = [sent]
 
         paced(count, rate, send)
         last[0].wait_for_publish(60)

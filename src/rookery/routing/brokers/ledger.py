@@ -425,13 +425,15 @@ class Ledger:
 
     def _bound(self) -> None:
         """Let the oldest events go of subscriptions that have more than `kept` waiting."""
-        waiting: dict[str, int] = {}
         most = self._broker.configuration.kept
+        if sum(held.parcel.count for held in self.held.values()) <= most:
+            return
+        waiting: dict[str, int] = {}
         for held in reversed(self.held.values()):
             over = set()
             for _, lot in held.open.values():
-                for name in lot.all_names():
-                    count = waiting[name] = waiting.get(name, 0) + lot.count_of(name, held.parcel.count)
+                for name, more in lot.counts(held.parcel.count).items():
+                    count = waiting[name] = waiting.get(name, 0) + more
                     if count > most:
                         over.add(name)
             if over:

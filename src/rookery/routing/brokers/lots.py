@@ -7,6 +7,7 @@ are not matched at all; they want every event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,9 +44,9 @@ class Lot:
         """Return the subscriptions."""
         return {*self.every, *self.names}
 
-    def count_of(self, name: str, count: int) -> int:
-        """Return how many events one subscription wants."""
-        return count if name in self.every else self.names.count(name)
+    def counts(self, count: int) -> dict[str, int]:
+        """Return how many events each subscription wants."""
+        return {**Counter(self.names), **dict.fromkeys(self.every, count)}
 
     def concerns(self, names: Collection[str]) -> bool:
         """Tell whether one of some subscriptions is among them."""
