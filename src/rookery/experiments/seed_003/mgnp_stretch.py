@@ -24,7 +24,7 @@ from rookery.routing.brokers.stretch import CHOICES, stretch
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(matrix=MATRICES, hosts=160, dimensions=[2, 3], pairs=1000, runs=1)
+FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=3)
 QUICK = grid(matrix=MATRICES, hosts=48, dimensions=2, pairs=200, runs=1)
 
 
@@ -58,6 +58,9 @@ def plot(table: Table) -> Any:
     figure, axes = chart("way to choose the next resident (d = 2)", "time over the brokers / direct time")
     plane = table.where(dimensions=2)
     lines(axes, plane, x="choice", y="stretch", by="matrix")
+    for line in axes.lines:
+        line.set_linestyle("none")  # the choices have no order
+    axes.legend(frameon=False, fontsize=9)
     axes.set_ylim(bottom=0)
     return figure
 
