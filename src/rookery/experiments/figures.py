@@ -108,9 +108,12 @@ def lines(
 
 def reference(axes: Any, x: Sequence[float], y: Sequence[float], label: str) -> None:
     """Draw what a formula says: a dashed line."""
-    drawn = sum(line.get_gid() == "reference" for line in axes.lines)
+    everywhere = [line for one in axes.figure.axes for line in one.lines]  # an id is one of the whole figure
+    drawn = sum(str(line.get_gid()).startswith("reference") for line in everywhere)
     dashes = ((4, 3), (1, 2), (7, 2, 1, 2), (9, 3))[drawn % 4]
-    axes.plot(list(x), list(y), color=INK, linestyle=(0, dashes), linewidth=1.1, label=label, gid="reference")
+    axes.plot(
+        list(x), list(y), color=INK, linestyle=(0, dashes), linewidth=1.1, label=label, gid=f"reference_{drawn + 1}"
+    )
     axes.legend(labelcolor=INK, frameon=False, fontsize=9)
 
 
