@@ -36,6 +36,7 @@ EVERYWHERE = {
     "ROOKERY_MASTER": "the Spark master where --master is not given",
     "ROOKERY_BROADCAST_BYTES": "the largest compiled set that is sent to every Spark worker",
     "ROOKERY_CLASS_DATA": "off starts the JVM without its archive of class data",
+    "ROOKERY_DATA": "the folder of real data sets that some claims read, instead of shared/data beside the checkout",
     "ROOKERY_PYTHON": "the Python that the launcher makes its environment with",
 }
 
