@@ -6,6 +6,9 @@ session, and so do those on the wire, so that their DDS domains do not meet; bot
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -14,6 +17,16 @@ settings.register_profile("rookery", deadline=None, print_blob=True)
 settings.load_profile("rookery")
 
 TOGETHER = ("spark", "wire")
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the path with `rookery` of this checkout, installed or not, and `python`, the one that runs here."""
+    folder = tmp_path_factory.mktemp("commands")
+    for name, module in (("rookery", " -m rookery"), ("python", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,12 +15,10 @@ import pytest
 import rookery
 from rookery.cli.config import EVERYWHERE
 
-FOLDER = Path(sys.executable).parent
-
 
 def rookery_command(*arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ROOKERY_")}
-    environment |= {"PATH": f"{FOLDER}:{environment['PATH']}", **variables}
+    environment |= variables
     call = [sys.executable, "-m", "rookery", *arguments]
     return subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -65,14 +63,14 @@ def test_a_mistake_in_the_file_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(("line", "offered"), [("rookery mat", "match"), ("rookery match --check", "--checkpoint")])
-def test_bash_completes_with_the_printed_lines(tmp_path: Path, line: str, offered: str) -> None:
+def test_bash_completes_with_the_printed_lines(commands: Path, line: str, offered: str) -> None:
     script = f"""
     eval "$(rookery completion bash)"
     COMP_WORDS=({line}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
     _rookery_completion rookery
     printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    environment = {**os.environ, "PATH": f"{FOLDER}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [offered]
 

@@ -96,7 +96,7 @@ def test_an_installed_package_says_that_it_needs_a_checkout(monkeypatch: pytest.
 def test_continuous_integration_runs_exactly_this() -> None:
     root = Path(__file__).parents[2]
     script = (root / ".ci" / "run").read_text()
-    commands = [line for line in script.splitlines() if line and not line.startswith(("#", "set ", "cd "))]
-    assert commands == ["exec ./rookery test"]
+    assert script.splitlines()[-1] == "exec ./rookery test"
+    assert script.count("./rookery") == 1  # what comes before installs programs, and runs nothing of ours
     subprocess.run(["bash", "-n", root / ".ci" / "run"], check=True)
     assert command_module.steps([], slow=False)[-1].command[0] == sys.executable

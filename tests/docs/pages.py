@@ -53,8 +53,8 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def run_page(page: Path, *, folder: Path) -> int:
-    """Run the page in `folder`; return how many blocks ran, raise where one prints something else."""
+def run_page(page: Path, *, folder: Path, commands: Path) -> int:
+    """Run the page in `folder` with `commands` on the path; return how many blocks ran, raise where one is wrong."""
     ran = 0
     names: dict[str, object] = {}
     sequence = blocks(page)
@@ -69,7 +69,7 @@ def run_page(page: Path, *, folder: Path) -> int:
         if block.language == "python" and ">>>" in block.text:
             names = _session(block.text, names=names, place=place, folder=folder)
             continue
-        printed = _printed(block, place=place, folder=folder)
+        printed = _printed(block, place=place, folder=folder, commands=commands)
         if following is not None and following.language == "text" and following.is_run:
             assert doctest.OutputChecker().check_output(following.text, printed, COMPARE), (
                 f"{place} printed\n{printed}\nand the page says\n{following.text}"
@@ -91,8 +91,8 @@ def _session(text: str, *, names: dict[str, object], place: str, folder: Path) -
     return test.globs
 
 
-def _printed(block: Block, *, place: str, folder: Path) -> str:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+def _printed(block: Block, *, place: str, folder: Path, commands: Path) -> str:
+    path = f"{commands}:{os.environ['PATH']}"
     program = [sys.executable, "-c"] if block.language == "python" else ["bash", "-euc"]
     done = subprocess.run(
         [*program, block.text],

@@ -57,20 +57,20 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
-    run_page(DOCS / name, folder=tmp_path)
+def test_the_blocks_of_a_page_run(name: str, tmp_path: Path, commands: Path) -> None:
+    run_page(DOCS / name, folder=tmp_path, commands=commands)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SPARK)
-def test_the_blocks_of_a_page_run_on_spark(name: str, tmp_path: Path) -> None:
-    assert run_page(DOCS / name, folder=tmp_path) > 0
+def test_the_blocks_of_a_page_run_on_spark(name: str, tmp_path: Path, commands: Path) -> None:
+    assert run_page(DOCS / name, folder=tmp_path, commands=commands) > 0
 
 
 @pytest.mark.wire
 @pytest.mark.parametrize("name", WIRE)
-def test_the_blocks_of_a_page_run_on_the_wire(name: str, tmp_path: Path) -> None:
-    assert run_page(DOCS / name, folder=tmp_path) > 0
+def test_the_blocks_of_a_page_run_on_the_wire(name: str, tmp_path: Path, commands: Path) -> None:
+    assert run_page(DOCS / name, folder=tmp_path, commands=commands) > 0
 
 
 def test_no_page_is_left_out() -> None:
