@@ -180,7 +180,7 @@ def test_one_core_and_two_give_the_same_bytes(quick: Path, tmp_path: Path) -> No
             one, other = (tmp_path / name / file).read_bytes(), (quick / name / file).read_bytes()
             if file == "manifest.json":
                 first, second = json.loads(one), json.loads(other)
-                assert min(first.pop(MEASURED), second.pop(MEASURED)) > 0
+                assert min(first.pop(MEASURED), second.pop(MEASURED)) >= 0  # a quick one takes 0.00 s
                 for name_of_checkout in ("commit", "sources_changed"):  # somebody may be at work in the checkout
                     assert first.pop(name_of_checkout) is not None
                     assert second.pop(name_of_checkout) is not None

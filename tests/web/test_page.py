@@ -137,7 +137,7 @@ def test_the_ledger_says_what_became_of_the_events(ended: Any) -> None:
     expect(page.locator("#verdict")).to_have_text("Nothing missed, nothing twice, nothing extra.")
     cells = page.locator("#ledger-table tbody tr").first.locator("td").all_inner_texts()
     assert [cells[place] for place in (0, 4, 5, 6)] == ["200", "0", "0", "0"]
-    assert "<b>" in page.locator("#notes").inner_text(), "a text of the run is text, not markup"
+    expect(page.locator("#notes"), "a text of the run is text, not markup").to_contain_text("<b>")
 
 
 def test_the_keyboard_is_enough(ended: Any) -> None:
@@ -239,7 +239,7 @@ def test_a_saved_page_works_alone(ended: Any, page: Any, tmp_path: Path) -> None
     page.locator("#events-table .line").first.click()
     expect(page.locator("#match-summary")).to_contain_text("struck out")
     page.click("#tab-ledger")
-    assert "<b>" in page.locator("#notes").inner_text()
+    expect(page.locator("#notes")).to_contain_text("<b>")
     expect(page.locator("#save")).to_be_hidden()
     expect(page.locator("#replay")).to_be_hidden()
 
