@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 #: Hosts of one site answer each other in next to no time, and a relative error needs something to be relative to.
 SHORTEST = 0.1
+#: A later start wins only by more than this: mirror images cost the same but for the last bits, which are not repeatable.
+SIGNIFICANT = 1 - 1e-6
 
 
 def choose_landmarks(times: Floats, count: int, *, rounds: int = 20) -> list[int]:
@@ -75,7 +77,7 @@ def place_landmarks(times: Floats, dimensions: int, generator: np.random.Generat
     best = None
     for _ in range(starts):
         fit = least_squares(errors, generator.normal(0, size, count * dimensions), jac=jacobian, method=method)
-        if best is None or fit.cost < best.cost:
+        if best is None or fit.cost < best.cost * SIGNIFICANT:
             best = fit
     assert best is not None
     placed: Floats = best.x.reshape(count, dimensions)
@@ -108,8 +110,13 @@ def place_host(landmarks: Floats, times: Floats) -> Floats:
     squares = (landmarks**2).sum(axis=1) - (anchor**2).sum() + wanted[closest] ** 2 - wanted**2
     crossing = np.linalg.lstsq(sides, squares, rcond=None)[0]
     starts = (anchor + 1e-3, landmarks.mean(axis=0), crossing)
-    fits = [least_squares(errors, start, jac=jacobian, method=method) for start in starts]
-    found: Floats = min(fits, key=lambda fit: fit.cost).x
+    best = None
+    for start in starts:
+        fit = least_squares(errors, start, jac=jacobian, method=method)
+        if best is None or fit.cost < best.cost * SIGNIFICANT:
+            best = fit
+    assert best is not None
+    found: Floats = best.x
     return found
 
 
