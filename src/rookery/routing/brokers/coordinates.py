@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 #: Hosts of one site answer each other in next to no time, and a relative error needs something to be relative to.
 SHORTEST = 0.1
-#: A later start wins only by more than this: mirror images cost the same but for the last bits, which are not repeatable.
+#: A later start wins only by more than this: mirror images cost the same but for the last bits, which do not repeat.
 SIGNIFICANT = 1 - 1e-6
 
 
