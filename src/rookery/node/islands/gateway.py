@@ -25,7 +25,7 @@ from rookery.node.islands.membership import gateways_among
 from rookery.node.islands.messages import Body, Forwarded, Offer, Want, Withdraw, encode
 from rookery.node.participant import Participant
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.events import Event, MessageRejected, SampleKind, SampleReceived
+from rookery.rtps.events import EndpointMatched, Event, MessageRejected, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid, is_writer
 
 __all__ = ["Gateway"]
@@ -86,6 +86,8 @@ class Gateway:
             tap = self._taps_by_reader.get(event.reader)
             if tap is not None:
                 self._forward(tap, event, now)
+        elif isinstance(event, EndpointMatched) and event.local in self._own:
+            self._settle_at = now  # a proxy has found its readers: its site may be told at once that it is wanted
         elif not isinstance(event, MessageRejected):
             self._gateways = gateways_among(self.participant.peers)
             self._look_soon(now)
