@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import read_key
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import Json, write, write_json
 from rookery.errors import SettingsError
@@ -133,19 +134,6 @@ async def _run(settings: BrokerSettings, metrics: int | None) -> None:
 def _state_folder(topic: str, address: tuple[str, int]) -> Path:
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return state / "rookery" / "brokers" / f"{topic.replace('/', '_')}-{address[0]}-{address[1]}"
-
-
-def read_key(path: Path | None) -> bytes | None:
-    """Read a pre-shared key: what the file holds, without white space around it."""
-    if path is None:
-        return None
-    try:
-        key = path.read_bytes().strip()
-    except OSError as error:
-        raise SettingsError(f"{path}: {error.strerror}") from error
-    if len(key) < 16:
-        raise SettingsError(f"{path}: a key has 16 octets at least; `openssl rand -hex 32` makes a good one")
-    return key
 
 
 def _status(at: str, key_file: Path | None, json: bool) -> int:

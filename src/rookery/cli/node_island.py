@@ -33,6 +33,7 @@ async def run_island(
     metrics: int | None = None,
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
+    from rookery.network.brokers.settings import parse_address
     from rookery.network.island import open_island
     from rookery.network.metrics import island_metrics
 
@@ -47,8 +48,8 @@ async def run_island(
         island = await stack.enter_async_context(
             open_island(
                 site,
-                listen=_address(ends["listen"], "--listen") if ends["listen"] else None,
-                join=[_address(text, "--join") for text in ends["join"]],
+                listen=parse_address(ends["listen"]) if ends["listen"] else None,
+                join=[parse_address(text) for text in ends["join"]],
                 key=read_key(ends["key_file"]),
                 **place,
             )
@@ -100,10 +101,3 @@ async def _print_sites(island: Any, *, json: bool) -> None:
 def _write_now(line: str) -> None:
     write(line)
     sys.stdout.flush()
-
-
-def _address(text: str, option: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65_535:
-        raise SettingsError(f"{option} {text!r} is no HOST:PORT, such as 127.0.0.1:7501")
-    return host, int(port)

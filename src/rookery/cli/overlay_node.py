@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rookery.cli.keys import read_key
 from rookery.cli.options import note, write
 from rookery.cli.rules import read_schema
 from rookery.errors import EventError, SettingsError, SpaceError
@@ -60,7 +61,7 @@ def run(
         "grid": read_grid(space, known),
         "join": [read_address(one) for one in ways.join],
         "listen": read_address(ways.listen),
-        "key": None if ways.key_file is None else _read_key(ways.key_file),
+        "key": read_key(ways.key_file),
         "arc": arc,
     }
     with suppress(KeyboardInterrupt):
@@ -121,16 +122,6 @@ def read_address(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"{text!r} is no address; write it as host:port, for example 127.0.0.1:7400")
     return host, int(port)
-
-
-def _read_key(path: Path) -> bytes:
-    try:
-        key = path.read_bytes().strip()
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot read the key: {error.strerror or error}") from None
-    if len(key) < 16:
-        raise SettingsError(f"{path}: a key needs at least 16 octets")
-    return key
 
 
 def read_grid(given: str, schema: Schema) -> Grid:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.broker import read_key
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import read_key
 from rookery.cli.options import Json, note, write_json
 from rookery.errors import BrokerError, EventError
 

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from rookery.cli.broker import read_key
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.keys import read_key
 from rookery.cli.options import Json, note, write
 
 __all__ = ["EXAMPLES", "command"]
