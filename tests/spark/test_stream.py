@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,9 +253,9 @@ def test_a_file_cut_short_stops_the_stream_and_nothing_of_it_is_seen(bench: Benc
 
 
 @pytest.mark.connect
-def test_rules_in_a_table_are_polled(spark: Any, bench: Bench) -> None:
+def test_rules_in_a_table_are_polled(spark: Any, bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     from rookery.spark.rules import Reading
-    from rookery.spark.stream import open_rules
+    from rookery.spark.stream import RulePoll, open_rules
 
     rules = pa.table({"subscription_id": ["a"], "where": ["x > 1"]})
     spark.createDataFrame(rules).write.mode("overwrite").saveAsTable("live_rules")
@@ -272,8 +275,16 @@ def test_rules_in_a_table_are_polled(spark: Any, bench: Bench) -> None:
             head = live.log.head()
             if head is not None and head.number == 2:
                 break
-            __import__("time").sleep(0.1)
+            time.sleep(0.1)
         assert head is not None
         assert head.rules == 2
     finally:
         spark.sql("drop table live_rules")
+    (poll,) = (thread for thread in threading.enumerate() if isinstance(thread, RulePoll) and thread.rules == live)
+    time.sleep(1)  # five looks
+    assert [record.message for record in caplog.records if "live_rules" in record.message] == [
+        "the rules cannot be read now, set_version 2 stays in force: there is no table 'live_rules' in the catalog"
+    ]
+    shutil.rmtree(bench.checkpoint)
+    poll.join(60)
+    assert not poll.is_alive()  # it goes with the checkpoint

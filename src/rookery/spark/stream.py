@@ -42,6 +42,7 @@ BATCH_PROPERTY = "streaming.sql.batchId"
 
 #: Batches whose set stays on record, and how often older ones are forgotten. Spark replays the last one only.
 KEPT_BATCHES, SWEEP = 1_000, 100
+UNREADABLE = "the rules cannot be read now, set_version %s stays in force: %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +62,22 @@ class LiveRules:
             assert head is not None  # the driver published the first set before the stream began
             return head
         try:
-            sign = self.sign(source)
-            if head is not None and head.fingerprint == sign:
-                return head
-            records = source.read()
-            if self.sign(source) != sign:
-                raise PipelineError("the rules changed while they were read")
-            compiled = compile_rules(records, schema_of(self.events), reading=self.reading)
+            return self.look(source, head)
         except (RookeryError, OSError) as error:
             if head is None:
                 raise
-            log.warning("the rules cannot be read now, set_version %s stays in force: %s", head.number, error)
+            log.warning(UNREADABLE, head.number, error)
             return head
-        return self.log.publish(compiled, records, sign)
+
+    def look(self, source: RuleSource, head: SetVersion | None) -> SetVersion:
+        """Look at the source; a source that cannot be read raises, and the set in force stays."""
+        sign = self.sign(source)
+        if head is not None and head.fingerprint == sign:
+            return head
+        records = source.read()
+        if self.sign(source) != sign:
+            raise PipelineError("the rules changed while they were read")
+        return self.log.publish(compile_rules(records, schema_of(self.events), reading=self.reading), records, sign)
 
     def sign(self, source: RuleSource) -> str:
         """Sign the source together with the events' schema: either change asks for a new set."""
@@ -123,7 +127,7 @@ def batch_number() -> int:
 
 
 class RulePoll(threading.Thread):
-    """Looks at a table of rules for as long as the driver lives, because no worker can."""
+    """Looks at a table of rules for as long as the driver and the stream's checkpoint live, because no worker can."""
 
     def __init__(self, rules: LiveRules, source: RuleSource, *, seconds: float) -> None:
         super().__init__(name="rookery-rules", daemon=True)
@@ -131,17 +135,24 @@ class RulePoll(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Look, wait, look again; a table that cannot be read now is a warning."""
+        """Look, wait, look again; a table that cannot be read now is a warning, said once for each reason."""
         from pyspark import SparkContext
 
+        said = ""
         while not self.ended.wait(self.seconds):
             context = getattr(SparkContext, "_active_spark_context", None)
             if context is not None and context._jsc is None:
                 return  # the session is over
+            head = self.rules.log.head()
+            if head is None:
+                return  # the checkpoint was removed, and the stream with it
             try:
-                self.rules.refresh(self.source)
+                self.rules.look(self.source, head)
+                said = ""
             except Exception as error:
-                log.warning("the rules cannot be read now: %s", error)
+                if str(error) != said:
+                    log.warning(UNREADABLE, head.number, error)
+                said = str(error)
 
 
 def open_rules(

@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 #: Hosts of one site answer each other in next to no time, and a relative error needs something to be relative to.
 SHORTEST = 0.1
+#: SciPy's `lm` ends elsewhere from the same start in another process (seen in 1.17.1); `trf` gives the same bits.
+METHOD = "trf"
 #: A later start wins only by more than this: mirror images cost the same but for the last bits, which do not repeat.
 SIGNIFICANT = 1 - 1e-6
 
@@ -72,11 +74,10 @@ def place_landmarks(times: Floats, dimensions: int, generator: np.random.Generat
         matrix[pairs, other] = -slope
         return matrix.reshape(len(one), -1)
 
-    method = "lm" if len(one) >= count * dimensions else "trf"
     size = float(np.median(wanted))
     best = None
     for _ in range(starts):
-        fit = least_squares(errors, generator.normal(0, size, count * dimensions), jac=jacobian, method=method)
+        fit = least_squares(errors, generator.normal(0, size, count * dimensions), jac=jacobian, method=METHOD)
         if best is None or fit.cost < best.cost * SIGNIFICANT:
             best = fit
     assert best is not None
@@ -103,7 +104,6 @@ def place_host(landmarks: Floats, times: Floats) -> Floats:
         slope: Floats = between / (np.linalg.norm(between, axis=1) + 1e-12)[:, None] / wanted[:, None]
         return slope
 
-    method = "lm" if len(landmarks) >= landmarks.shape[1] else "trf"
     closest = int(wanted.argmin())
     anchor = landmarks[closest]
     sides = 2 * (landmarks - anchor)
@@ -112,7 +112,7 @@ def place_host(landmarks: Floats, times: Floats) -> Floats:
     starts = (anchor + 1e-3, landmarks.mean(axis=0), crossing)
     best = None
     for start in starts:
-        fit = least_squares(errors, start, jac=jacobian, method=method)
+        fit = least_squares(errors, start, jac=jacobian, method=METHOD)
         if best is None or fit.cost < best.cost * SIGNIFICANT:
             best = fit
     assert best is not None
