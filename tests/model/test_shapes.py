@@ -12,7 +12,8 @@ from rookery import Schema
 from rookery.errors import SubscriptionError
 from rookery.model import parse
 from rookery.model.lower import lower
-from rookery.model.shapes import Shapes
+from rookery.model.parser import _TOKEN
+from rookery.model.shapes import _VALUE, Shapes
 
 SCHEMA = Schema(
     symbol=str,
@@ -29,7 +30,31 @@ numbers = st.one_of(
     st.integers(-(2**70), 2**70).map(str),
     st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambda number: format(number, "f")),
     st.sampled_from(
-        ["0", "-0", "0.0", "-0.0", ".5", "5.", "+7", "0x1F", "1e3", "1e999", "9" * 50, "128", "-129", "2.5"]
+        [
+            "0",
+            "-0",
+            "0.0",
+            "-0.0",
+            ".5",
+            "5.",
+            "+7",
+            "0x1F",
+            "1e3",
+            "1e999",
+            "9" * 50,
+            "128",
+            "-129",
+            "2.5",
+            "1e+3",
+            "1E-3",
+            "0e+0",
+            "0e+5",
+            "1.5e+2",
+            "%0",
+            "1.2.3",
+            "9" * 21,
+            "0." + "1" * 21,
+        ]
     ),
 )
 texts = st.text("ab'%_ é", max_size=4).map(lambda text: "'" + text.replace("'", "''") + "'")
@@ -37,6 +62,7 @@ operators = st.sampled_from(["=", "<>", "!=", "<", "<=", ">", ">="])
 names = st.sampled_from(["symbol", "price", "volume", "small", "level", "amount", "flag", "at", "nothing", "tags[0]"])
 comparisons = st.one_of(
     st.builds("{} {} {}".format, names, operators, st.one_of(numbers, texts)),
+    st.builds("{}{}{}".format, names, operators, st.one_of(numbers, texts)),
     st.builds("{} {} {}".format, st.one_of(numbers, texts), operators, names),
     st.sampled_from(
         ["flag = TRUE", "symbol IN ('a', 'b')", "price BETWEEN 1 AND 2", "symbol LIKE 'a%'", "price < volume"]
@@ -74,12 +100,26 @@ def test_a_known_shape_gives_what_the_long_way_gives(filters: list[str]) -> None
         ("small < 100", "small < 1000"),
         ("price > 1 AND price < 2", "price > 2 AND price < 1"),
         ("level = 0", "level = 18446744073709551615"),
+        ("price = 0e+0", "price = 0e+5"),
+        ("price<5", "price<-5"),
+        ("symbol = 'a 1'", "symbol = 'a''1'"),
+        ("price < 5.", "price < .5"),
     ],
 )
 def test_texts_of_like_shapes_keep_their_own_values(first: str, second: str) -> None:
     shapes = Shapes(SCHEMA)
     for text in (first, second, first, second):
         assert outcome(lambda text=text: shapes.lower(text)) == outcome(lambda text=text: lower(parse(text), SCHEMA))
+
+
+@given(st.text("a1.0 '-+eE%x<=AND", max_size=14))
+def test_a_text_is_cut_only_at_whole_tokens(text: str) -> None:
+    tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    at = 0
+    for place, part in enumerate(_VALUE.split(text)):
+        if place % 2:
+            assert (at, at + len(part)) in tokens
+        at += len(part)
 
 
 def test_a_shape_never_hides_an_error() -> None:

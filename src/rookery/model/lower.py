@@ -12,16 +12,16 @@ Rule 2: an empty term is dropped, so a condition that is never true has no term.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from rookery.model.check import Checker
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
 from rookery.model.patterns import like_prefix
 from rookery.model.schema import Attribute, Schema
-from rookery.model.types import LeafType
+from rookery.model.types import Key
 from rookery.model.values import TOP, Intervals, after, before, complement, everything, intersect, union
 
-__all__ = ["MAXIMUM_TERMS", "Constraint", "Term", "comparison_values", "lower", "meet_all"]
+__all__ = ["MAXIMUM_TERMS", "Constraint", "Term", "allowed", "lower"]
 
 #: Terms of one subscription. Past it, a part is kept as its bounding box and the survivors are verified.
 MAXIMUM_TERMS = 32
@@ -81,13 +81,12 @@ def _comparison(node: Comparison, checker: Checker, negated: bool) -> list[Term]
     if other is not None:
         return [_known(attribute, other)]
     negated = negated != (node.operator == "<>")
-    return _term(attribute, comparison_values(attribute.type, node.operator, value), negated)
+    kind = attribute.type
+    return _term(attribute, allowed(node.operator, *kind.enclose(value), *everything(kind)[0]), negated)
 
 
-def comparison_values(kind: LeafType, sign: str, value: Any) -> Intervals:
-    """Return the values that a comparison allows; of `<>` those that it excludes."""
-    floor, ceiling = kind.enclose(value)
-    (lowest, highest) = everything(kind)[0]
+def allowed(sign: str, floor: Key, ceiling: Key, lowest: Key, highest: Key) -> Intervals:
+    """Return the keys that a comparison with a value between `floor` and `ceiling` allows; of `<>`, excludes."""
     if sign == "<":
         low, high = lowest, before(ceiling)
     elif sign == ">":
@@ -170,7 +169,7 @@ def _conjunction(children: list[list[Term]]) -> list[Term]:
         middle = len(children) // 2
         children = [_conjunction(children[:middle]), _conjunction(children[middle:])]
     if all(len(terms) == 1 for terms in children):
-        whole = meet_all([terms[0] for terms in children])
+        whole = _meet_all([terms[0] for terms in children])
         return [] if whole is None else [whole]
     product = children[0]
     for terms in children[1:]:
@@ -181,10 +180,10 @@ def _conjunction(children: list[list[Term]]) -> list[Term]:
 
 
 def _meet(one: Term, other: Term) -> Term | None:
-    return meet_all([one, other])
+    return _meet_all([one, other])
 
 
-def meet_all(terms: Sequence[Term]) -> Term | None:
+def _meet_all(terms: Sequence[Term]) -> Term | None:
     """Return the box of what all terms hold, None where it is empty."""
     constraints = dict(terms[0].constraints)
     exact = terms[0].exact

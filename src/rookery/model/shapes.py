@@ -1,47 +1,53 @@
 """Shapes: filters that differ only in their values are checked once.
 
 A million rules are rarely a million different sentences: `symbol = 'A' AND price < 10` and `symbol = 'B' AND price <
-12` have one shape. The tokens of a text with every value replaced by its kind are the shape's key. The first text of
-a shape goes the long way (`parser`, `check`, `lower`); if it is a conjunction of comparisons of fields with values,
-the shape remembers which field and operator each value belongs to, and the next text of that shape needs only its
-values read.
+12` have one shape. A text is cut at its values; the pieces between them and the kinds of the values are the shape's
+key. The first text of a shape goes the long way (`parser`, `check`, `lower`); if it is a conjunction of comparisons
+of fields with values, the shape remembers which field and operator each value belongs to, and the next text of that
+shape needs only its values read.
 
 Rule 1: a shape decides nothing by itself. Whatever it does not know for certain (parameters, OR, IN, LIKE, dates,
 enums, exponents, long numbers, text that is not ASCII) goes the long way, and so does every text in which something
 fails: the error comes from the one place that explains errors.
-Rule 2: both ways give equal terms; a property test holds them together.
+Rule 2: the cut finds a value only where the parser's tokens have one, whole: then texts with the same pieces have the
+same tokens but for the values. What might be a part of another token (`a1`, `0x1F`, `1e+5`, `%0`) stays in a piece.
+Rule 3: both ways give equal terms; a property test holds them together.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rookery.model.check import checking
 from rookery.model.expressions import And, Comparison, Expression, Field, Literal
-from rookery.model.lower import Term, comparison_values, lower, meet_all
-from rookery.model.parser import parse, tokens_of
+from rookery.model.lower import Constraint, Term, allowed, lower
+from rookery.model.parser import parse
 from rookery.model.schema import Schema
-from rookery.model.types import LeafType
-from rookery.model.values import complement
+from rookery.model.types import FloatType, Key, LeafType, float_key
+from rookery.model.values import complement, everything, intersect
 
 __all__ = ["Shapes"]
 
-#: A longer number goes the long way, where its range is checked.
-_LONGEST_NUMBER = 40
+#: A string, or a plain number of at most 41 characters: a longer one goes the long way, where its range is checked.
+_VALUE = re.compile(
+    r"('(?:[^']|'')*'|(?<![\w.%])(?<![eE][+-])(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?![\w.]))"
+)
 _LONGEST_TEXT = 4096
 #: Shapes that are remembered; past it a set is a set of different sentences, and remembering does not pay.
 _MOST_SHAPES = 10_000
 
 
 class _Step(NamedTuple):
-    """One comparison of a shape: its field, its type, its operator, and where its value stands among the tokens."""
+    """One comparison of a shape: its field, its type with its bounds, its operator, and the sign before its value."""
 
     path: tuple[str | int, ...]
     kind: LeafType
+    lowest: Key
+    highest: Key
     operator: str
-    token: int
     negative: bool
 
 
@@ -52,19 +58,20 @@ class Shapes:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._shapes: dict[tuple[str, ...], list[_Step] | None] = {}
+        self._shapes: dict[tuple[str | bool, ...], list[_Step] | None] = {}
 
     def lower(self, text: str, parameters: Sequence[object] | None = None) -> list[Term]:
         """Parse, check and lower a filter, by its shape where that is known."""
         if parameters is None and len(text) <= _LONGEST_TEXT and text.isascii():
-            tokens: list[str] = tokens_of(text)
-            key = tuple([_kind(token) for token in tokens])
+            parts: list[str] = _VALUE.split(text)
+            values = parts[1::2]
+            key = (*parts[::2], *["'" if value[0] == "'" else value.isdigit() for value in values])
             steps = self._shapes.get(key)
             if steps is not None:
-                return _fill(steps, tokens)
+                return _fill(steps, values)
             if key not in self._shapes and len(self._shapes) < _MOST_SHAPES:
                 terms, expression = self._lower(text, parameters)
-                self._shapes[key] = _steps(expression, tokens, self._schema)
+                self._shapes[key] = _steps(expression, parts, self._schema)
                 return terms
         return self._lower(text, parameters)[0]
 
@@ -73,55 +80,50 @@ class Shapes:
         return checking(text, expression, lambda tree: lower(tree, self._schema, parameters)), expression
 
 
-def _kind(token: str) -> str:
-    """Return what stands for a token in a shape's key: the kind of a value, the token itself otherwise."""
-    first = token[0]
-    if first == "'":
-        return "''" if len(token) > 1 else token
-    if first.isdigit() or (first == "." and len(token) > 1):
-        if token.isdigit():
-            return "0" if len(token) <= _LONGEST_NUMBER else token
-        plain = len(token) <= _LONGEST_NUMBER and token.replace(".", "", 1).isdigit()
-        return "0.0" if plain else token  # hex and exponents stay themselves, so no other text has this key
-    return token
-
-
-def _steps(expression: Expression, tokens: list[str], schema: Schema) -> list[_Step] | None:
-    """Return the comparisons of a conjunction with their values' places, None if it is anything else."""
+def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_Step] | None:
+    """Return the comparisons of a conjunction in the order of their values, None if it is anything else."""
     operands = expression.operands if isinstance(expression, And) else (expression,)
-    places = [place for place, token in enumerate(tokens) if _kind(token) in ("''", "0", "0.0")]
-    if len(operands) != len(places):
+    values = parts[1::2]
+    if len(operands) != len(values):
         return None
     steps = []
-    for operand, place in zip(operands, places, strict=True):
+    for operand, before, value in zip(operands, parts[::2], values, strict=False):
         if not isinstance(operand, Comparison) or isinstance(operand.right, Field) or len(operand.left.path) != 1:
             return None
         kind = schema.attribute(operand.left.path).type
         if not isinstance(operand.right, Literal) or kind.family not in ("number", "string"):
             return None
-        negative = place > 0 and tokens[place - 1] == "-"
-        if _value(tokens[place], negative) != operand.right.value:
+        negative = before.rstrip().endswith("-")
+        if _value(value, negative) != operand.right.value:
             return None
-        steps.append(_Step(operand.left.path, kind, operand.operator, place, negative))
+        ((lowest, highest),) = everything(kind)
+        steps.append(_Step(operand.left.path, kind, lowest, highest, operand.operator, negative))
     return steps
 
 
-def _value(token: str, negative: bool) -> int | Decimal | str:
+def _value(token: str, negative: bool) -> Any:
+    """Return a whole number, a decimal or a text: what the field's type takes, for the first text was checked."""
     if token[0] == "'":
         return token[1:-1].replace("''", "'")
     number: int | Decimal = int(token) if token.isdigit() else Decimal(token)
     return number.copy_negate() if negative and isinstance(number, Decimal) else -number if negative else number
 
 
-def _fill(steps: list[_Step], tokens: list[str]) -> list[Term]:
+def _fill(steps: list[_Step], values: list[str]) -> list[Term]:
     """Return the terms of a text of a known shape."""
-    terms = []
-    for path, kind, operator, token, negative in steps:
-        values = comparison_values(kind, operator, _value(tokens[token], negative))
+    box: dict[tuple[str | int, ...], Constraint] = {}
+    for (path, kind, lowest, highest, operator, negative), value in zip(steps, values, strict=True):
+        if type(kind) is FloatType and not value.isdigit():  # the nearest double, without the way over a decimal
+            floor = ceiling = float_key(-float(value) if negative else float(value))
+        else:
+            floor, ceiling = kind.enclose(_value(value, negative))
+        intervals = allowed(operator, floor, ceiling, lowest, highest)
         if operator == "<>":
-            values = complement(values, kind)
-        if not values:
+            intervals = complement(intervals, kind)
+        mine = box.get(path)
+        if mine is not None:
+            intervals = intersect(intervals, mine[1])
+        if not intervals:
             return []
-        terms.append(Term({path: (False, values)}))
-    whole = terms[0] if len(terms) == 1 else meet_all(terms)
-    return [] if whole is None else [whole]
+        box[path] = (False, intervals)
+    return [Term(box)]

@@ -38,18 +38,19 @@ __all__ = [
 Key: TypeAlias = Any
 
 _SIGN = 1 << 63
+_DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
 def float_key(value: float) -> int:
     """Return the integer that stands among integers as `value` stands among doubles; -0.0 and 0.0 share 0."""
-    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    bits: int = _BITS.unpack(_DOUBLE.pack(value))[0]
     return bits if bits >= 0 else -(bits + _SIGN)
 
 
 def key_float(key: int) -> float:
     """Return the double of a key: the inverse of `float_key`."""
     bits = key if key >= 0 else -key - _SIGN
-    value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    value: float = _DOUBLE.unpack(_BITS.pack(bits))[0]
     return value
 
 

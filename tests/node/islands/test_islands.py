@@ -10,7 +10,7 @@ import pytest
 from rookery.model import Schema
 from rookery.network.simulated import SimulatedParticipant
 from rookery.node.event_types import event_type
-from rookery.rtps.events import SampleKind, SampleReceived
+from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
 from .backbone_in_memory import Site, World
@@ -18,6 +18,7 @@ from .backbone_in_memory import Site, World
 QUOTES = Schema(symbol=str, price=float)
 TYPE = event_type(QUOTES, type_name="Quote")
 VOLATILE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
+VOLATILE_BEST_EFFORT = QualityOfService(reliability=Reliability.BEST_EFFORT, history_depth=None)
 DURABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None)
 
 
@@ -288,3 +289,45 @@ def test_an_older_gateway_of_the_same_site_notices() -> None:
     world.run(3)
     assert world.sites["a"].gateway.backbone.taken_over
     assert not usurper.gateway.backbone.taken_over
+
+
+@pytest.mark.parametrize("qos", [VOLATILE, VOLATILE_BEST_EFFORT], ids=["reliable", "best-effort"])
+@pytest.mark.parametrize("names", ["abc", "abcde"])
+def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOfService) -> None:
+    world = chain(names)
+    source, first = Application(world.sites["a"]), Application(world.sites["b"])
+    source.advertise("quotes", qos)
+    first.read("quotes", qos)
+    world.run(5)  # the tap is there, for the site that was first
+    late = Application(world.sites[names[-1]])
+    late.read("quotes", qos)
+    written = 0
+    known_from: int | None = None
+    for _ in range(3_000):
+        source.write("quotes", float(written))
+        written += 1
+        world.run(0.001)
+        if known_from is None and any(isinstance(event, EndpointMatched) for event in late.member.events):
+            known_from = written
+    world.run(5)
+    assert known_from is not None
+    assert known_from < 2_500
+    missing = set(range(known_from, written)) - set(late.prices)
+    assert not missing, f"{len(missing)} of what was written after the reader knew the proxy"
+    assert late.prices == sorted(set(late.prices))
+    assert first.prices == [float(number) for number in range(written)]
+
+
+def test_a_writer_that_knows_a_tap_is_heard_from_then_on() -> None:
+    world = chain("ab")
+    source, reader = Application(world.sites["a"]), Application(world.sites["b"])
+    source.advertise("quotes")
+    reader.read("quotes")
+    written: list[float] = []
+    while len(written) < 100:
+        world.run(0.0005)
+        if any(isinstance(event, EndpointMatched) for event in source.member.events):
+            source.write("quotes", float(len(written)))
+            written.append(float(len(written)))
+    world.run(5)
+    assert reader.prices == written
