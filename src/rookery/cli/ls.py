@@ -9,7 +9,7 @@ import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
-from rookery.cli.options import Json, note, write_json
+from rookery.cli.options import DomainId, Interface, Json, note, write_json
 
 if TYPE_CHECKING:
     from rookery.network.survey import SeenEndpoint
@@ -26,8 +26,8 @@ _WIDTH = 200
 
 
 def command(
-    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
-    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    domain_id: DomainId = 0,
+    interface: Interface = "lo",
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
     key_file: KeyFile = None,
     json: Json = False,

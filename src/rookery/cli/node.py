@@ -14,7 +14,7 @@ import typer
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import Json, write
+from rookery.cli.options import BestEffort, DomainId, Interface, Json, TopicKey, TopicSchema, TypeName, write
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -34,20 +34,15 @@ EXAMPLES = [
 
 
 def command(
-    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
-    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    domain_id: DomainId = 0,
+    interface: Interface = "lo",
     name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery node",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
     where: Annotated[str | None, typer.Option(help="Only those that satisfy this WHERE clause.")] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'."),
-    ] = None,
-    type_name: Annotated[
-        str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")
-    ] = None,
-    key: Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")] = None,
-    best_effort: Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")] = False,
+    schema: TopicSchema = None,
+    type_name: TypeName = None,
+    key: TopicKey = None,
+    best_effort: BestEffort = False,
     transient_local: Annotated[
         bool, typer.Option("--transient-local", help="Ask writers for what they kept as well.")
     ] = False,

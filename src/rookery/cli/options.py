@@ -1,4 +1,4 @@
-"""What every command shares: the `--json` option, and the two ways to speak.
+"""What commands share: the `--json` option, the options of a DDS domain and of its topics, and the two ways to speak.
 
 Data goes to stdout: a table for people, or with `--json` one JSON document for programs. Everything else (progress,
 notes, warnings) goes to stderr.
@@ -12,10 +12,30 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Json", "note", "write", "write_json"]
+__all__ = [
+    "BestEffort",
+    "DomainId",
+    "Interface",
+    "Json",
+    "TopicKey",
+    "TopicSchema",
+    "TypeName",
+    "note",
+    "write",
+    "write_json",
+]
 
 #: The `--json` option: declare `json: Json = False` in the command.
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+DomainId = Annotated[int, typer.Option(help="The DDS domain.")]
+Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")]
+TopicSchema = Annotated[
+    str | None, typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'.")
+]
+TypeName = Annotated[str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")]
+TopicKey = Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")]
+BestEffort = Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")]
 
 
 def write(line: str = "") -> None:

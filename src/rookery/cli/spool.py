@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.options import (
+    BestEffort,
+    DomainId,
+    Interface,
+    Json,
+    TopicKey,
+    TopicSchema,
+    TypeName,
+    note,
+    write,
+    write_json,
+)
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -31,19 +42,14 @@ EXAMPLES = [
 def command(
     dir: Annotated[Path, typer.Option(help="The folder of the spool.")],
     topic: Annotated[str | None, typer.Option(help="The topic to record; without it the spool is described.")] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'."),
-    ] = None,
+    schema: TopicSchema = None,
     where: Annotated[str | None, typer.Option(help="Record only what satisfies this WHERE clause.")] = None,
-    domain_id: Annotated[int, typer.Option(help="The DDS domain.")] = 0,
-    interface: Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")] = "lo",
+    domain_id: DomainId = 0,
+    interface: Interface = "lo",
     name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery spool",
-    type_name: Annotated[
-        str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")
-    ] = None,
-    key: Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")] = None,
-    best_effort: Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")] = False,
+    type_name: TypeName = None,
+    key: TopicKey = None,
+    best_effort: BestEffort = False,
     transient_local: Annotated[
         bool, typer.Option("--transient-local", help="Ask writers for what they kept, also after a restart.")
     ] = False,
