@@ -13,11 +13,12 @@ from rookery.node import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Limits, QualityOfService, Reliability
 from rookery.rtps.announcements import ParticipantAnnouncement
 from rookery.rtps.events import Event, MessageRejected, ParticipantDiscovered, ParticipantLost
-from rookery.rtps.identity import SEDP_PUBLICATIONS_WRITER, SPDP_READER, SPDP_WRITER
+from rookery.rtps.identity import SEDP_PUBLICATIONS_READER, SEDP_PUBLICATIONS_WRITER, SPDP_READER, SPDP_WRITER
 from rookery.rtps.locators import Locator
 from rookery.rtps.messages import decode_message, encode_message
 from rookery.rtps.parameters import Parameter, ParameterId
-from rookery.rtps.submessages import Data, Heartbeat, ToParticipant
+from rookery.rtps.sequences import NumberSet
+from rookery.rtps.submessages import AckNack, Data, Heartbeat, Submessage, ToParticipant
 
 HERE = Address("127.0.0.1", 9_000)
 SECRET = b"a key of 16 octets or more"
@@ -50,8 +51,8 @@ class Victim:
         self.now = end
         return sent
 
-    def hear(self, who: int, data: Data, *, proved: bool = True) -> tuple[list[Event], set[bytes]]:
-        """Receive DATA(p) of a stranger; return what happened, and to whom HEARTBEATs of SEDP went."""
+    def hear(self, who: int, data: Submessage, *, proved: bool = True) -> tuple[list[Event], set[bytes]]:
+        """Receive what a stranger says; return what happened, and to whom HEARTBEATs of SEDP went."""
         self.now += 1_000
         address = address_of(who)
         prelude = [ToParticipant(self.participant.prefix)] if proved else []
@@ -122,6 +123,23 @@ def test_who_has_a_counterpart_is_contacted_and_who_has_none_is_not() -> None:
     # Interest that appears with the next epoch.
     changed = HashList.of(keys("elsewhere", "other"), epoch=2).to_bytes()
     assert victim.hear(2, announced(2, changed, sequence=2))[1] == {prefix_of(2)}
+
+
+def test_who_asks_is_answered_although_we_have_nothing_for_it() -> None:
+    """Its filter may say of us, falsely, what ours does not say of it: without an answer it would ask for ever."""
+    victim = Victim(contacts_per_second=2)
+    asked = AckNack(SEDP_PUBLICATIONS_READER, SEDP_PUBLICATIONS_WRITER, NumberSet(1), 1)
+    assert victim.hear(1, asked)[1] == set()  # from nobody that is known
+    for who in (1, 2, 3):
+        assert victim.hear(who, announced(who, HashList.of(keys("elsewhere"), epoch=1).to_bytes()))[1] == set()
+    assert victim.hear(1, asked)[1] == {prefix_of(1)}
+    assert victim.hear(2, asked)[1] == {prefix_of(2)}
+    assert victim.hear(3, asked)[1] == set()  # no more contacts in this second
+    assert victim.counters["contacts_per_second"] == 1
+    victim.pass_time(1_000_000)
+    assert victim.hear(3, asked)[1] == {prefix_of(3)}
+    view = victim.participant._contacts.directory.peers[prefix_of(1)]
+    assert not view.relevant  # it was told that there is nothing, not what there is
 
 
 def test_an_observer_is_told_everything() -> None:

@@ -121,6 +121,15 @@ class Pairing:
             return (*reader.reader.writers, *(own.announcement.guid for own in self.writers if local in own.local))
         raise TopicError(f"no endpoint {local} in this participant")
 
+    def silent(self, local: Guid) -> tuple[Guid, ...]:
+        """Return the remote endpoints that are paired with a local one, reliably, and have not spoken to it yet."""
+        writer, reader = self.writers.get(local), self.readers.get(local)
+        if writer is not None:
+            return tuple(one.guid for one in writer.writer.readers.values() if one.reliable and not one.answered)
+        if reader is not None:
+            return tuple(one.guid for one in reader.reader.writers.values() if one.reliable and not one.begun)
+        raise TopicError(f"no endpoint {local} in this participant")
+
     def deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
         """Hand a change to a reader of the same participant."""
         key_hash = change.instance or None

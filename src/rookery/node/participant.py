@@ -309,6 +309,13 @@ class Participant:
         """Return the endpoints that a local endpoint is paired with."""
         return self._pairing.matched(local)
 
+    def is_known(self, local: Guid) -> bool:
+        """Say whether all that a local endpoint is paired with know of it: their participants have acknowledged its
+        announcement, and the reliable ones have spoken to it.
+        """
+        remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
+        return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
+
     def _reject(self, reason: str) -> None:
         self.counters["rejected"] += 1
         self._events.append(MessageRejected(self._sender, reason))

@@ -236,6 +236,12 @@ class EndpointDiscovery:
             announcement = self._own[guid]
             self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
+    def has_heard(self, prefix: bytes, guid: Guid) -> bool:
+        """Say whether a participant has acknowledged everything of the topic in which a local endpoint is announced."""
+        topic = topic_of(guid)
+        proxy = self.writers[topic].readers.get(Guid(prefix, _READER_OF[topic]))
+        return proxy is not None and proxy.acknowledged > self.writers[topic].history.last
+
     def is_up_to_date(self, peer: Peer) -> bool:
         """Say whether everything that a participant has announced so far has arrived."""
         for topic, reader, announcer, _ in _TOPICS:

@@ -3,6 +3,9 @@
 All writers of a site that share topic, type and the policies that decide a match are one channel. At its own site a
 channel that somebody wants has a *tap*: a reader of the gateway that hears the writers. At every site that wants it, it
 has a *proxy*: a writer of the gateway with the same policies, which local readers match as they would the real ones.
+
+A reader that has found a proxy must miss nothing from then on, so the proxy is made last: when the source has said that
+the writers there know the tap. Samples that come before, and until the readers here know the proxy, are held.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ __all__ = ["Channel", "Condition", "Proxy", "Tap", "channel_of", "channel_of_off
 
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
+#: Octets that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
+HELD_OCTETS = 1 << 20
 
 
 class Channel(NamedTuple):
@@ -129,6 +134,8 @@ class Tap:
     #: Who was offered the channel, and who wants it.
     offered: set[str] = field(default_factory=set)
     wanted: dict[str, Condition] = field(default_factory=dict)
+    #: Who waits for word that the writers know the tap: the turn to answer, and when to say so in any case.
+    unready: dict[str, tuple[int, int]] = field(default_factory=dict)
     history: deque[bytes] = field(default_factory=deque)
 
 
@@ -141,9 +148,32 @@ class Proxy:
     writer: Guid | None = None
     #: What the site was told last: nothing yet, or (wanted, conditions).
     told: tuple[bool, tuple[str, ...]] | None = None
-    #: When to say that it is wanted even if not every reader has matched the proxy.
+    turn: int = 0
+    #: Samples that wait for the readers to know the writer, and when they are written in any case.
+    held: deque[Forwarded] = field(default_factory=deque)
+    held_octets: int = 0
     patience: int | None = None
     #: The last sample of each writer: a repetition is known by it.
     seen: dict[bytes, int] = field(default_factory=dict)
     #: Of an old session, and not offered again yet.
     stale: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether samples wait: there is no writer yet, or not all readers know it."""
+        return self.writer is None or self.patience is not None
+
+    def hold(self, sample: Forwarded) -> bool:
+        """Let a sample wait; False if there is no room."""
+        if self.held and self.held_octets + len(sample.payload) > HELD_OCTETS:
+            return False
+        self.held.append(sample)
+        self.held_octets += len(sample.payload)
+        return True
+
+    def forget(self) -> None:
+        """Begin anew, without a writer."""
+        self.writer = self.patience = None
+        self.held.clear()
+        self.held_octets = 0
+        self.seen.clear()

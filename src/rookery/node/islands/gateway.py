@@ -5,6 +5,10 @@ sites in a summary what the readers here want, and looks for what the writers he
 Where a summary says yes, the site is offered a channel; if it wants it, samples go, each only to the sites that want
 it, and a condition that acts there is applied here, at the source. A summary that said yes wrongly costs one offer.
 
+Nobody is told too early: a reader finds the proxy of a channel when the channel's writers know the tap, and what comes
+before the reader knows the proxy is held. So whatever a writer sends once it knows the tap, and a reader wants once it
+knows the proxy, arrives, although neither knows of the other.
+
 No echo: what the gateway itself writes here for other sites is neither offered nor heard by its taps, the endpoints of
 any other gateway in this domain are as if they were not there, and with its site nothing is exchanged. No storm:
 samples go from the site of their writer to the sites of its readers, and no site passes on what it received, except as
@@ -22,7 +26,7 @@ from rookery.model import Schema
 from rookery.node.islands.backbone import Backbone
 from rookery.node.islands.channels import Channel, Condition, Proxy, Tap, channel_of, channel_of_offer
 from rookery.node.islands.membership import gateways_among
-from rookery.node.islands.messages import Body, Forwarded, Offer, Want, Withdraw, encode
+from rookery.node.islands.messages import Body, Forwarded, Offer, Ready, Want, Withdraw, encode
 from rookery.node.participant import Participant
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.events import EndpointMatched, Event, MessageRejected, SampleKind, SampleReceived
@@ -33,8 +37,9 @@ __all__ = ["Gateway"]
 #: Endpoints come in crowds: what changed is looked at once after so many microseconds, and not again for so many more.
 _SETTLE = 50_000
 _REST = 500_000
-#: How long a proxy waits for the readers here to match it before it is wanted all the same.
+#: How long a tap waits for its writers to know it, and a proxy for its readers, and how often that is looked at.
 _PATIENCE = 2_000_000
+_LOOK = 10_000
 #: How long the proxies of a site that began anew wait to be offered again.
 _STALE = 5_000_000
 
@@ -51,6 +56,10 @@ class Gateway:
         self._taps_by_reader: dict[Guid, Tap] = {}
         self._proxies: dict[tuple[str, Channel], Proxy] = {}
         self._proxies_by_number: dict[tuple[str, int], Proxy] = {}
+        #: Those that are not known yet to who they are for.
+        self._new_taps: dict[int, Tap] = {}
+        self._new_proxies: dict[Guid, Proxy] = {}
+        self._look_at: int | None = None
         #: The taps and proxies of this gateway, and the other gateways of its domain by prefix.
         self._own: dict[Guid, None] = {}
         self._gateways: dict[bytes, str] = {}
@@ -86,16 +95,15 @@ class Gateway:
             tap = self._taps_by_reader.get(event.reader)
             if tap is not None:
                 self._forward(tap, event, now)
-        elif isinstance(event, EndpointMatched) and event.local in self._own:
-            self._settle_at = now  # a proxy has found its readers: its site may be told at once that it is wanted
-        elif not isinstance(event, MessageRejected):
+        elif not isinstance(event, MessageRejected) and not (
+            isinstance(event, EndpointMatched) and event.local in self._own
+        ):
             self._gateways = gateways_among(self.participant.peers)
             self._look_soon(now)
 
     def timer(self) -> int | None:
         """Return when `handle_timer` is wanted next."""
-        patience = (proxy.patience for proxy in self._proxies.values())
-        times = (self._settle_at, self._stale_at, self.backbone.timer(), *patience)
+        times = (self._settle_at, self._stale_at, self._look_at, self.backbone.timer())
         return min((at for at in times if at is not None), default=None)
 
     def handle_timer(self, now: int) -> None:
@@ -105,8 +113,13 @@ class Gateway:
             self._stale_at = None
             for place in [place for place, proxy in self._proxies.items() if proxy.stale]:
                 self._drop_proxy(place, now)
-        patient = [proxy.patience for proxy in self._proxies.values() if proxy.patience is not None]
-        if (self._settle_at is not None and now >= self._settle_at) or any(now >= at for at in patient):
+        if self._look_at is not None and now >= self._look_at:
+            self._look_at = None
+            for tap in list(self._new_taps.values()):
+                self._tell_ready(tap, now)
+            for proxy in list(self._new_proxies.values()):
+                self._write_held(proxy, now)
+        if self._settle_at is not None and now >= self._settle_at:
             self._settle(now)
 
     # ---- the backbone's owner ------------------------------------------------------------------------------------
@@ -122,6 +135,10 @@ class Gateway:
                     self._drop_proxy((origin, proxy.channel), now)
             case Want():
                 self._take_want(origin, body, now)
+            case Ready(number, turn):
+                ready = self._proxies_by_number.get((origin, number))
+                if ready is not None and ready.writer is None and ready.turn == turn and ready.told and ready.told[0]:
+                    self._make_writer(ready, now)
             case Forwarded():
                 return self._write(origin, body, now)
         return True
@@ -187,9 +204,25 @@ class Gateway:
         elif is_new:
             for sample in tap.history:
                 self.backbone.send([site], sample, now)
+        tap.unready[site] = (want.turn, now + _PATIENCE)
+        self._new_taps[tap.number] = tap
+        self._tell_ready(tap, now)
+
+    def _tell_ready(self, tap: Tap, now: int) -> None:
+        """Tell those who wait for it that the writers know the tap, if they do."""
+        known = tap.reader is not None and self.participant.is_known(tap.reader)
+        for site, (turn, latest) in list(tap.unready.items()):
+            if known or now >= latest:
+                del tap.unready[site]
+                self.backbone.send([site], encode(Ready(tap.number, turn)), now)
+        if tap.unready:
+            self._look_at = now + _LOOK
+        else:
+            self._new_taps.pop(tap.number, None)
 
     def _unwant(self, tap: Tap, site: str, now: int) -> None:
         tap.wanted.pop(site, None)
+        tap.unready.pop(site, None)
         if not tap.wanted and tap.reader is not None:
             self._taps_by_reader.pop(tap.reader)
             self._delete(tap.reader, now)
@@ -223,56 +256,74 @@ class Gateway:
         self._proxies_by_number[origin, offer.channel] = proxy
         self._answer(origin, proxy, self._readers(), now)
 
-    def _answer(self, origin: str, proxy: Proxy, readers: dict[tuple[str, str], list[Guid]], now: int) -> None:
+    def _answer(self, origin: str, proxy: Proxy, readers: set[tuple[str, str]], now: int) -> None:
         """Say whether a channel is wanted, if that is not what was said last."""
         channel = proxy.channel
         kind = (channel.topic, channel.type_name)
         conditions = self._conditions.get(kind, {})
-        plain = readers.get(kind, [])
-        if (not plain and not conditions) or origin in self.other_gateways:
-            proxy.patience = None
+        is_wanted = (kind in readers or bool(conditions)) and origin not in self.other_gateways
+        if not is_wanted:
             self._delete_writer(proxy, now)
-            self._tell(origin, proxy, Want(proxy.number, False, [], {}), now)
-            return
-        if proxy.writer is None:
-            depth = channel.kept or None
-            proxy.writer = self.participant.create_writer(
-                channel.topic, channel.type_name, channel.quality(depth=depth), keyed=channel.keyed, now=now
-            )
-            self._own[proxy.writer] = None
-            proxy.patience = now + _PATIENCE
-        if proxy.patience is not None:
-            # What arrived before the readers here know the proxy would pass them by.
-            if now < proxy.patience and not set(plain) <= set(self.participant.matched(proxy.writer)):
-                return
-            proxy.patience = None
-        clauses = [] if plain else sorted({where for where, _ in conditions.values()})
+        clauses = sorted({where for where, _ in conditions.values()}) if is_wanted and kind not in readers else []
         schema = next(iter(conditions.values()))[1].to_dict() if clauses else {}
-        self._tell(origin, proxy, Want(proxy.number, True, clauses, schema), now)
-
-    def _tell(self, origin: str, proxy: Proxy, want: Want, now: int) -> None:
-        said = (want.wanted, tuple(want.conditions))
+        said = (is_wanted, tuple(clauses))
         if proxy.told != said and not proxy.stale:
             proxy.told = said
-            self.backbone.send([origin], encode(want), now)
+            proxy.turn += 1
+            self.backbone.send([origin], encode(Want(proxy.number, is_wanted, clauses, schema, proxy.turn)), now)
+
+    def _make_writer(self, proxy: Proxy, now: int) -> None:
+        channel, depth = proxy.channel, proxy.channel.kept or None
+        writer = self.participant.create_writer(
+            channel.topic, channel.type_name, channel.quality(depth=depth), keyed=channel.keyed, now=now
+        )
+        proxy.writer, proxy.patience = writer, now + _PATIENCE
+        self._own[writer] = None
+        self._new_proxies[writer] = proxy
+        self._look_at = now + _LOOK
 
     def _write(self, origin: str, sample: Forwarded, now: int) -> bool:
         proxy = self._proxies_by_number.get((origin, sample.channel))
-        if proxy is None or proxy.writer is None or not 0 <= sample.kind <= max(SampleKind):
+        is_wanted = proxy is not None and proxy.told is not None and proxy.told[0]
+        if proxy is None or not is_wanted or not 0 <= sample.kind <= max(SampleKind):
             self.counters["samples unwanted"] += 1
             return True
         if proxy.seen.get(sample.writer, -1) >= sample.sequence:
             self.counters["repetitions"] += 1
             return True
-        try:
-            self.participant.write(
-                proxy.writer, sample.payload, now=now, kind=SampleKind(sample.kind), key_hash=sample.key_hash
-            )
-        except HistoryFullError:  # a reader here does not keep up: the site of the writer has to wait
+        if proxy.holds:
+            if not proxy.hold(sample):
+                if proxy.writer is None:  # the word that it is ready is behind this one, which there is no room for
+                    self._make_writer(proxy, now)
+                return False
+        elif not self._write_here(proxy, sample, now):
             return False
         proxy.seen[sample.writer] = sample.sequence
         self.counters["samples in"] += 1
         return True
+
+    def _write_here(self, proxy: Proxy, sample: Forwarded, now: int) -> bool:
+        """Write a sample; False where a reader here does not keep up, and the site of the writer has to wait."""
+        assert proxy.writer is not None
+        kind = SampleKind(sample.kind)
+        try:
+            self.participant.write(proxy.writer, sample.payload, now=now, kind=kind, key_hash=sample.key_hash)
+        except HistoryFullError:
+            return False
+        return True
+
+    def _write_held(self, proxy: Proxy, now: int) -> None:
+        """Write what has waited for the readers to know the proxy, if they do."""
+        if proxy.writer is None or proxy.patience is None:
+            return
+        if now >= proxy.patience or self.participant.is_known(proxy.writer):
+            while proxy.held and self._write_here(proxy, proxy.held[0], now):
+                proxy.held_octets -= len(proxy.held.popleft().payload)
+            if not proxy.held:
+                proxy.patience = None
+                del self._new_proxies[proxy.writer]
+                return
+        self._look_at = now + _LOOK
 
     def _drop_proxy(self, place: tuple[str, Channel], now: int) -> None:
         proxy = self._proxies.pop(place)
@@ -281,9 +332,9 @@ class Gateway:
 
     def _delete_writer(self, proxy: Proxy, now: int) -> None:
         if proxy.writer is not None:
+            self._new_proxies.pop(proxy.writer, None)
             self._delete(proxy.writer, now)
-            proxy.writer = None
-            proxy.seen.clear()
+        proxy.forget()
 
     # ---- what there is at this site ------------------------------------------------------------------------------
 
@@ -301,14 +352,14 @@ class Gateway:
         here = [one for one in self.participant.local_endpoints if one.guid not in self._own]
         return [one for one in heard if one.guid.prefix not in self._gateways] + here
 
-    def _readers(self) -> dict[tuple[str, str], list[Guid]]:
-        """The readers of this site by topic and type, but for the gateway's own that want only some events."""
-        readers: dict[tuple[str, str], list[Guid]] = {}
+    def _readers(self) -> set[tuple[str, str]]:
+        """What this site reads, by topic and type, but for the gateway's own readers that want only some events."""
+        readers: set[tuple[str, str]] = set()
         for one in self._endpoints():
             kind = (one.topic, one.type_name)
             restricted = one.guid.prefix == self.participant.prefix and self._conditions.get(kind)
             if not is_writer(one.guid.entity) and not restricted:
-                readers.setdefault(kind, []).append(one.guid)
+                readers.add(kind)
         return readers
 
     def _settle(self, now: int) -> None:
@@ -333,6 +384,7 @@ class Gateway:
 
     def _close_tap(self, tap: Tap, now: int) -> None:
         del self._taps_by_number[tap.number]
+        self._new_taps.pop(tap.number, None)
         for site in list(tap.wanted):
             self._unwant(tap, site, now)
         self.backbone.send(tap.offered, encode(Withdraw(tap.number)), now)

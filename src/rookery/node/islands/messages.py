@@ -4,8 +4,9 @@ Four messages travel between neighbors. A `Greeting` opens a link. A `SiteState`
 and a summary of what its readers want; it is passed on to everyone, once. A `Parcel` carries a body from one site to
 others over as many sites as lie between, and a `Receipt` says how far it has come.
 
-Four bodies travel in parcels, from one site to another. An `Offer` says that a site has writers of something that the
-other seems to want, a `Want` answers, a `Forwarded` is a sample, and a `Withdraw` ends it.
+Five bodies travel in parcels, from one site to another. An `Offer` says that a site has writers of something that the
+other seems to want, a `Want` answers, a `Ready` says that from here on nothing is missed, a `Forwarded` is a sample,
+and a `Withdraw` ends it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "Greeting",
     "Offer",
     "Parcel",
+    "Ready",
     "Receipt",
     "SiteState",
     "Stage",
@@ -110,6 +112,8 @@ class Want(msgspec.Struct, frozen=True, array_like=True, tag=3):
     conditions: list[str]
     #: The schema (as a dict) that the conditions are about; without conditions empty.
     schema: dict[str, object]
+    #: Counts the wants of a channel; the `Ready` that answers this one has the same.
+    turn: int
 
 
 class Forwarded(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -123,7 +127,14 @@ class Forwarded(msgspec.Struct, frozen=True, array_like=True, tag=4):
     payload: bytes
 
 
-Body: TypeAlias = Offer | Withdraw | Want | Forwarded
+class Ready(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """The writers of a channel know that it is wanted: what they write from now on is sent."""
+
+    channel: int
+    turn: int
+
+
+Body: TypeAlias = Offer | Withdraw | Want | Forwarded | Ready
 
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body)
