@@ -38,9 +38,9 @@ class Application:
         self.writers[topic] = participant.create_writer(topic, "Quote", qos, keyed=False, now=self.member.now)
         self.member.flush()
 
-    def write(self, topic: str, *prices: float) -> None:
+    def write(self, topic: str, *prices: float, symbol: str = "ACME") -> None:
         for price in prices:
-            payload = TYPE.encode({"symbol": "ACME", "price": price})
+            payload = TYPE.encode({"symbol": symbol, "price": price})
             self.member.participant.write(self.writers[topic], payload, now=self.member.now)
         self.member.flush()
 
@@ -331,3 +331,17 @@ def test_a_writer_that_knows_a_tap_is_heard_from_then_on() -> None:
             written.append(float(len(written)))
     world.run(5)
     assert reader.prices == written
+
+
+def test_more_than_a_proxy_may_hold_waits_at_the_site_of_the_writer() -> None:
+    world = chain("ab")
+    source, reader = Application(world.sites["a"]), Application(world.sites["b"])
+    source.advertise("quotes")
+    reader.read("quotes")
+    world.run(5, until=lambda: any(isinstance(event, EndpointMatched) for event in source.member.events))
+    prices = [float(number) for number in range(300)]
+    source.write("quotes", *prices, symbol="x" * 10_000)  # three times what is held
+    world.run(20)
+    assert reader.prices == prices
+    assert world.sites["b"].gateway.backbone.counters["held back"] > 0
+    assert world.sites["a"].gateway.backbone.waiting == 0

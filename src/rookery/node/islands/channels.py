@@ -159,9 +159,9 @@ class Proxy:
     stale: bool = False
 
     @property
-    def holds(self) -> bool:
-        """Whether samples wait: there is no writer yet, or not all readers know it."""
-        return self.writer is None or self.patience is not None
+    def is_wanted(self) -> bool:
+        """Whether its site was told that it is wanted."""
+        return self.told is not None and self.told[0]
 
     def hold(self, sample: Forwarded) -> bool:
         """Let a sample wait; False if there is no room."""

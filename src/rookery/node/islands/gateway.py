@@ -21,15 +21,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rookery.discovery.interests import interest_of, interest_of_endpoint
-from rookery.errors import HistoryFullError
 from rookery.model import Schema
 from rookery.node.islands.backbone import Backbone
-from rookery.node.islands.channels import Channel, Condition, Proxy, Tap, channel_of, channel_of_offer
+from rookery.node.islands.channels import Channel, Condition, Proxy, Tap, channel_of
 from rookery.node.islands.membership import gateways_among
 from rookery.node.islands.messages import Body, Forwarded, Offer, Ready, Want, Withdraw, encode
+from rookery.node.islands.proxies import LOOK, PATIENCE, Proxies
 from rookery.node.participant import Participant
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.events import EndpointMatched, Event, MessageRejected, SampleKind, SampleReceived
+from rookery.rtps.events import EndpointMatched, Event, MessageRejected, SampleReceived
 from rookery.rtps.identity import Guid, is_writer
 
 __all__ = ["Gateway"]
@@ -37,11 +37,6 @@ __all__ = ["Gateway"]
 #: Endpoints come in crowds: what changed is looked at once after so many microseconds, and not again for so many more.
 _SETTLE = 50_000
 _REST = 500_000
-#: How long a tap waits for its writers to know it, and a proxy for its readers, and how often that is looked at.
-_PATIENCE = 2_000_000
-_LOOK = 10_000
-#: How long the proxies of a site that began anew wait to be offered again.
-_STALE = 5_000_000
 
 
 class Gateway:
@@ -54,20 +49,17 @@ class Gateway:
         self._taps: dict[Channel, Tap] = {}
         self._taps_by_number: dict[int, Tap] = {}
         self._taps_by_reader: dict[Guid, Tap] = {}
-        self._proxies: dict[tuple[str, Channel], Proxy] = {}
-        self._proxies_by_number: dict[tuple[str, int], Proxy] = {}
-        #: Those that are not known yet to who they are for.
+        #: Taps that their writers do not know yet.
         self._new_taps: dict[int, Tap] = {}
-        self._new_proxies: dict[Guid, Proxy] = {}
         self._look_at: int | None = None
         #: The taps and proxies of this gateway, and the other gateways of its domain by prefix.
         self._own: dict[Guid, None] = {}
         self._gateways: dict[bytes, str] = {}
+        self._proxies = Proxies(participant, own=self._own, counters=self.counters)
         self._conditions: dict[tuple[str, str], dict[int, tuple[str, Schema]]] = {}
         self._numbers = 0
         self._settle_at: int | None = 0
         self._rests_until = 0
-        self._stale_at: int | None = None
 
     # ---- what the owner of the site does -------------------------------------------------------------------------
 
@@ -103,22 +95,17 @@ class Gateway:
 
     def timer(self) -> int | None:
         """Return when `handle_timer` is wanted next."""
-        times = (self._settle_at, self._stale_at, self._look_at, self.backbone.timer())
+        times = (self._settle_at, self._look_at, self._proxies.timer(), self.backbone.timer())
         return min((at for at in times if at is not None), default=None)
 
     def handle_timer(self, now: int) -> None:
         """Do what is due."""
         self.backbone.handle_timer(now)
-        if self._stale_at is not None and now >= self._stale_at:
-            self._stale_at = None
-            for place in [place for place, proxy in self._proxies.items() if proxy.stale]:
-                self._drop_proxy(place, now)
+        self._proxies.handle_timer(now)
         if self._look_at is not None and now >= self._look_at:
             self._look_at = None
             for tap in list(self._new_taps.values()):
                 self._tell_ready(tap, now)
-            for proxy in list(self._new_proxies.values()):
-                self._write_held(proxy, now)
         if self._settle_at is not None and now >= self._settle_at:
             self._settle(now)
 
@@ -128,19 +115,15 @@ class Gateway:
         """Take a body of another site; False where it must come again later."""
         match body:
             case Offer():
-                self._take_offer(origin, body, now)
+                self._answer(origin, self._proxies.offered(origin, body), self._readers(), now)
             case Withdraw(number):
-                proxy = self._proxies_by_number.get((origin, number))
-                if proxy is not None:
-                    self._drop_proxy((origin, proxy.channel), now)
+                self._proxies.withdrawn(origin, number, now)
             case Want():
                 self._take_want(origin, body, now)
-            case Ready(number, turn):
-                ready = self._proxies_by_number.get((origin, number))
-                if ready is not None and ready.writer is None and ready.turn == turn and ready.told and ready.told[0]:
-                    self._make_writer(ready, now)
+            case Ready():
+                self._proxies.ready(origin, body, now)
             case Forwarded():
-                return self._write(origin, body, now)
+                return self._proxies.write(origin, body, now)
         return True
 
     def site_changed(self, site: str, now: int) -> None:
@@ -149,26 +132,19 @@ class Gateway:
 
     def session_began(self, origin: str, now: int) -> None:
         """A site begins anew: it offers again what it has, and must be told again what is wanted."""
-        for (site, _), proxy in self._proxies.items():
-            if site == origin:
-                proxy.stale, proxy.told = True, None
-                self._proxies_by_number.pop((origin, proxy.number), None)
-                self._stale_at = now + _STALE
+        self._proxies.began_anew(origin, now)
 
     def site_renewed(self, site: str, now: int) -> None:
         """A site knows nothing any more: it is offered everything again."""
         for tap in self._taps.values():
             tap.offered.discard(site)
             self._unwant(tap, site, now)
-        for (origin, _), proxy in self._proxies.items():
-            if origin == site:
-                proxy.told = None
+        self._proxies.tell_again(site)
 
     def site_gone(self, site: str, now: int) -> None:
         """A site has vanished for good, as far as can be told."""
         self.site_renewed(site, now)
-        for place in [place for place in self._proxies if place[0] == site]:
-            self._drop_proxy(place, now)
+        self._proxies.gone(site, now)
 
     # ---- this site's writers, for the others ---------------------------------------------------------------------
 
@@ -204,7 +180,7 @@ class Gateway:
         elif is_new:
             for sample in tap.history:
                 self.backbone.send([site], sample, now)
-        tap.unready[site] = (want.turn, now + _PATIENCE)
+        tap.unready[site] = (want.turn, now + PATIENCE)
         self._new_taps[tap.number] = tap
         self._tell_ready(tap, now)
 
@@ -216,7 +192,7 @@ class Gateway:
                 del tap.unready[site]
                 self.backbone.send([site], encode(Ready(tap.number, turn)), now)
         if tap.unready:
-            self._look_at = now + _LOOK
+            self._look_at = now + LOOK
         else:
             self._new_taps.pop(tap.number, None)
 
@@ -225,7 +201,8 @@ class Gateway:
         tap.unready.pop(site, None)
         if not tap.wanted and tap.reader is not None:
             self._taps_by_reader.pop(tap.reader)
-            self._delete(tap.reader, now)
+            self._own.pop(tap.reader, None)
+            self.participant.delete_endpoint(tap.reader, now)
             tap.reader = None
             tap.history.clear()
 
@@ -247,15 +224,6 @@ class Gateway:
 
     # ---- the others' writers, for this site ----------------------------------------------------------------------
 
-    def _take_offer(self, origin: str, offer: Offer, now: int) -> None:
-        channel = channel_of_offer(offer)
-        proxy = self._proxies.get((origin, channel))
-        if proxy is None:
-            proxy = self._proxies[origin, channel] = Proxy(channel, offer.channel)
-        proxy.number, proxy.stale = offer.channel, False
-        self._proxies_by_number[origin, offer.channel] = proxy
-        self._answer(origin, proxy, self._readers(), now)
-
     def _answer(self, origin: str, proxy: Proxy, readers: set[tuple[str, str]], now: int) -> None:
         """Say whether a channel is wanted, if that is not what was said last."""
         channel = proxy.channel
@@ -263,7 +231,7 @@ class Gateway:
         conditions = self._conditions.get(kind, {})
         is_wanted = (kind in readers or bool(conditions)) and origin not in self.other_gateways
         if not is_wanted:
-            self._delete_writer(proxy, now)
+            self._proxies.unmake(proxy, now)
         clauses = sorted({where for where, _ in conditions.values()}) if is_wanted and kind not in readers else []
         schema = next(iter(conditions.values()))[1].to_dict() if clauses else {}
         said = (is_wanted, tuple(clauses))
@@ -272,79 +240,11 @@ class Gateway:
             proxy.turn += 1
             self.backbone.send([origin], encode(Want(proxy.number, is_wanted, clauses, schema, proxy.turn)), now)
 
-    def _make_writer(self, proxy: Proxy, now: int) -> None:
-        channel, depth = proxy.channel, proxy.channel.kept or None
-        writer = self.participant.create_writer(
-            channel.topic, channel.type_name, channel.quality(depth=depth), keyed=channel.keyed, now=now
-        )
-        proxy.writer, proxy.patience = writer, now + _PATIENCE
-        self._own[writer] = None
-        self._new_proxies[writer] = proxy
-        self._look_at = now + _LOOK
-
-    def _write(self, origin: str, sample: Forwarded, now: int) -> bool:
-        proxy = self._proxies_by_number.get((origin, sample.channel))
-        is_wanted = proxy is not None and proxy.told is not None and proxy.told[0]
-        if proxy is None or not is_wanted or not 0 <= sample.kind <= max(SampleKind):
-            self.counters["samples unwanted"] += 1
-            return True
-        if proxy.seen.get(sample.writer, -1) >= sample.sequence:
-            self.counters["repetitions"] += 1
-            return True
-        if proxy.holds:
-            if not proxy.hold(sample):
-                if proxy.writer is None:  # the word that it is ready is behind this one, which there is no room for
-                    self._make_writer(proxy, now)
-                return False
-        elif not self._write_here(proxy, sample, now):
-            return False
-        proxy.seen[sample.writer] = sample.sequence
-        self.counters["samples in"] += 1
-        return True
-
-    def _write_here(self, proxy: Proxy, sample: Forwarded, now: int) -> bool:
-        """Write a sample; False where a reader here does not keep up, and the site of the writer has to wait."""
-        assert proxy.writer is not None
-        kind = SampleKind(sample.kind)
-        try:
-            self.participant.write(proxy.writer, sample.payload, now=now, kind=kind, key_hash=sample.key_hash)
-        except HistoryFullError:
-            return False
-        return True
-
-    def _write_held(self, proxy: Proxy, now: int) -> None:
-        """Write what has waited for the readers to know the proxy, if they do."""
-        if proxy.writer is None or proxy.patience is None:
-            return
-        if now >= proxy.patience or self.participant.is_known(proxy.writer):
-            while proxy.held and self._write_here(proxy, proxy.held[0], now):
-                proxy.held_octets -= len(proxy.held.popleft().payload)
-            if not proxy.held:
-                proxy.patience = None
-                del self._new_proxies[proxy.writer]
-                return
-        self._look_at = now + _LOOK
-
-    def _drop_proxy(self, place: tuple[str, Channel], now: int) -> None:
-        proxy = self._proxies.pop(place)
-        self._proxies_by_number.pop((place[0], proxy.number), None)
-        self._delete_writer(proxy, now)
-
-    def _delete_writer(self, proxy: Proxy, now: int) -> None:
-        if proxy.writer is not None:
-            self._new_proxies.pop(proxy.writer, None)
-            self._delete(proxy.writer, now)
-        proxy.forget()
-
     # ---- what there is at this site ------------------------------------------------------------------------------
 
     def _look_soon(self, now: int) -> None:
         if self._settle_at is None:
             self._settle_at = max(now + _SETTLE, self._rests_until)
-
-    def _delete(self, guid: Guid, now: int) -> None:
-        self._own.pop(guid, None)
-        self.participant.delete_endpoint(guid, now)
 
     def _endpoints(self) -> list[EndpointAnnouncement]:
         """The endpoints of this site: all but those of gateways, and of this one those that are not for other sites."""
@@ -379,7 +279,7 @@ class Gateway:
         for site in self.backbone.sites.states:
             self._offer(site, self._taps.values(), now)
         readers = self._readers()
-        for (origin, _), proxy in list(self._proxies.items()):
+        for origin, proxy in self._proxies:
             self._answer(origin, proxy, readers, now)
 
     def _close_tap(self, tap: Tap, now: int) -> None:
