@@ -18,8 +18,9 @@ from pathlib import Path
 
 from rookery import Schema
 from rookery.network.brokers.server import LiveBroker, warm
-from rookery.network.brokers.settings import BrokerSettings, parse_space
+from rookery.network.brokers.settings import BrokerSettings
 from rookery.routing.brokers.configuration import Durability
+from rookery.space.notation import read_space
 
 SCHEMA = Schema(symbol=str, price=float, number=int)
 SPACE = "price:0:1000,symbol"
@@ -29,7 +30,7 @@ BEAT, REFRESH = 0.8, 5.0
 def settings_of(order: dict[str, object]) -> BrokerSettings:
     return BrokerSettings(
         topic="quotes",
-        space=parse_space(SPACE, SCHEMA),
+        space=read_space(SPACE, SCHEMA),
         listen=("127.0.0.1", int(str(order["port"]))),
         join=tuple(("127.0.0.1", int(port)) for port in order["join"]),  # type: ignore[attr-defined]
         data=Path(str(order["data"])),

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery import Schema
-from rookery.cli.overlay_node import read_address, read_grid
-from rookery.errors import EventError, JoinError, SettingsError, SpaceError, TopicError
+from rookery.cli.overlay_node import read_address
+from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.network.overlay import join_overlay
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.packed import pack, unpack
@@ -168,15 +168,7 @@ def test_numbers_of_numpy_travel_and_others_do_not() -> None:
         pack({"x": object()})
 
 
-def test_a_space_is_read_from_text_and_from_a_file(tmp_path: Any) -> None:
-    grid = read_grid("symbol=BOLT|ACME,price=0..100/4", SCHEMA)
-    assert [axis.bucket_count for axis in grid.axes] == [4, 5]
-    document = tmp_path / "space.json"
-    document.write_text('{"symbol": ["ACME", "BOLT"], "price": [0, 25, 50, 75, 100]}')
-    assert read_grid(str(document), SCHEMA).axes == grid.axes
-    for wrong in ("price", "prize=1|2", "price=a|b", "price=9..1/3", "price=0..9/x", str(tmp_path / "none.json")):
-        with pytest.raises(SpaceError):
-            read_grid(wrong, SCHEMA)
+def test_addresses_are_read() -> None:
     assert read_address("127.0.0.1:7400") == ("127.0.0.1", 7400)
     for wrong in ("7400", "host:", "host:x", "host:70000"):
         with pytest.raises(SettingsError):

@@ -12,10 +12,11 @@ from rookery import Schema, matcher
 from rookery.errors import SpaceError
 from rookery.model.lower import lower
 from rookery.model.parser import parse
-from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
+from rookery.space.grid import CategoricalAxis, Grid, NumericAxis, TextAxis
 
 SCHEMA = Schema(symbol=str, price=float, volume=int)
 GRID = Grid([CategoricalAxis("symbol", ("AAA", "MMM", "ZZZ")), NumericAxis("price", (0.0, 1.5, 10.0, 20.0))])
+LETTERED = Grid([TextAxis("symbol", ("A", "B", "MMM", "a")), NumericAxis("price", (0.0, 20.0))])
 VOLUMES = Grid([NumericAxis("volume", (0, 2**53, 2**53 + 1, 2**62))])
 WHERE = [
     "symbol = 'AAA' AND price < 1.5",
@@ -45,9 +46,10 @@ events = st.fixed_dictionaries(
 def test_an_event_that_satisfies_has_a_cell_of_the_subscription(where: str, event: dict[str, object]) -> None:
     scan = matcher(SCHEMA, engine="scan")
     scan.add(1, where)
-    cells = GRID.cells(lower(parse(where), SCHEMA), SCHEMA)
-    if scan.match(event):
-        assert GRID.cell(event) in cells
+    for grid in (GRID, LETTERED):
+        cells = grid.cells(lower(parse(where), SCHEMA), SCHEMA)
+        if scan.match(event):
+            assert grid.cell(event) in cells
 
 
 @given(bounds=st.tuples(st.integers(-5, 2**63 - 1), st.integers(-5, 2**63 - 1)), event=events)

@@ -18,6 +18,7 @@ from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
     from rookery.network.brokers.settings import BrokerSettings
+    from rookery.space.notation import read_space
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -83,7 +84,7 @@ def command(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
     from rookery.cli.rules import read_schema
-    from rookery.network.brokers.settings import BrokerSettings, parse_address, parse_space, tls_contexts
+    from rookery.network.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.routing.brokers.configuration import Durability
 
     try:
@@ -98,7 +99,7 @@ def command(
         tls = tls_contexts(certificate, private_key, authority)
     settings = BrokerSettings(
         topic=topic,
-        space=parse_space(space, read_schema(schema)),
+        space=read_space(space, read_schema(schema)),
         listen=address,
         join=tuple(map(parse_address, join or ())),
         data=data or _state_folder(topic, address),

@@ -63,7 +63,8 @@ def command(
     metrics: MetricsPort = None,
     routing: Annotated[Routing, typer.Option(help="Who passes events on: DDS, or the peers of an overlay.")] = "dds",
     space: Annotated[
-        str | None, typer.Option(help="Overlay: how events are cut into cells, e.g. 'symbol=A|B,price=0..100/16'.")
+        str | None,
+        typer.Option(help="Overlay: the attributes that span the space, as brokers take it: price:0:100,symbol"),
     ] = None,
     publish: Annotated[bool, typer.Option("--publish", help="Overlay: publish the JSON lines of stdin.")] = False,
     arc: Annotated[bool, typer.Option("--arc", help="Overlay: pass each event to each peer exactly once.")] = False,

@@ -1,8 +1,7 @@
 """`rookery node --routing overlay`: be a peer of the overlay, print what a subscription wants, publish standard input.
 
-The event space is cut into cells, and all peers must cut it alike. `--space` says how: a JSON file or text such as
-`symbol=ACME|EMCA,price=0..100/16`, that is, text values that have a bucket of their own, or numbers: edges with `|`
-between them, or a range and the number of its buckets. Attributes that are not named are not cut.
+The event space is cut into cells, and all peers must cut it alike: `--space` says how (`space/notation.py`). Attributes
+that are not named are not cut.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 from rookery.cli.keys import read_key
 from rookery.cli.options import note, write
 from rookery.cli.rules import read_schema
-from rookery.errors import EventError, SettingsError, SpaceError
+from rookery.errors import EventError, SettingsError
+from rookery.space.notation import read_grid
 
 if TYPE_CHECKING:
-    from rookery.model.schema import Schema
     from rookery.network.overlay import OverlayNode
-    from rookery.space.grid import Grid
 
-__all__ = ["Ways", "read_address", "read_grid", "run"]
+__all__ = ["Ways", "read_address", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def run(
     if topic is None or schema is None or space is None:
         raise SettingsError(
             "an overlay needs --topic, --schema and --space, the same for all its peers, for example "
-            "--topic quotes --schema 'symbol:string,price:float64' --space 'symbol=ACME|EMCA,price=0..100/16'"
+            "--topic quotes --schema 'symbol:string,price:float64' --space price:0:100,symbol"
         )
     known = read_schema(schema)
     options: dict[str, Any] = {
@@ -122,56 +120,3 @@ def read_address(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise SettingsError(f"{text!r} is no address; write it as host:port, for example 127.0.0.1:7400")
     return host, int(port)
-
-
-def read_grid(given: str, schema: Schema) -> Grid:
-    """Read how the event space is cut: a JSON file of names and values or edges, or text."""
-    from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
-
-    axes: list[Any] = []
-    for name, values in _read_cuts(given).items():
-        if name not in schema:
-            raise SpaceError(f"the space cuts {name!r}, which the schema does not have")
-        if schema.attribute((name,)).type.family == "number":
-            axes.append(NumericAxis(name, tuple(_number(name, value) for value in values)))
-        else:
-            axes.append(CategoricalAxis(name, tuple(sorted({str(value) for value in values}))))
-    return Grid(axes)
-
-
-def _read_cuts(given: str) -> dict[str, list[Any]]:
-    path = Path(given)
-    if path.suffix.lower() == ".json":
-        try:
-            cuts = json_text.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise SpaceError(f"{given}: cannot read the space: {error}") from None
-        if not isinstance(cuts, dict) or not all(isinstance(one, list) for one in cuts.values()):
-            raise SpaceError(f'{given}: a space is an object of lists, such as {{"price": [0, 10, 20]}}')
-        return cuts
-    found: dict[str, list[Any]] = {}
-    for part in given.split(","):
-        name, equals, text = part.partition("=")
-        if not equals or not text:
-            raise SpaceError(f"{part!r} does not cut an attribute; write price=0|10|20, price=0..100/16 or symbol=A|B")
-        found[name.strip()] = _edges(text) if ".." in text else [one.strip() for one in text.split("|")]
-    return found
-
-
-def _edges(text: str) -> list[float]:
-    low, _, rest = text.partition("..")
-    high, _, count = rest.partition("/")
-    try:
-        first, last, buckets = float(low), float(high), int(count)
-    except ValueError:
-        raise SpaceError(f"{text!r} is no range; write 0..100/16 for 16 buckets from 0 to 100") from None
-    if buckets < 1 or not first < last:
-        raise SpaceError(f"{text!r}: a range needs a lower and a higher end, and at least one bucket")
-    return [first + (last - first) * place / buckets for place in range(buckets + 1)]
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise SpaceError(f"{name} is a number, and {value!r} is no edge of it") from None

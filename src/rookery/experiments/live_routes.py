@@ -93,8 +93,9 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
     from rookery.network.brokers.client import connect
     from rookery.network.brokers.server import LiveBroker
-    from rookery.network.brokers.settings import BrokerSettings, parse_space
+    from rookery.network.brokers.settings import BrokerSettings
     from rookery.routing.brokers.configuration import Durability
+    from rookery.space.notation import read_space
 
     async def play() -> Pairs:
         async with AsyncExitStack() as stack:
@@ -102,7 +103,7 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
             for _ in range(BROKERS):
                 settings = BrokerSettings(
                     topic=TOPIC,
-                    space=parse_space("price:0:100,symbol", SCHEMA),
+                    space=read_space("price:0:100,symbol", SCHEMA),
                     listen=("127.0.0.1", _free_port()),
                     join=tuple(("127.0.0.1", port) for port in ports),
                     durability=Durability.MEMORY,

@@ -2,7 +2,8 @@
 
 Rule 1: an event has one cell. A numeric attribute has sorted edges e0 < … < eb; bucket i is [ei, ei+1), what lies
 outside is clamped to the first or last bucket, and the last bucket is closed. A categorical attribute has a bucket for
-each listed value and one more for every other value; NULL, NaN and a missing attribute go to a bucket of their own.
+each listed value and one more for every other value; a text of which nobody knows the values is cut between edges, as
+a number is; NULL, NaN and a missing attribute go to a bucket of their own.
 Rule 2: a subscription has every cell that holds an event which can satisfy it, never one too few: cells come from the
 terms of `rookery.model.lower`, which are outer bounds. Clamping keeps this true: a bound is clamped as a value is.
 Rule 3: the cell number is the mixed-radix index of the buckets, first attribute most significant, so the buckets of
@@ -18,14 +19,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 from math import isnan
-from typing import Any
+from typing import Any, TypeAlias
 
 from rookery.errors import SpaceError
 from rookery.model.lower import Constraint, Term
 from rookery.model.schema import Schema
 from rookery.model.types import FloatType, LeafType, float_key
 
-__all__ = ["CategoricalAxis", "Grid", "NumericAxis"]
+__all__ = ["CategoricalAxis", "Grid", "GridAxis", "NumericAxis", "TextAxis"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +100,44 @@ class CategoricalAxis:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class TextAxis:
+    """A text attribute whose values nobody listed, and the texts between which its buckets lie."""
+
+    name: str
+    edges: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.edges or list(self.edges) != sorted(set(self.edges)):
+            raise SpaceError(f"{self.name}: a text axis needs edges, sorted and none twice")
+
+    @property
+    def bucket_count(self) -> int:
+        """One bucket below the first edge, one from each edge on, one for NULL."""
+        return len(self.edges) + 2
+
+    def bucket(self, value: Any) -> int:
+        """Return the bucket of a value."""
+        return len(self.edges) + 1 if value is None else bisect_right(self.edges, value)
+
+    def buckets(self, constraint: Constraint, kind: LeafType) -> set[int]:
+        """Return the buckets that hold a value of the constraint."""
+        null, intervals = constraint
+        found = {len(self.edges) + 1} if null else set()
+        edges = [(edge, 0) for edge in self.edges]
+        for low, high in intervals:
+            found.update(range(bisect_right(edges, low), bisect_right(edges, high) + 1))
+        return found
+
+
+#: One attribute of the space, cut into buckets.
+GridAxis: TypeAlias = NumericAxis | CategoricalAxis | TextAxis
+
+
 class Grid:
     """The axes and the numbering of their cells."""
 
-    def __init__(self, axes: Sequence[NumericAxis | CategoricalAxis]) -> None:
+    def __init__(self, axes: Sequence[GridAxis]) -> None:
         if not axes or len({axis.name for axis in axes}) != len(axes):
             raise SpaceError("a grid needs at least one axis, and no attribute twice")
         self.axes = tuple(axes)
@@ -135,10 +170,10 @@ class Grid:
                 found.add(number)
         return frozenset(found)
 
-    def _kind(self, axis: NumericAxis | CategoricalAxis, schema: Schema) -> LeafType:
+    def _kind(self, axis: GridAxis, schema: Schema) -> LeafType:
         kind = schema.attribute((axis.name,)).type
-        if kind.family != ("string" if isinstance(axis, CategoricalAxis) else "number"):
-            raise SpaceError(f"{axis.name} is {kind.name}: give text a CategoricalAxis and numbers a NumericAxis")
+        if kind.family != ("number" if isinstance(axis, NumericAxis) else "string"):
+            raise SpaceError(f"{axis.name} is {kind.name}: a grid cuts text and numbers")
         return kind
 
 

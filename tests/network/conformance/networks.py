@@ -20,13 +20,14 @@ from rookery import Schema
 from rookery.errors import SubscriptionError, TopicError
 from rookery.network.brokers.client import connect
 from rookery.network.brokers.server import LiveBroker
-from rookery.network.brokers.settings import BrokerSettings, parse_space
+from rookery.network.brokers.settings import BrokerSettings
 from rookery.network.overlay import join_overlay
 from rookery.network.pubsub import PublishSubscribe
 from rookery.routing.brokers.events import Delivered
 from rookery.routing.flooding import FloodingBroker
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
+from rookery.space.notation import read_space
 
 __all__ = ["NETWORKS", "SCHEMA", "TOPIC", "MakeClient"]
 
@@ -158,7 +159,7 @@ async def brokers(folder: Path) -> AsyncIterator[MakeClient]:
         for number in range(NODES):
             settings = BrokerSettings(
                 topic=TOPIC,
-                space=parse_space("price:0:1000,symbol", SCHEMA),
+                space=read_space("price:0:1000,symbol", SCHEMA),
                 listen=("127.0.0.1", free_port()),
                 join=tuple(("127.0.0.1", port) for port in ports),
                 data=folder / str(number),

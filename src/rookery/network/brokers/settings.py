@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.errors import SettingsError
-from rookery.model.schema import Schema
 from rookery.network.tcp import Address, LinkLimits
 from rookery.routing.brokers.configuration import BrokerConfiguration, Durability
-from rookery.space.axes import Axis, EventSpace
+from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerSettings", "parse_address", "parse_space", "tls_contexts"]
+__all__ = ["BrokerSettings", "parse_address", "tls_contexts"]
 
 SECOND = 1_000_000
 
@@ -75,19 +74,6 @@ def parse_address(text: str) -> Address:
     if not colon or not host or not port.isdigit() or not 0 <= int(port) < 1 << 16:
         raise SettingsError(f"{text!r} is no address: write host:port, for example 127.0.0.1:7401")
     return ("127.0.0.1" if host == "localhost" else host), int(port)
-
-
-def parse_space(text: str, schema: Schema) -> EventSpace:
-    """Read the attributes that span the space: `price:0:1000,symbol`, a range for each number."""
-    axes = []
-    for part in text.split(","):
-        name, *bounds = part.strip().split(":")
-        try:
-            low, high = map(float, bounds) if bounds else (0.0, 1.0)
-        except ValueError:
-            raise SettingsError(f"{part!r}: write attribute or attribute:low:high") from None
-        axes.append(Axis(name, low, high))
-    return EventSpace(schema, axes)
 
 
 def tls_contexts(certificate: Path, key: Path, authority: Path | None = None) -> tuple[ssl.SSLContext, ssl.SSLContext]:
