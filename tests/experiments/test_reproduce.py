@@ -25,14 +25,17 @@ from rookery.experiments.results import Result
 from rookery.experiments.verdicts import Judgment, Verdict
 
 ROOT = Path(__file__).parents[2]
-#: One of each kind, and cheap: filters, cuckoo, overlay, brokers, fits by SciPy, matching.
+#: One of each kind, and cheap: filters, cuckoo, discovery, overlay, brokers, fits by SciPy, matching.
 SUBSET = [
     "seed-000/theorem-union",
+    "seed-000/changes-announced",
     "seed-001/break-even",
     "seed-002/identity-subsumption",
     "seed-002/equal-false-positives",
+    "seed-002/shared-interest",
     "seed-003/worked-route",
     "seed-003/mgnp-stretch",
+    "seed-003/maintenance",
     "seed-004/fewer-tests",
 ]
 #: What another run may change: it is a time.
@@ -101,6 +104,10 @@ def test_the_expected_time_comes_from_earlier_manifests(tmp_path: Path) -> None:
     assert once == 10 + 50
     assert expected_seconds(tmp_path, shared, quick=False, cores=2) == once  # they share one run
     assert expected_seconds(tmp_path, shared, quick=True, cores=2) < once
+    (timed,) = chosen(["seed-004/linear-time"])
+    (tmp_path / timed.name).mkdir(parents=True)
+    (tmp_path / timed.name / "manifest.json").write_text(json.dumps({"quick": False, "seconds": 30.0}))
+    assert expected_seconds(tmp_path, [*shared, timed], quick=False, cores=2) == once + 30  # it runs alone
 
 
 def test_without_matplotlib_it_says_what_to_install(
@@ -139,15 +146,17 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole quick run, as a user runs it."""
     pytest.importorskip("pyspark", reason="the sweep needs `pip install rookery[spark]`")
     folder = tmp_path_factory.mktemp("quick")
-    done = command(folder / "results", "local[2]")
+    done = command(folder / "results", "local[2]", hash_seed=1)
     assert done.returncode == 0, done.stderr
     assert f"{len(claims())} claims, about" in done.stderr
     return folder / "results"
 
 
-def command(out: Path, master: str, *names: str) -> subprocess.CompletedProcess[str]:
+def command(out: Path, master: str, *names: str, hash_seed: int) -> subprocess.CompletedProcess[str]:
+    """Run it in a process of its own; another `hash_seed` gives sets of strings another order."""
     arguments = [sys.executable, "-m", "rookery", "reproduce", *names, "--quick", "--master", master, "--out", str(out)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("ROOKERY_", "SPARK_"))}
+    environment["PYTHONHASHSEED"] = str(hash_seed)
     return subprocess.run(arguments, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
 
 
@@ -171,7 +180,7 @@ def test_the_quick_run_has_everything_for_every_claim(quick: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_one_core_and_two_give_the_same_bytes(quick: Path, tmp_path: Path) -> None:
-    done = command(tmp_path, "local[1]", *SUBSET)
+    done = command(tmp_path, "local[1]", *SUBSET, hash_seed=2)
     assert done.returncode == 0, done.stderr
     for name in SUBSET:
         files = sorted(path.name for path in (tmp_path / name).iterdir())
@@ -193,7 +202,7 @@ def test_one_core_and_two_give_the_same_bytes(quick: Path, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_a_second_quick_run_has_the_same_bytes_but_for_times(quick: Path, tmp_path: Path) -> None:
-    done = command(tmp_path, "local[1]")
+    done = command(tmp_path, "local[1]", hash_seed=3)
     assert done.returncode == 0, done.stderr
     for claim in claims():
         mine, theirs = tmp_path / claim.name, quick / claim.name

@@ -23,10 +23,14 @@ TYPE_NAME = "fleet::Sample"
 def discover(
     protocol: str, *, participants: int, endpoints: int, ratio: float, seed: int, seconds: int = 10
 ) -> dict[str, Any]:
-    """Let all participants begin at one moment; return what discovery cost in the first `seconds`."""
+    """Let all participants begin at one moment; return what discovery cost in the first `seconds`.
+
+    `protocol` names one, or several with a plus between them, which the participants speak in turn.
+    """
+    spoken = protocol.split("+")
     dice = random.Random(f"fleet {seed}")
     network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
-    members = [network.join(discovery=protocol) for _ in range(participants)]
+    members = [network.join(discovery=spoken[number % len(spoken)]) for number in range(participants)]
     half = endpoints // 2
     due = 0
     completed = 0

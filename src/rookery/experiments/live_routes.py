@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -92,30 +91,19 @@ def live_dds(rules: Rules, events: Events) -> Pairs | None:
 def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
     from rookery.network.brokers.client import connect
-    from rookery.network.brokers.server import LiveBroker
-    from rookery.network.brokers.settings import BrokerSettings
+    from rookery.network.brokers.loopback import loopback_brokers
     from rookery.routing.brokers.configuration import Durability
     from rookery.space.notation import read_space
 
+    space = read_space("price:0:100,symbol", SCHEMA)
+
     async def play() -> Pairs:
         async with AsyncExitStack() as stack:
-            ports: list[int] = []
-            for _ in range(BROKERS):
-                settings = BrokerSettings(
-                    topic=TOPIC,
-                    space=read_space("price:0:100,symbol", SCHEMA),
-                    listen=("127.0.0.1", _free_port()),
-                    join=tuple(("127.0.0.1", port) for port in ports),
-                    durability=Durability.MEMORY,
-                )
-                broker = LiveBroker(settings)
-                await broker.start()
-                stack.push_async_callback(broker.stop, leave=False)
-                ports.append(settings.listen[1])
-                while not broker.machine.seats:
-                    await asyncio.sleep(0.02)
-            reader = await stack.enter_async_context(connect(f"127.0.0.1:{ports[0]}"))
-            writer = await stack.enter_async_context(connect(f"127.0.0.1:{ports[-1]}"))
+            addresses = await stack.enter_async_context(
+                loopback_brokers(BROKERS, topic=TOPIC, space=space, durability=Durability.MEMORY)
+            )
+            reader = await stack.enter_async_context(connect(addresses[0]))
+            writer = await stack.enter_async_context(connect(addresses[-1]))
             feeds = {
                 name: await stack.enter_async_context(reader.subscribe(TOPIC, where))
                 for name, where in {**rules, EVERYTHING: ""}.items()
@@ -148,9 +136,3 @@ def live_overlay(rules: Rules, events: Events) -> Pairs:
             return await _play(feeds, events, lambda: _publish(writer.publish, writer.flush, events))
 
     return asyncio.run(play())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

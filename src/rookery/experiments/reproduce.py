@@ -42,13 +42,14 @@ class Ledger:
 
 def expected_seconds(folder: Path, claims: Sequence[Claim], *, quick: bool, cores: int | None = None) -> float:
     """Return how long a run will take, from the seconds that earlier manifests state."""
-    experiments = [Experiment.of(claim) for claim in claims]
-    counted: dict[str, float] = {}
-    for experiment in experiments:  # claims that share a run cost it once
+    together: dict[str, float] = {}
+    alone: dict[str, float] = {}
+    for experiment in map(Experiment.of, claims):  # claims that share a run cost it once
         home = experiment.module.run.__module__
         seconds = read_seconds(folder, experiment.claim, quick=quick)
+        counted = alone if experiment.claim.timed else together
         counted.setdefault(home, USUAL_SECONDS[quick] if seconds is None else seconds)
-    return 10 + sum(counted.values()) / max(1, cores or os.cpu_count() or 1)
+    return 10 + sum(alone.values()) + sum(together.values()) / max(1, cores or os.cpu_count() or 1)
 
 
 def reproduce(

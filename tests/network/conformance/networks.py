@@ -8,10 +8,9 @@ asynchronous context manager. Clients of different numbers attach to different n
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,8 +18,7 @@ from typing import Any
 from rookery import Schema
 from rookery.errors import SubscriptionError, TopicError
 from rookery.network.brokers.client import connect
-from rookery.network.brokers.server import LiveBroker
-from rookery.network.brokers.settings import BrokerSettings
+from rookery.network.brokers.loopback import loopback_brokers
 from rookery.network.overlay import join_overlay
 from rookery.network.pubsub import PublishSubscribe
 from rookery.routing.brokers.events import Delivered
@@ -146,36 +144,14 @@ async def flooding(folder: Path) -> AsyncIterator[MakeClient]:
 # ---- the K-D brokers, live ------------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @asynccontextmanager
 async def brokers(folder: Path) -> AsyncIterator[MakeClient]:
-    async with AsyncExitStack() as stack:
-        ports: list[int] = []
-        for number in range(NODES):
-            settings = BrokerSettings(
-                topic=TOPIC,
-                space=read_space("price:0:1000,symbol", SCHEMA),
-                listen=("127.0.0.1", free_port()),
-                join=tuple(("127.0.0.1", port) for port in ports),
-                data=folder / str(number),
-                beat=0.5,
-                refresh=5.0,
-            )
-            broker = LiveBroker(settings)
-            await broker.start()
-            stack.push_async_callback(broker.stop, leave=False)
-            ports.append(settings.listen[1])
-            while not broker.machine.seats:
-                await asyncio.sleep(0.02)
+    space = read_space("price:0:1000,symbol", SCHEMA)
+    async with loopback_brokers(NODES, topic=TOPIC, space=space, data=folder, beat=0.5, refresh=5.0) as addresses:
 
         @asynccontextmanager
         async def client(number: int) -> AsyncIterator[PublishSubscribe]:
-            async with connect(f"127.0.0.1:{ports[number % NODES]}") as made:
+            async with connect(addresses[number % NODES]) as made:
                 yield made
 
         yield client

@@ -16,7 +16,7 @@ from rookery.filters import BloomTree, CuckooFilter, equations, summarize
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 STRUCTURES = ["ribbon", "golomb", "cuckoo", "bloom", "tree", "cuckoo as patented", "tree as printed"]
-FULL = grid(structure=STRUCTURES, endpoints=[10, 50, 100, 500, 1000], rate=1 / 128, runs=1)
+FULL = grid(structure=STRUCTURES, endpoints=[10, 50, 100, 500, 1000], rate=1 / 128, runs=5)
 QUICK = grid(structure=STRUCTURES, endpoints=[50, 250], rate=1 / 128, runs=1)
 
 

@@ -18,7 +18,7 @@ from rookery.space import Boxes, KdTree
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
 
-FULL = grid(subscriptions=[200, 1000, 5000, 10_000], zones=256, events=10_000, rounds=3, runs=1)
+FULL = grid(subscriptions=[200, 1000, 5000, 10_000], zones=256, events=10_000, rounds=3, runs=3)
 QUICK = grid(subscriptions=[200, 2000], zones=64, events=3_000, rounds=2, runs=1)
 TIMES = ("ns",)
 DIMENSIONS = 3

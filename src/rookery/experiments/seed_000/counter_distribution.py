@@ -16,7 +16,7 @@ from rookery.filters import CountingBloomFilter, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(n=1000, m=9585, k=7, filters=50, runs=2)
+FULL = grid(n=1000, m=9585, k=7, filters=50, runs=10)
 QUICK = grid(n=1000, m=9585, k=7, filters=5, runs=2)
 
 

@@ -15,7 +15,7 @@ from rookery.filters import BloomFilter, BloomTree
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(n=[1, 8, 16, 17, 32, 48, 96, 160, 320, 640], m=117, k=5, asked=20_000, runs=1)
+FULL = grid(n=[1, 8, 16, 17, 32, 48, 96, 160, 320, 640], m=117, k=5, asked=20_000, runs=10)
 QUICK = grid(n=[1, 16, 17, 48, 160, 640], m=117, k=5, asked=5_000, runs=1)
 
 

@@ -14,7 +14,7 @@ from rookery.filters import BloomFilter, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(n=[4, 8, 16, 64, 256, 1000, 4000, 10_000], bits_per_key=10, k=7, asked=10_000, filters=20, runs=2)
+FULL = grid(n=[4, 8, 16, 64, 256, 1000, 4000, 10_000], bits_per_key=10, k=7, asked=10_000, filters=20, runs=10)
 QUICK = grid(n=[4, 16, 1000, 4000], bits_per_key=10, k=7, asked=4_000, filters=10, runs=2)
 #: How far the mean over all filters may be from the formula: about four standard errors of the quick run.
 TOLERANCE = 0.08

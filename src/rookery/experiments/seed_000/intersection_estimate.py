@@ -16,7 +16,7 @@ from rookery.filters import BloomFilter, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(asked=[1, 3, 10, 50], n=16, m=117, k=5, pairs=2000, runs=2)
+FULL = grid(asked=[1, 3, 10, 50], n=16, m=117, k=5, pairs=2000, runs=10)
 QUICK = grid(asked=[1, 3, 10, 50], n=16, m=117, k=5, pairs=150, runs=2)
 
 

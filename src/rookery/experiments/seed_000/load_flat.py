@@ -23,7 +23,7 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 RATIOS = [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0]
 #: Three groups of ten nodes with five applications each, as in section 3; seven endpoints for each application.
-FULL = grid(ratio=RATIOS, peers=29, applications=5, endpoints=7, runs=3)
+FULL = grid(ratio=RATIOS, peers=29, applications=5, endpoints=7, runs=10)
 QUICK = grid(ratio=RATIOS, peers=29, applications=5, endpoints=7, runs=2)
 
 

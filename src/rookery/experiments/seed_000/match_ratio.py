@@ -16,7 +16,7 @@ from rookery.filters import summarize
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(rate=[0.5, 0.1, 0.03, 0.01, 0.001], structure=["bloom", "tree"], endpoints=50, peers=30, wanted=20, runs=1)
+FULL = grid(rate=[0.5, 0.1, 0.03, 0.01, 0.001], structure=["bloom", "tree"], endpoints=50, peers=30, wanted=20, runs=10)
 QUICK = grid(rate=[0.5, 0.1, 0.01], structure=["bloom", "tree"], endpoints=50, peers=4, wanted=20, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.filters import BloomFilter, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(bits_per_key=[6, 10, 16], n=1000, asked=200_000, runs=2)
+FULL = grid(bits_per_key=[6, 10, 16], n=1000, asked=200_000, runs=10)
 QUICK = grid(bits_per_key=[6, 10], n=1000, asked=50_000, runs=2)
 
 

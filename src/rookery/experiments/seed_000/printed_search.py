@@ -14,7 +14,7 @@ from rookery.filters import BloomTree
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(asked=[1, 3, 10, 30], endpoints=200, trees=40, runs=3)
+FULL = grid(asked=[1, 3, 10, 30], endpoints=200, trees=40, runs=10)
 QUICK = grid(asked=[1, 10, 30], endpoints=200, trees=4, runs=2)
 
 

@@ -14,7 +14,7 @@ from rookery.filters import BloomTree
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(layers=[1, 2, 3, 4, 5, 6, 7, 8, 9], node_size=5, asked=20, runs=1)
+FULL = grid(layers=[1, 2, 3, 4, 5, 6, 7, 8, 9], node_size=5, asked=20, runs=10)
 QUICK = grid(layers=[1, 2, 3, 4, 5, 6, 7], node_size=5, asked=10, runs=1)
 
 

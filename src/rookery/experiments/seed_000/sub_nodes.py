@@ -14,7 +14,7 @@ from rookery.filters import BloomFilter, BloomTree
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(sub_nodes=[3, 7, 15, 31], topics=5, runs=3)
+FULL = grid(sub_nodes=[3, 7, 15, 31], topics=5, runs=10)
 QUICK = grid(sub_nodes=[3, 7, 15], topics=5, runs=2)
 RATE = 0.01
 

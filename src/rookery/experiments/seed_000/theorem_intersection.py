@@ -16,7 +16,7 @@ from rookery.filters import BloomFilter
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(shared=[0, 1, 10, 50, 90, 99, 100], keys=100, bits=960, hashes=7, pairs=200, runs=2)
+FULL = grid(shared=[0, 1, 10, 50, 90, 99, 100], keys=100, bits=960, hashes=7, pairs=200, runs=10)
 QUICK = grid(shared=[0, 50, 99, 100], keys=100, bits=960, hashes=7, pairs=30, runs=2)
 
 

@@ -14,7 +14,7 @@ from rookery.filters import BloomFilter, BloomTree, equations
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(endpoints=[5, 10, 50, 100, 500, 1000], rate=0.03, runs=1)
+FULL = grid(endpoints=[5, 10, 50, 100, 500, 1000], rate=0.03, runs=10)
 QUICK = grid(endpoints=[5, 50, 300, 1000], rate=0.03, runs=1)
 
 

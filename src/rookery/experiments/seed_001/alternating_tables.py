@@ -14,7 +14,7 @@ from rookery.filters import CuckooFilter
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(keys=3000, runs=1)
+FULL = grid(keys=3000, runs=10)
 QUICK = grid(keys=400, runs=1)
 
 

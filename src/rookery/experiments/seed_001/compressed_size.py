@@ -18,7 +18,7 @@ from rookery.filters.hashing import KeyHasher
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 LOADS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.83, 0.86, 0.88]
-FULL = grid(load=LOADS, log2_buckets=11, width=8, runs=5)
+FULL = grid(load=LOADS, log2_buckets=11, width=8, runs=10)
 QUICK = grid(load=LOADS, log2_buckets=9, width=8, runs=2)
 
 

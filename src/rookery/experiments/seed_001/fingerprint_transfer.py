@@ -17,7 +17,7 @@ from rookery.filters.hashing import KeyHasher
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(log2_buckets=[4, 7, 10], runs=4)
+FULL = grid(log2_buckets=[4, 7, 10], runs=10)
 QUICK = grid(log2_buckets=[4, 7], runs=3)
 
 

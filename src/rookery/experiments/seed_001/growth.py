@@ -14,7 +14,7 @@ from rookery.filters import CuckooFilter
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(keys=800, log2_buckets=[1, 3], every=4, runs=2)
+FULL = grid(keys=800, log2_buckets=[1, 3], every=4, runs=10)
 QUICK = grid(keys=200, log2_buckets=[1, 3], every=4, runs=1)
 
 

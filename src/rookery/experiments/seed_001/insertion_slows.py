@@ -17,7 +17,7 @@ from rookery.filters.hashing import KeyHasher
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(log2_buckets=10, tables=10, runs=2)
+FULL = grid(log2_buckets=10, tables=10, runs=10)
 QUICK = grid(log2_buckets=7, tables=5, runs=2)
 STEPS = 20
 

@@ -15,7 +15,7 @@ from rookery.filters.hashing import KeyHasher
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(log2_buckets=[2, 4, 6, 8, 10, 12, 14], tables=100, runs=1)
+FULL = grid(log2_buckets=[2, 4, 6, 8, 10, 12, 14], tables=100, runs=10)
 QUICK = grid(log2_buckets=[3, 6, 9, 11], tables=20, runs=2)
 STATED = 0.84
 

@@ -14,7 +14,7 @@ from rookery.filters import CuckooFilter
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(keys=[13, 52, 205, 820], runs=1)
+FULL = grid(keys=[13, 52, 205, 820], runs=3)
 QUICK = grid(keys=[13, 52, 205], runs=1)
 
 

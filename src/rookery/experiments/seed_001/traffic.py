@@ -18,7 +18,7 @@ _SIZES = grid(protocol=PROTOCOLS, participants=[4, 8, 16, 32, 64], endpoints=10,
 _RATIOS = grid(protocol=PROTOCOLS, participants=16, endpoints=10, ratio=[0.0, 0.3, 0.6, 1.0])
 _QUICK = grid(protocol=PROTOCOLS, participants=[4, 8, 16], endpoints=10, ratio=0.1)
 _QUICK_RATIOS = grid(protocol=PROTOCOLS, participants=16, endpoints=10, ratio=1.0)
-FULL = Sweep(_SIZES.configurations + _RATIOS.configurations)
+FULL = Sweep(_SIZES.configurations + _RATIOS.configurations, runs=5)
 QUICK = Sweep(_QUICK.configurations + _QUICK_RATIOS.configurations)
 
 

@@ -18,7 +18,7 @@ from rookery.routing.overlay.workload import StockMarket
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(members=[3, 8, 20], others=30, runs=2)
+FULL = grid(members=[3, 8, 20], others=30, runs=10)
 QUICK = grid(members=[3, 8], others=10, runs=2)
 
 

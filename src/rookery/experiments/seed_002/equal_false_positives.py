@@ -14,7 +14,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=512, events=200, runs=2)
+FULL = grid(peers=512, events=200, runs=10)
 QUICK = grid(peers=128, events=60, runs=2)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.overlay.workload import StockMarket
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=400, hash_count=[2, 4], bits=[64, 1024], runs=1)
+FULL = grid(peers=400, hash_count=[2, 4], bits=[64, 1024], runs=10)
 QUICK = grid(peers=120, hash_count=[2, 4], bits=[64, 1024], runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.overlay.configuration import OverlayConfiguration
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 WAYS = ["by the metric, as printed", "by the shared ring and its directory"]
-FULL = grid(way=WAYS, peers=[64, 256, 512], events=80, runs=1)
+FULL = grid(way=WAYS, peers=[64, 256, 512], events=80, runs=10)
 QUICK = grid(way=WAYS, peers=[64, 128], events=40, runs=1)
 
 

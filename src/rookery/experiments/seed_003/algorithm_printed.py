@@ -18,7 +18,7 @@ from rookery.routing.brokers.zones import cell_of, contains
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(dimensions=2, span=[4, 8], brokers=1024, routes=300_000, points=100, runs=2)
+FULL = grid(dimensions=2, span=[4, 8], brokers=1024, routes=300_000, points=100, runs=5)
 QUICK = grid(dimensions=2, span=[4, 8], brokers=1024, routes=60_000, points=20, runs=1)
 
 

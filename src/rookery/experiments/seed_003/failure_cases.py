@@ -19,7 +19,7 @@ from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(failed=[0.0, 0.05, 0.1, 0.2, 0.3], brokers=512, routes=500, runs=1)
+FULL = grid(failed=[0.0, 0.05, 0.1, 0.2, 0.3], brokers=512, routes=500, runs=10)
 QUICK = grid(failed=[0.0, 0.1, 0.3], brokers=256, routes=200, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.flooding import FloodingBroker
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(brokers=[16, 64, 256, 1024], events=3, runs=1)
+FULL = grid(brokers=[16, 64, 256, 1024], events=3, runs=10)
 QUICK = grid(brokers=[16, 64, 256], events=2, runs=1)
 
 

@@ -18,7 +18,7 @@ from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(depth=[4, 6, 8, 10, 12], clusters=[1, 8], span=4, runs=2)
+FULL = grid(depth=[4, 6, 8, 10, 12, 14], clusters=[1, 8], span=4, runs=5)
 QUICK = grid(depth=[4, 6, 8], clusters=[1, 8], span=4, runs=2)
 EXTENT = ((0.0, 0.0), (1.0, 1.0))
 

@@ -16,7 +16,7 @@ from rookery.routing.brokers.static import StaticBrokers
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 JOINS = ["anywhere, cut in the middle", "anywhere, cut at the median", "at an event", "at the fuller of two"]
-FULL = grid(join=JOINS, brokers=1024, events=100_000, runs=2)
+FULL = grid(join=JOINS, brokers=1024, events=100_000, runs=10)
 QUICK = grid(join=JOINS, brokers=256, events=10_000, runs=1)
 
 

@@ -17,7 +17,7 @@ from rookery.matching.baselines.plain import PlainIndex, PlainMatrix, PlainScan
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(dimensions=[1, 2, 3, 4, 5, 6, 7, 8], subscriptions=200, events=200, runs=1)
+FULL = grid(dimensions=[1, 2, 3, 4, 5, 6, 7, 8], subscriptions=200, events=200, runs=5)
 QUICK = grid(dimensions=[1, 2, 4, 8], subscriptions=100, events=40, runs=1)
 
 

@@ -24,7 +24,7 @@ from rookery.routing.brokers.stretch import CHOICES, stretch
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=3)
+FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=5)
 QUICK = grid(matrix=MATRICES, hosts=48, dimensions=2, pairs=200, runs=1)
 
 

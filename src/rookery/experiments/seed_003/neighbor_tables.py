@@ -16,7 +16,7 @@ from rookery.routing.brokers.tables import face_neighbors
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(dimensions=[1, 2, 3, 4, 5, 6], brokers=[256, 1024], asked=100, runs=1)
+FULL = grid(dimensions=[1, 2, 3, 4, 5, 6], brokers=[256, 1024], asked=100, runs=10)
 QUICK = grid(dimensions=[1, 2, 3, 5], brokers=256, asked=30, runs=1)
 
 

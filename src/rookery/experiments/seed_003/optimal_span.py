@@ -17,7 +17,7 @@ from rookery.routing.brokers.static import StaticBrokers
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 SPANS = [2, 4, 8, 16, 32, 64, 128]
-FULL = grid(dimensions=[2, 3, 4], span=SPANS, depth=12, routes=40_000, runs=1)
+FULL = grid(dimensions=[2, 3, 4], span=SPANS, depth=12, routes=40_000, runs=5)
 QUICK = grid(dimensions=[2, 3], span=SPANS, depth=12, routes=3_000, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.brokers.tables import exact_tables
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(depth=[4, 6, 8], dimensions=[2, 3], span=[4, 8], runs=1)
+FULL = grid(depth=[4, 6, 8, 10], dimensions=[2, 3], span=[4, 8], runs=1)
 QUICK = grid(depth=[4, 6], dimensions=[2, 3], span=[4, 8], runs=1)
 
 

@@ -17,7 +17,7 @@ from rookery.routing.brokers.tables import face_neighbors
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(depth=[4, 6, 8, 10], asked=60, runs=1)
+FULL = grid(depth=[4, 6, 8, 10, 12], asked=60, runs=10)
 QUICK = grid(depth=[4, 6, 8], asked=15, runs=1)
 
 

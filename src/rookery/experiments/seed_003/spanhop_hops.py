@@ -17,7 +17,7 @@ from rookery.routing.brokers.static import StaticBrokers
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 DEPTHS = [4, 8, 10, 12, 16, 20]
-FULL = grid(dimensions=[2, 3, 5, 7, 10], depth=DEPTHS, routes=20_000, greedy_routes=300, runs=1)
+FULL = grid(dimensions=[2, 3, 5, 7, 10], depth=DEPTHS, routes=20_000, greedy_routes=300, runs=3)
 QUICK = grid(dimensions=[2, 3, 5, 7, 10], depth=[6, 10, 14], routes=3_000, greedy_routes=150, runs=1)
 
 

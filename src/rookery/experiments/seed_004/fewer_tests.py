@@ -13,7 +13,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(subscriptions=[5, 10, 20, 40, 80, 160, 320, 640, 1000], events=100, limits=["shared", "distinct"], runs=1)
+FULL = grid(subscriptions=[5, 10, 20, 40, 80, 160, 320, 640, 1000], events=100, limits=["shared", "distinct"], runs=5)
 QUICK = grid(subscriptions=[5, 20, 40, 160, 640], events=30, limits=["shared", "distinct"], runs=1)
 
 

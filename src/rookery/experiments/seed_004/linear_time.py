@@ -23,7 +23,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
 
-FULL = grid(subscriptions=[50, 100, 200, 400, 800, 1600], limits=["shared", "distinct"], rounds=3, runs=1)
+FULL = grid(subscriptions=[50, 100, 200, 400, 800, 1600], limits=["shared", "distinct"], rounds=3, runs=3)
 QUICK = grid(subscriptions=[50, 200, 800], limits=["shared", "distinct"], rounds=2, runs=1)
 TIMES = ("ns",)
 

@@ -15,7 +15,7 @@ from rookery.matching import matcher as make_matcher
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
 
-FULL = grid(engine=["matrix", "counting", "index"], held=[40, 400], arrivals=200, events=400, runs=1)
+FULL = grid(engine=["matrix", "counting", "index"], held=[40, 400], arrivals=200, events=400, runs=5)
 QUICK = grid(engine=["matrix", "counting", "index"], held=40, arrivals=20, events=50, runs=1)
 TIMES = ("arrival_us", "event_us")
 RATES = (1, 10, 40, 100, 400, 1000)

@@ -15,7 +15,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(subscriptions=[5, 10, 20, 40, 80, 160, 320, 640, 1000], limits=["shared", "distinct"], events=100, runs=1)
+FULL = grid(subscriptions=[5, 10, 20, 40, 80, 160, 320, 640, 1000], limits=["shared", "distinct"], events=100, runs=5)
 QUICK = grid(subscriptions=[5, 40, 160], limits=["shared", "distinct"], events=30, runs=1)
 
 

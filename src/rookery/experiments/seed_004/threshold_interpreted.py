@@ -23,7 +23,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 __all__ = ["FULL", "QUICK", "TIMES", "check", "judge", "measure", "plot", "run"]
 
 SIZES = [5, 10, 20, 30, 40, 60, 80, 160, 320, 1000]
-FULL = grid(subscriptions=SIZES, events=200, rounds=5, runs=1)
+FULL = grid(subscriptions=SIZES, events=200, rounds=5, runs=3)
 QUICK = grid(subscriptions=[5, 20, 40, 160], events=100, rounds=3, runs=1)
 TIMES = ("ns",)
 

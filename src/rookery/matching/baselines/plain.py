@@ -146,11 +146,14 @@ class PlainIndex(_Plain):
 
 
 class PlainMatrix(_Plain):
-    """Seed 004: a failed predicate deletes its rows and those of what it covers; common columns come first."""
+    """Seed 004: a failed predicate deletes its rows and those of what it covers; common columns come first.
 
-    def __init__(self, rows: Rows, attributes: int) -> None:
+    `common_first=False` leaves the columns as they come, to see what their order is worth.
+    """
+
+    def __init__(self, rows: Rows, attributes: int, *, common_first: bool = True) -> None:
         super().__init__(rows, attributes)
-        columns = sorted(self.predicates, key=lambda one: -len(one.rows))
+        columns = sorted(self.predicates, key=lambda one: -len(one.rows)) if common_first else self.predicates
         held = [sum(1 << row for row in one.rows) for one in columns]
         self._everyone = (1 << len(self.slots)) - 1
         self._columns: list[tuple[int, int, _Predicate]] = []
