@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from rookery.network.simulated_brokers import LinkConditions
 from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.lots import Lot
-from rookery.routing.brokers.parcels import Parcel, columns_of, events_of, is_readable, parcel_of, part_of
+from rookery.routing.brokers.parcels import (
+    Parcel,
+    columns_of,
+    events_of,
+    first_event,
+    is_readable,
+    parcel_of,
+    part_of,
+)
 
 from .parcel_world import SECOND, World
 
@@ -40,10 +48,43 @@ def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: s
     assert list(part_of(part, again).sequences()) == [100 + rows[row] for row in again]
 
 
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(1 << 63), (1 << 64) - 1),
+    st.floats(allow_nan=False),
+    st.text(max_size=3),
+    st.text(min_size=32, max_size=300),
+    st.lists(st.integers(-5, 5), max_size=2),
+    st.dictionaries(st.text(max_size=2), st.none(), max_size=2),
+)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES), min_size=1, max_size=40),
+    st.sets(st.sampled_from(["a", "b", "c", "d"])),
+)
+def test_some_columns_and_the_first_event_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
+    parcel = parcel_of(1, 100, events)
+    columns = columns_of(parcel)
+    assert columns_of(parcel, names) == {name: column for name, column in columns.items() if name in names}
+    assert first_event(parcel) == events_of(parcel)[0]
+
+
 @given(st.binary(max_size=60), st.integers(1, 5))
 def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> None:
-    columns = columns_of(Parcel(1, 0, count, msgspec.Raw(data)))
+    parcel = Parcel(1, 0, count, msgspec.Raw(data))
+    columns = columns_of(parcel)
     assert all(len(column) == count for column in columns.values())
+    if columns:
+        assert first_event(parcel) == events_of(parcel)[0]
+    some = columns_of(parcel, {"a"})
+    assert all(len(column) == count for column in some.values())
+
+
+def test_a_column_of_another_length_makes_a_parcel_unreadable() -> None:
+    parcel = Parcel(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
+    assert columns_of(parcel) == columns_of(parcel, {"a"}) == first_event(parcel) == {}
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)

@@ -111,9 +111,8 @@ class Access:
     def notice(self, message: Notice, owner: int) -> None:
         """Tell the clients concerned, each once."""
         client_of = self._client_of
-        clients = {client_of.get(name, -1) for name in message.names}
-        clients.update(client_of.get(name, -1) for name in message.every)
-        clients.discard(-1)  # not a client of ours any more: nobody to tell
+        found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
+        clients = {client for client in found if client is not None}  # not ours any more: nobody to tell
         key = (owner, message.part)
         known = self._open.get(key)
         if known is None:

@@ -33,6 +33,7 @@ from rookery.routing.brokers.parcels import (
     Refused,
     columns_of,
     events_of,
+    first_event,
     part_of,
 )
 from rookery.routing.brokers.seats import Seat
@@ -62,7 +63,7 @@ class Carriage:
         points: tuple[Point, ...] | None = None
         if ROOT in broker.seats:
             # The only broker: where the events lie makes no difference but for the sample, one point of each parcel.
-            first = self.points_of(events_of(part_of(parcel, [0])))
+            first = self.points_of([first_event(parcel)])
             points = None if first is None else first * parcel.count
         else:
             points = self.points_of(events_of(parcel))

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rookery.routing.brokers.messages import Subscription
 from rookery.routing.brokers.parcels import Columns, Notice, Parcel, columns_of, part_of
+from rookery.routing.brokers.store import Matches
 
 if TYPE_CHECKING:
     from rookery.routing.brokers.ledger import Held
@@ -85,8 +89,9 @@ class Lot:
     def notice(self, part: int, parcel: Parcel) -> Notice:
         """Return the message that tells a broker, with no more events than it needs."""
         if not self.every:
-            used = sorted(set(self.rows))
-            if len(used) < parcel.count:
+            different = set(self.rows)
+            if len(different) < parcel.count:
+                used = sorted(different)
                 place = {row: number for number, row in enumerate(used)}
                 rows = tuple(place[row] for row in self.rows)
                 return Notice(part, part_of(parcel, used), (), rows, self.names)
@@ -126,29 +131,40 @@ def match_parcels(
             lots = lots_of((), (), every)
             yield from ((seat, held, dict(lots)) for _, held, _ in batch)
             continue
-        tables = [columns if columns is not None else columns_of(held.parcel) for _, held, columns in batch]
+        fields = seat.store.fields
+        tables = [columns if columns is not None else columns_of(held.parcel, fields) for _, held, columns in batch]
         counts = [held.parcel.count for _, held, _ in batch]
-        rows, wanting = seat.store.match_columns(_stacked(tables, counts), sum(counts))
-        begin, at = 0, 0
-        for (_, held, _), count in zip(batch, counts, strict=True):
-            end = begin
-            while end < len(rows) and rows[end] < at + count:
-                end += 1
-            mine = rows[begin:end] if at == 0 else [row - at for row in rows[begin:end]]
-            yield seat, held, lots_of(mine, wanting[begin:end], every)
-            begin, at = end, at + count
+        found = seat.store.match_columns(_stacked(tables, counts), sum(counts))
+        starts = list(accumulate(counts, initial=0))
+        places = np.searchsorted(found.rows, starts).tolist()
+        for number, (_, held, _) in enumerate(batch):
+            mine = Matches(*(part[places[number] : places[number + 1]] for part in found))
+            yield seat, held, _lots_of_matches(mine, starts[number], every)
+
+
+def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, Lot]:
+    """Sort the pairs of one parcel, whose events begin at row `first`, by access broker."""
+    rows, names, accesses = found
+    if first:
+        rows = rows - first
+    by_access: dict[int, list[str]] = {}
+    for one in every:
+        by_access.setdefault(one.access, []).append(one.subscription_id)
+    different = dict.fromkeys(accesses.tolist())
+    lots = {access: Lot(tuple(all_)) for access, all_ in by_access.items() if access not in different}
+    for access in different:
+        mine = slice(None) if len(different) == 1 else accesses == access
+        some = tuple(rows[mine].tolist()), tuple(names[mine].tolist())
+        lots[access] = Lot(tuple(by_access.get(access, ())), *some)
+    return lots
 
 
 def _stacked(tables: Sequence[Columns], counts: Sequence[int]) -> Columns:
     """Put the columns of several parcels under each other."""
     if len(tables) == 1:
         return tables[0]
-    names = dict.fromkeys(name for table in tables for name in table)
-    return {
-        name: [
-            value
-            for table, count in zip(tables, counts, strict=True)
-            for value in (table[name] if name in table else [None] * count)
-        ]
-        for name in names
-    }
+    stacked: Columns = {name: [] for table in tables for name in table}
+    for table, count in zip(tables, counts, strict=True):
+        for name, column in stacked.items():
+            column += table[name] if name in table else [None] * count
+    return stacked

@@ -8,7 +8,7 @@ and each part knows which of the parcel's events it has (`offsets`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -34,6 +34,7 @@ __all__ = [
     "Refused",
     "columns_of",
     "events_of",
+    "first_event",
     "is_readable",
     "parcel_of",
     "part_of",
@@ -47,7 +48,14 @@ MOST_EVENTS = 1 << 16
 Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
 
 _COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
+_CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+_COLUMN: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[Any])
 _encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+#: Octets of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
+_WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
+    first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
+}
 #: The columns of a parcel of which only the numbers are kept.
 NOTHING = msgspec.Raw(_encode({}))
 
@@ -88,13 +96,54 @@ def parcel_of(publisher: int, first: int, events: Sequence[dict[str, Any]]) -> P
     return Parcel(publisher, first, len(events), msgspec.Raw(_encode(columns)))
 
 
-def columns_of(parcel: Parcel) -> Columns:
-    """Take the columns out; none where they cannot be read or are not as long as the parcel says."""
+def columns_of(parcel: Parcel, names: Collection[str] | None = None) -> Columns:
+    """Take the columns out, all or some; none where they cannot be read or are not as long as the parcel says."""
     try:
-        columns = _COLUMNS.decode(parcel.columns)
+        if names is None:
+            columns = _COLUMNS.decode(parcel.columns)
+            return columns if all(len(column) == parcel.count for column in columns.values()) else {}
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
+        if any(_header(column)[0] != parcel.count for column in closed.values()):
+            return {}
+        return {name: _COLUMN.decode(column) for name, column in closed.items() if name in names}
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return columns if all(len(column) == parcel.count for column in columns.values()) else {}
+
+
+def first_event(parcel: Parcel) -> dict[str, Any]:
+    """Take the first event out, and look at no other."""
+    try:
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
+        if any(_header(column)[0] != parcel.count for column in closed.values()):
+            return {}
+        return {name: _first_value(column) for name, column in closed.items()}
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _header(column: bytes) -> tuple[int, int]:
+    """Return how many values an encoded list has and where the first begins; -1 values where it is no list."""
+    tag = column[0]
+    if tag & 0xF0 == 0x90:
+        return tag & 0x0F, 1
+    if tag == 0xDC:
+        return int.from_bytes(column[1:3], "big"), 3
+    return (int.from_bytes(column[1:5], "big"), 5) if tag == 0xDD else (-1, 0)
+
+
+def _first_value(column: bytes) -> Any:
+    """Return the first value of an encoded list; that of a text, a number or NULL is found without the others."""
+    _, at = _header(column)
+    tag = column[at]
+    if tag & 0xE0 == 0xA0:  # a short text
+        end = at + 1 + (tag & 0x1F)
+    elif tag == 0xD9:  # a text of up to 255 octets
+        end = at + 2 + column[at + 1]
+    elif tag < 0x80 or tag >= 0xE0 or tag in _WIDTHS:
+        end = at + _WIDTHS.get(tag, 1)
+    else:
+        return _COLUMN.decode(column)[0]
+    return _decode(column[at:end])
 
 
 def events_of(parcel: Parcel) -> list[dict[str, Any]]:

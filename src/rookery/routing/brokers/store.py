@@ -3,13 +3,17 @@
 The box of a subscription decided that it is stored here; the matcher of `rookery.matching` decides whether an event
 satisfies it. It is made at the first event after a change of many, and edited where a single one changes.
 Subscriptions without a condition stay out of it: they want every event.
+
+A batch is matched without a Python object per pair: the matcher knows subscriptions by number, and their names and
+access brokers stand in arrays by that number. Of a batch's columns only those are read that some condition names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from rookery.errors import EventError, SubscriptionError
@@ -18,26 +22,57 @@ from rookery.model.schema import Schema
 from rookery.routing.brokers.messages import Subscription
 from rookery.routing.brokers.zones import Cell, meets
 
-__all__ = ["ZoneStore"]
+__all__ = ["Matches", "ZoneStore"]
+
+Array = np.ndarray[Any, Any]
 
 #: The column of row numbers; no attribute of a schema can be called so.
 ROW = "#"
+#: Up to so many events are matched one by one: a batch has a fixed cost.
+FEW = 12
+
+
+class Matches(NamedTuple):
+    """The pairs of a batch in the order of its rows: row, name of the subscription, its access broker."""
+
+    rows: Array
+    names: Array
+    accesses: Array
 
 
 class ZoneStore:
     """Subscriptions by id, each with the time at which its lease ends."""
 
-    __slots__ = ("_arrow", "_by_number", "_every", "_held", "_matcher", "_numbers", "_schema")
+    __slots__ = (
+        "_accesses",
+        "_arrow",
+        "_count",
+        "_every",
+        "_fields",
+        "_free",
+        "_held",
+        "_matcher",
+        "_names",
+        "_numbers",
+        "_schema",
+        "_unread",
+    )
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._held: dict[str, tuple[Subscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
-        #: The matcher knows subscriptions by number: numbers are found again faster than names.
+        #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
         self._numbers: dict[str, int] = {}
-        self._by_number: dict[int, Subscription] = {}
+        self._names: Array = np.empty(0, np.object_)
+        self._accesses: Array = np.empty(0, np.int64)
+        self._count = 0
+        self._free: list[int] = []
         self._arrow: pa.Schema | None = None
+        #: Attributes that some condition names, perhaps one that is gone, and those that none has named so far.
+        self._fields: set[str] = set()
+        self._unread: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -63,7 +98,7 @@ class ZoneStore:
             elif self._matcher is not None:
                 _compile(self._matcher, subscription, self._number(subscription))
         elif name in self._numbers:
-            self._by_number[self._numbers[name]] = subscription
+            self._accesses[self._numbers[name]] = subscription.access
         return known[0] if known is not None else None
 
     def remove(self, subscription_id: str) -> bool:
@@ -77,14 +112,31 @@ class ZoneStore:
         self._every.pop(subscription_id, None)
         number = self._numbers.pop(subscription_id, None)
         if number is not None:
-            del self._by_number[number]
+            self._names[number] = None
+            self._free.append(number)
             if self._matcher is not None and number in self._matcher:
                 self._matcher.remove(number)
 
     def _number(self, subscription: Subscription) -> int:
-        number = next(reversed(self._by_number), 0) + 1
+        """Give a subscription a number, and note which attributes its condition names."""
+        if self._free:
+            number = self._free.pop()
+        else:
+            number = self._count
+            self._count += 1
+            if number >= len(self._names):
+                room = max(64, 2 * number)
+                self._names = _grown(self._names, room)
+                self._accesses = _grown(self._accesses, room)
         self._numbers[subscription.subscription_id] = number
-        self._by_number[number] = subscription
+        self._names[number] = subscription.subscription_id
+        self._accesses[number] = subscription.access
+        if self._unread:
+            # A name inside a word or a text counts as well: one column too many is read, never one too few.
+            found = [name for name in self._unread if name in subscription.where]
+            if found:
+                self._fields.update(found)
+                self._unread = tuple(name for name in self._unread if name not in self._fields)
         return number
 
     def keep(self, cell: Cell) -> None:
@@ -118,40 +170,50 @@ class ZoneStore:
         found = self.every()
         if self.has_conditions:
             try:
-                found += [self._by_number[int(number)] for number in self._compiled().match(event)]
+                numbers = self._compiled().match(event)
             except EventError:
                 return found
+            found += [self._held[self._names[int(number)]][0] for number in numbers]
         return found
 
-    def match_columns(self, columns: Mapping[str, Sequence[Any]], count: int) -> tuple[list[int], list[Subscription]]:
+    @property
+    def fields(self) -> set[str]:
+        """The attributes that conditions name: whoever matches a batch needs no others."""
+        self._compiled()
+        return self._fields
+
+    def match_columns(self, columns: Mapping[str, Sequence[Any]], count: int) -> Matches:
         """Return the pairs of a batch, by row; those that want every event are not among them."""
         matcher = self._compiled()
+        if count <= FEW:
+            return self._match_rows(columns, count)
         try:
             found = matcher.match_many(self._table(columns, count), event_id=ROW, missing="null")
         except (EventError, pa.ArrowException, TypeError, OverflowError, UnicodeError):
             return self._match_rows(columns, count)  # some value is odd: look at each event by itself
-        by_number = self._by_number
-        numbers = found["subscription_id"].to_numpy().tolist()
-        return found["event_id"].to_numpy().tolist(), [by_number[number] for number in numbers]
+        return self._matches(found["event_id"].to_numpy(), found["subscription_id"].to_numpy())
 
-    def _match_rows(self, columns: Mapping[str, Sequence[Any]], count: int) -> tuple[list[int], list[Subscription]]:
+    def _match_rows(self, columns: Mapping[str, Sequence[Any]], count: int) -> Matches:
         rows: list[int] = []
-        wanting: list[Subscription] = []
+        found: list[str | int] = []
         for row in range(count):
             try:
                 numbers = self._compiled().match({name: column[row] for name, column in columns.items()})
             except EventError:
                 continue
             rows += [row] * len(numbers)
-            wanting += [self._by_number[int(number)] for number in numbers]
-        return rows, wanting
+            found += numbers
+        return self._matches(np.array(rows, np.int64), np.array(found, np.int64))
+
+    def _matches(self, rows: Array, numbers: Array) -> Matches:
+        numbers = numbers.astype(np.int64, copy=False)  # an empty set has ids of no type
+        return Matches(rows, self._names[numbers], self._accesses[numbers])
 
     def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
-        if self._arrow is None:
-            self._arrow = self._schema.to_arrow()
-        arrays, names = [pa.array(range(count), pa.int64())], [ROW]
+        assert self._arrow is not None
+        arrays, names = [pa.array(np.arange(count))], [ROW]
         for field in self._arrow:
-            if field.name in columns:
+            if field.name in columns and field.name in self._fields:
                 arrays.append(pa.array(columns[field.name], field.type))
                 names.append(field.name)
         return pa.table(arrays, names=names)
@@ -163,6 +225,8 @@ class ZoneStore:
         """
         if self._matcher is None:
             self._matcher = matcher(self._schema, on_error="quarantine")
+            self._arrow = self._schema.to_arrow()
+            self._unread = tuple(self._arrow.names)
             held = [one for one, _ in self if one.subscription_id not in self._every]
             numbers = {self._number(one): one for one in held}
             plain = {number: one.where for number, one in numbers.items() if not one.parameters}
@@ -186,3 +250,9 @@ def _compile(into: Matcher | ScanMatcher, subscription: Subscription, number: in
         into.add(number, subscription.where, parameters=subscription.parameters or None)
     except SubscriptionError:
         return
+
+
+def _grown(array: Array, room: int) -> Array:
+    grown = np.zeros(room, array.dtype)
+    grown[: len(array)] = array
+    return grown
