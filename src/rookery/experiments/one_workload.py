@@ -114,10 +114,11 @@ def _spark(rules: Rules, events: Events) -> Pairs:
             writer.writerows(rules.items())
         table = pa.Table.from_pylist([{"id": number, **event} for number, event in enumerate(events)])
         parquet.write_table(table, folder / "events.parquet")
-        # This may run inside a Spark task already: the process gets none of that one's settings.
+        # This may run inside a Spark task already: the process gets none of that one's settings, and this very package.
         clean = {
             key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "PYTHON"))
         }
+        clean["PYTHONPATH"] = str(Path(__file__).parents[2])
         command = [sys.executable, "-m", "rookery", "match", "--master", "local[1]", "--event-id", "id"]
         command += ["-s", str(folder / "rules.csv"), "-e", str(folder / "events.parquet"), "-o", str(folder / "out")]
         done = subprocess.run(command, env=clean, cwd=folder, capture_output=True, text=True, check=False)
