@@ -18,7 +18,6 @@ from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
     from rookery.network.brokers.settings import BrokerSettings
-    from rookery.space.notation import read_space
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -86,6 +85,7 @@ def command(
     from rookery.cli.rules import read_schema
     from rookery.network.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.routing.brokers.configuration import Durability
+    from rookery.space.notation import read_space
 
     try:
         promise = Durability(durability)
