@@ -5,7 +5,9 @@ The rule of the pages:
 - ```` ```python ```` is a program, or with `>>>` a session; ```` ```sh ```` is a script with `rookery` on the path.
 - ```` ```text ```` right after one of them is what it prints (`...` stands for anything).
 - Any other block whose last line before it ends in `` `name`: `` is the file `name`.
-- A block that cannot be run stands after `<!-- not run: why -->`, and the why is for the reader of the source.
+- A block that cannot be run stands after `<!-- not run: why -->`, and the why is for the reader of the source. Commands
+  in it must still be such that `rookery` understands them.
+- What a page takes for granted (`robot.json`, say) is in `tests/docs/inputs/<page>/`.
 """
 
 from __future__ import annotations
@@ -13,18 +15,23 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Block", "blocks", "run_page"]
+__all__ = ["Block", "blocks", "commands_of", "run_page"]
 
 FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`(?P<file>[\w./-]+)`:\s*$")
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*$")
 COMPARE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 RUNNABLE = ("python", "sh")
+INPUTS = Path(__file__).with_name("inputs")
+#: What ends one command of a script.
+ENDS = frozenset("&|;<>")
 SECONDS = 240
 
 
@@ -53,10 +60,28 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
+def commands_of(block: Block) -> list[list[str]]:
+    """Return the calls of `rookery` in a script, each as its arguments, without what the shell does with them."""
+    found = []
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars="&|;<>")
+        words.whitespace_split = True
+        call: list[str] = []
+        for word in words:
+            if set(word) <= ENDS:
+                break
+            call.append(word)
+        if call[:1] == ["rookery"]:
+            found.append(call[1:])
+    return found
+
+
 def run_page(page: Path, *, folder: Path, commands: Path) -> int:
     """Run the page in `folder` with `commands` on the path; return how many blocks ran, raise where one is wrong."""
     ran = 0
     names: dict[str, object] = {}
+    if (INPUTS / page.stem).is_dir():
+        shutil.copytree(INPUTS / page.stem, folder, dirs_exist_ok=True)
     sequence = blocks(page)
     for block, following in zip(sequence, [*sequence[1:], None], strict=True):
         if block.file is not None:
