@@ -3,18 +3,18 @@
 Discovery runs twice, with plain SEDP and with summaries, over the same participants and endpoints, for the same time
 after everyone has found everyone; what differs is what was sent. The brokers are `rookery broker` as a user starts it:
 two at first, and a third that joins when half of the events have passed, and takes half of the zone with most load.
+They end with this process, however it ends; if one of them ends before its time, so does the demonstration.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ STAY = 1.0
 BEAT = 5.0
 _RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 _PARCEL = 512
+#: Octets of what a broker said last that are kept for the case that it falls.
+_SAID = 4_096
 
 
 async def discover(protocol: str, *, domain_id: int, seconds: float = 30.0) -> int:
@@ -82,13 +84,42 @@ async def through_brokers(
     `expected` is how many deliveries to wait for, a little longer for what is too much; fewer are returned as they are.
     """
     (folder / "schema.json").write_text(json.dumps(schema.to_dict()))
+    fallen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def start(port: int, join: str | None) -> AbstractAsyncContextManager[str]:
+        return _broker(port, join, space, folder, fallen)
+
+    work = asyncio.ensure_future(_through(start, conditions, events, identify, expected, watch, seconds / 10))
+    first_of: list[asyncio.Future[Any]] = [work, fallen]
+    try:
+        await asyncio.wait(first_of, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if fallen.done():
+            fallen.result()
+        if not work.done():
+            raise BrokerError(f"the brokers have not taken and delivered all events within {seconds:g} s")
+        return work.result()
+    finally:
+        work.cancel()
+        fallen.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def _through(
+    start: Callable[[int, str | None], AbstractAsyncContextManager[str]],
+    conditions: Mapping[str, str],
+    events: Sequence[Mapping[str, Any]],
+    identify: Callable[[Mapping[str, Any]], int],
+    expected: int,
+    watch: Callable[[str], Awaitable[None]] | None,
+    seconds: float,
+) -> tuple[list[tuple[int, str]], list[int]]:
     ports = _free_ports(3)
     got: list[tuple[int, str]] = []
-    async with AsyncExitStack() as stack, asyncio.timeout(seconds):
-        first = await stack.enter_async_context(_broker(ports[0], None, space, folder))
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(start(ports[0], None))
         if watch is not None:
             stack.callback(asyncio.ensure_future(watch(first)).cancel)
-        second = await stack.enter_async_context(_broker(ports[1], first, space, folder))
+        second = await stack.enter_async_context(start(ports[1], first))
         subscriber = await stack.enter_async_context(connect(first))
         publisher = await stack.enter_async_context(connect(second))
         await _zone_loads([first, second])
@@ -102,10 +133,10 @@ async def through_brokers(
         stack.callback(taking.cancel)
         half = len(events) // 2
         await _publish(publisher, events[:half])
-        third = await stack.enter_async_context(_broker(ports[2], first, space, folder))
+        third = await stack.enter_async_context(start(ports[2], first))
         await _zone_loads([first, second, third])
         await _publish(publisher, events[half:])
-        patience = time.monotonic() + seconds / 10
+        patience = time.monotonic() + seconds
         while len(got) < expected and time.monotonic() < patience and not taking.done():
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.5)
@@ -124,14 +155,16 @@ async def _publish(publisher: BrokerClient, events: Sequence[Mapping[str, Any]])
 
 
 @asynccontextmanager
-async def _broker(port: int, join: str | None, space: str, folder: Path) -> AsyncIterator[str]:
-    """Run `rookery broker` in a process of its own."""
+async def _broker(
+    port: int, join: str | None, space: str, folder: Path, fallen: asyncio.Future[None]
+) -> AsyncIterator[str]:
+    """Run `rookery broker` in a process of its own, which ends with this one; `fallen` is told if it ends before."""
     address = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "rookery", "broker", "--listen", address, "--topic", TOPIC, "--space", space]
-    command += ["--schema", str(folder / "schema.json"), "--data", str(folder / f"broker-{port}")]
+    command = [sys.executable, "-m", "rookery.cli.attached", "broker", "--listen", address, "--topic", TOPIC]
+    command += ["--space", space, "--schema", str(folder / "schema.json"), "--data", str(folder / f"broker-{port}")]
     command += [*(["--join", join] if join else []), "--beat", str(BEAT)]
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env=dict(os.environ)
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     assert process.stderr is not None
     said = ""
@@ -140,12 +173,27 @@ async def _broker(port: int, join: str | None, space: str, folder: Path) -> Asyn
         said += line
         if not line:
             raise BrokerError(f"a broker did not start: {said.strip()}")
+    watching = asyncio.create_task(_watch(process, address, fallen))
     try:
         yield address
     finally:
+        watching.cancel()
         if process.returncode is None:
             process.kill()  # its folder is temporary: there is nothing to hand over
             await process.wait()
+
+
+async def _watch(process: asyncio.subprocess.Process, address: str, fallen: asyncio.Future[None]) -> None:
+    """Read what a broker says, so that it never waits for a reader, and tell when it has ended."""
+    assert process.stderr is not None
+    said = b""
+    while octets := await process.stderr.read(_SAID):
+        said = (said + octets)[-_SAID:]
+    code = await process.wait()
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+    last = said.decode(errors="replace").strip().rpartition("\n")[2]
+    if not fallen.done():
+        fallen.set_exception(BrokerError(f"the broker at {address} {how}{f': {last}' if last else ''}"))
 
 
 async def _zone_loads(addresses: Sequence[str]) -> list[int]:
