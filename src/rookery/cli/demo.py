@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -78,7 +79,8 @@ def _run(events: int, master: str | None, say: Callable[[str], None], json: bool
     except Exception as error:
         raise plain_failure(error) from error
     finally:
-        spark.stop()
+        with suppress(Exception):  # a Spark that was killed cannot be stopped, and what came of it is known already
+            spark.stop()
     if json:
         write_json(asdict(proof))
     else:

@@ -251,6 +251,8 @@ def _stream(
     try:
         while len(log.history()) < 4 and query.isActive:
             time.sleep(0.05)
+        if not query.isActive:
+            raise query.exception() or PipelineError("the stream ended before the edit")
         place = records["subscription_id"].to_pylist().index(EDITED)
         texts = records["where"].to_pylist()
         texts[place] = f"device = 'd{EDITED % 2500:05d}'"

@@ -32,6 +32,8 @@ def plain_failure(error: BaseException) -> RookeryError:
     """Return the reason of a failed job as a Rookery error; the Spark error stays as its cause."""
     if isinstance(error, RookeryError):
         return error
+    if isinstance(error, ConnectionError) or any(kind.__name__ == "Py4JNetworkError" for kind in type(error).__mro__):
+        return PipelineError("Spark does not answer any more: its process was ended, or had no memory left; run again")
     text = str(error)
     lines = text.splitlines()
     for number in range(len(lines) - 1, -1, -1):
