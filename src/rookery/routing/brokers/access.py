@@ -166,6 +166,11 @@ class Access:
         for owner in self._kept_at.pop(client, set()):
             self._broker.send(owner, Again(names))
 
+    @property
+    def has_confirms(self) -> bool:
+        """Whether `settle` has anything to send."""
+        return bool(self._confirms)
+
     def settle(self) -> None:
         """Send the confirmations of a batch of messages, one message for each owner."""
         if self._confirms:

@@ -165,6 +165,8 @@ class Carriage:
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
+        if not (broker.access.has_confirms or broker.ledger.has_work or broker.copies.has_records):
+            return
         broker.access.settle()
         broker.ledger.settle()
         entries, waiting, done = broker.ledger.records()

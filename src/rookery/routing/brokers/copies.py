@@ -82,6 +82,11 @@ class Copies:
         for part, parcel in self.kept.pop(owner, {}).items():
             self.adopt(owner, part, parcel)
 
+    @property
+    def has_records(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._unwritten or self._done)
+
     def records(self) -> tuple[list[tuple[int, int, Parcel]], list[tuple[int, int]]]:
         """Return what is to be written: entries, and those that are done with."""
         unwritten, self._unwritten = self._unwritten, []

@@ -144,12 +144,26 @@ class Ledger:
 
     def _is_alone(self) -> bool:
         """Tell whether there has been nobody to inherit for longer than a takeover lasts."""
-        if self._choose_heir() is not None:
-            return False
+        return self._choose_heir() is None and self._was_alone()
+
+    def _was_alone(self) -> bool:
         configuration = self._broker.configuration
         return self._broker.now - self._with_heir > (configuration.silence + 1) * configuration.beat
 
     # ---- once per batch of messages ------------------------------------------------------------------------------
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to match, send or write."""
+        return bool(
+            self._incoming
+            or self._moved
+            or self._gone
+            or self._uncopied
+            or self._forgotten
+            or self._unwritten
+            or self._done
+        )
 
     def settle(self) -> None:
         """Match what came in, in one batch; send and write what follows from it."""
@@ -362,9 +376,9 @@ class Ledger:
     def beat(self) -> None:
         """Match again what has come of age, bring copies to a new heir, tell again, let go of what nobody takes."""
         broker = self._broker
-        self._choose_heir()
+        heir = self._choose_heir()
         self.send_copies()
-        if broker.configuration.durability is Durability.TWO_DISKS and self._is_alone():
+        if heir is None and broker.configuration.durability is Durability.TWO_DISKS and self._was_alone():
             self.not_stored([held for held in self.held.values() if not held.acknowledged], ALONE, final=False)
         self._grow_up()
         self._bound()

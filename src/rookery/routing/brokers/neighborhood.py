@@ -114,6 +114,8 @@ class Neighborhood:
         """Take in what a broker tells of its zones."""
         if sender in self.heard:
             self.heard[sender] = self._broker.now
+        if self._is_known(message, sender):
+            return
         related = False
         told = {report.claim.path for report in message.reports if report.claim.owner == sender}
         for seat in self._broker.seats.values():
@@ -141,6 +143,27 @@ class Neighborhood:
             self._broker.send(
                 sender, Heartbeat(tuple(self.report(seat) for seat in self._broker.seats.values()), answer=False)
             )
+
+    def _is_known(self, message: Heartbeat, sender: int) -> bool:
+        """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""
+        broker = self._broker
+        if len(message.reports) != 1 or len(broker.seats) != 1 or broker.membership.granted_claims():
+            return False
+        (report,) = message.reports
+        (seat,) = broker.seats.values()
+        claim = report.claim
+        held = seat.neighbors.get(claim.path)
+        known = seat.details.get(claim.path)
+        if held is None or known is None or held.owner != sender or claim.owner != sender:
+            return False
+        if held.epoch != claim.epoch or known.claim.epoch != claim.epoch or known.stamp != report.stamp:
+            return False
+        if any(other.owner == sender and other.path != claim.path for other in seat.neighbors):
+            return False
+        seat.learn(claim)  # its load may be another, and residents are leased
+        seat.details[claim.path] = report
+        self.heard[sender] = broker.now
+        return True
 
     def meet(self, other: int) -> None:
         """Remember a broker; the one not met for longest is forgotten for it."""

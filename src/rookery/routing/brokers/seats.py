@@ -41,6 +41,7 @@ class Seat:
 
     __slots__ = (
         "_holes",
+        "_ranked",
         "bits",
         "cell",
         "claim",
@@ -80,6 +81,8 @@ class Seat:
         #: When all subscriptions of the zone are known to be here, 0 if they are.
         self.young = 0
         self._holes: tuple[int, list[Point]] | None = None
+        #: All owners around in the order in which they inherit, as of a stamp.
+        self._ranked: tuple[int, tuple[int, ...]] | None = None
 
     @property
     def levels(self) -> list[dict[Path, list[Claim]]]:
@@ -121,12 +124,14 @@ class Seat:
 
     def heirs(self, alive: Callable[[int], bool]) -> tuple[int, ...]:
         """Return who takes over, first those inside the sibling's zone, the smallest zone first."""
-        ranked = sorted(
-            (-depth_shared(claim.path, self.path), volume(cell_of(claim.path, self.dimensions)), claim.owner)
-            for claim in self.neighbors
-            if claim.owner != self.claim.owner and alive(claim.owner)
-        )
-        return tuple(dict.fromkeys(owner for _, _, owner in ranked))[:HEIRS]
+        if self._ranked is None or self._ranked[0] != self.stamp:
+            ranked = sorted(
+                (-depth_shared(claim.path, self.path), volume(cell_of(claim.path, self.dimensions)), claim.owner)
+                for claim in self.neighbors
+                if claim.owner != self.claim.owner
+            )
+            self._ranked = (self.stamp, tuple(dict.fromkeys(owner for _, _, owner in ranked)))
+        return tuple([owner for owner in self._ranked[1] if alive(owner)][:HEIRS])
 
     def holes(self) -> list[Point]:
         """Return a point across each part of the faces that no neighbor covers."""

@@ -55,7 +55,7 @@ class Cell(NamedTuple):
     upper: Point
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 19)
 def cell_of(path: Path, dimensions: int) -> Cell:
     """Return the box that a path names."""
     if not path:
