@@ -91,7 +91,7 @@ def check(table: Table) -> Judgment:
     filters, top = table.where(j=2).total("filters"), max(row["j"] for row in table if row["share"])
     return Judgment(
         verdict,
-        f"{above} of {len(shares)} bounds that can be tested are exceeded; largest counter {top} in {filters:,} filters",
+        f"{above} of {len(shares)} testable bounds are exceeded; largest counter {top} in {filters:,} filters",
         f"Over {filters:,} filters of 100 keys in three shapes {len(shares)} of the bounds are below 1 and met often "
         f"enough to be tested; {above} are exceeded beyond chance. The measured shares are at most "
         f"{max(shares, default=0):.2f} of the middle of equation 3. Its right side lies above its middle, as stated, "
