@@ -1,7 +1,7 @@
 """How kernels are compiled, and where the compiled code is kept.
 
-Rule 1: a kernel lives in a file named `kernels.py`, with its plain twin beside it; every such file is decorated from
-here.
+Rule 1: a kernel lives in a file whose name ends in `kernels.py`, with its plain twin beside it; every such file is
+decorated from here.
 Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the hash of
 *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
 Rule 3: whoever must wait for a compilation is told why: the first one of a process is logged.
@@ -39,7 +39,7 @@ def cache_folder() -> Path:
 def _kernel_cache() -> Path:
     digest = blake2b(numba.__version__.encode(), digest_size=8)
     package = Path(__file__).parent
-    for source in sorted(package.rglob("kernels.py")):
+    for source in sorted(package.rglob("*kernels.py")):
         digest.update(source.relative_to(package).as_posix().encode())
         digest.update(source.read_bytes())
     folder = cache_folder() / f"kernels-{digest.hexdigest()}"

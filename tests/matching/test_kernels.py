@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.matching import kernels, twins
+from rookery.matching.bitmap import build_kernels, twin
 from rookery.matching.bitmap import kernels as bitmap_kernels
-from rookery.matching.bitmap import twin
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine, index_rows
 from rookery.matching.kernels import NULL_CODE, SET_FLAG
@@ -160,12 +160,12 @@ def test_keys_are_assigned_stripped_and_restored_as_the_twin_says(seed: int) -> 
     signature, first, numbers = choose_signatures(rows, 4)
     keys, plain = np.zeros((400, 4), np.int64), np.zeros((400, 4), np.int64)
     arguments = (rows.start, rows.attribute, rows.bounds, signature, first, numbers, 7)
-    assert np.array_equal(bitmap_kernels.assign_keys(*arguments, keys), twin.assign_keys(*arguments, plain))
+    assert np.array_equal(build_kernels.assign_keys(*arguments, keys), twin.assign_keys(*arguments, plain))
     assert np.array_equal(keys, plain)
     order = np.array(random.sample(range(400), 400), np.int64)
     starts, plain_starts = np.empty(401, np.int64), np.empty(401, np.int64)
     same = (order, rows.start, rows.attribute, rows.bounds, signature, first, numbers)
-    assert same_arrays(bitmap_kernels.strip_keys(*same, starts), twin.strip_keys(*same, plain_starts))
+    assert same_arrays(build_kernels.strip_keys(*same, starts), twin.strip_keys(*same, plain_starts))
     assert np.array_equal(starts, plain_starts)
 
 
@@ -182,7 +182,7 @@ def test_the_rows_of_an_index_come_back_whole() -> None:
         index.partition_first, index.partition_key, owner, index.signature_first, index.signature_numbers, index.start,
         index.attribute, index.bounds,
     )  # fmt: skip
-    assert same_arrays(bitmap_kernels.restore_keys(*arguments), twin.restore_keys(*arguments))
+    assert same_arrays(build_kernels.restore_keys(*arguments), twin.restore_keys(*arguments))
 
 
 def content(rows: Rows) -> dict[int, set[Any]]:
@@ -203,13 +203,13 @@ def test_spans_and_axes_are_as_the_twin_says() -> None:
     index: BitmapIndex = build_index(rows, 5)
     spans, plain = np.empty((len(rows.attribute), 2), np.uint8), np.empty((len(rows.attribute), 2), np.uint8)
     weight, plain_weight = np.zeros(5), np.zeros(5)
-    bitmap_kernels.bucket_spans(rows.attribute, rows.bounds, rows.pool, index.cuts, spans, weight)
+    build_kernels.bucket_spans(rows.attribute, rows.bounds, rows.pool, index.cuts, spans, weight)
     twin.bucket_spans(rows.attribute, rows.bounds, rows.pool, index.cuts, plain, plain_weight)
     assert np.array_equal(spans, plain)
     assert np.array_equal(weight, plain_weight)
     rank = np.array([3, 1, 4, 0, 2], np.int64)
     axes, plain_axes = np.empty((300, 4), np.int64), np.empty((300, 4), np.int64)
-    bitmap_kernels.pick_axes(rows.start, rows.attribute, spans, rank, axes)
+    build_kernels.pick_axes(rows.start, rows.attribute, spans, rank, axes)
     twin.pick_axes(rows.start, rows.attribute, spans, rank, plain_axes)
     assert np.array_equal(axes, plain_axes)
 
@@ -217,7 +217,7 @@ def test_spans_and_axes_are_as_the_twin_says() -> None:
 def test_a_table_leads_to_every_partition() -> None:
     hashes = np.array([5, 5, 6, 13, 1 << 40], np.uint64)
     table = np.full(16, -1, np.int32)
-    bitmap_kernels.fill_table(hashes, np.array([0, 16], np.int64), np.zeros(5, np.int64), table)
+    build_kernels.fill_table(hashes, np.array([0, 16], np.int64), np.zeros(5, np.int64), table)
     assert sorted(table[table >= 0].tolist()) == [0, 1, 2, 3, 4]
     for partition, value in enumerate(hashes.tolist()):
         place = value % 16

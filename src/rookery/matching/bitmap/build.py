@@ -21,12 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.bitmap.kernels import (
-    BLOCK_ROWS,
-    BUCKETS,
-    CUTS,
-    GROUP_BLOCKS,
-    WORDS,
+from rookery.matching.bitmap.build_kernels import (
     assign_keys,
     bucket_spans,
     fill_blocks,
@@ -35,6 +30,7 @@ from rookery.matching.bitmap.kernels import (
     pick_axes,
     strip_keys,
 )
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
 from rookery.matching.bitmap.signatures import choose_signatures
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows

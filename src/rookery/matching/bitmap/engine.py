@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, build_index, line_words
-from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, fill_row, match_events, restore_keys
+from rookery.matching.bitmap.build_kernels import fill_row, restore_keys
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, match_events
 from rookery.matching.kernels import ATTRIBUTE_MASK
 from rookery.matching.rows import Rows
 
