@@ -81,7 +81,7 @@ def report(label: str, rows: list[dict[str, float]]) -> None:
         for key in rows[0]
     }
     print(
-        f"{label:<26}"
+        f"{label:<27} "
         + "  ".join(
             f"{key} {value:.4f}" if key in ("delivery", "FP cell", "FP bloom", "of bound") else f"{key} {value:.2f}"
             for key, value in pooled.items()
