@@ -39,6 +39,8 @@ KINDS = {
 PROOF = re.compile(
     r"live (\d+) = spark (\d+) = oracle (\d+) \| missed 0 extra 0 \| discovery bytes -\d+ % vs simple \|"
 )
+#: What the demonstration says on stderr while all is well.
+PROGRESS = ("rookery: starting Spark",)
 MARK = "DEMO_KILLS_MARK"
 
 
@@ -83,7 +85,7 @@ def of_kind(kind: str, demo: int, alive: list[Process]) -> list[Process]:
     if kind.startswith("broker"):
         place = int(kind.split()[1]) - 1
         return [one for one in alive if " broker --listen" in one.command][place : place + 1]
-    servers = [one for one in alive if "rookery.spark.daemon" in one.command]
+    servers = [one for one in alive if " -m rookery.spark.daemon" in one.command and not is_java(one)]
     first = [one for one in servers if is_java(by_number.get(one.parent))]
     if kind == "fork server":
         return first
@@ -113,8 +115,8 @@ def judge(kind: str, code: int, out: str, err: str, *, expected: int) -> str:
         return f"WRONG: code {code} and a proof that holds: {last!r}"
     if kind == "demo":
         return "ended" if code == -signal.SIGKILL else f"WRONG: code {code} of what was killed"
-    reasons = [line for line in err.splitlines() if line.startswith("rookery: ")]
-    if code < 0 or len(reasons) != 1 or "Traceback" in err or "fault of Rookery" in err:
+    reasons = [line for line in err.splitlines() if line not in PROGRESS]
+    if code < 0 or len(reasons) != 1 or not reasons[0].startswith("rookery: ") or "fault of Rookery" in err:
         return f"WRONG: code {code}, stderr:\n{err[-3_000:]}"
     return f"clear failure: {reasons[0]}"
 

@@ -172,7 +172,7 @@ async def _broker(
         line = (await process.stderr.readline()).decode(errors="replace")
         said += line
         if not line:
-            raise BrokerError(f"a broker did not start: {said.strip()}")
+            raise BrokerError(_how_it_ended(address, await process.wait(), said))
     watching = asyncio.create_task(_watch(process, address, fallen))
     try:
         yield address
@@ -190,10 +190,14 @@ async def _watch(process: asyncio.subprocess.Process, address: str, fallen: asyn
     while octets := await process.stderr.read(_SAID):
         said = (said + octets)[-_SAID:]
     code = await process.wait()
-    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-    last = said.decode(errors="replace").strip().rpartition("\n")[2]
     if not fallen.done():
-        fallen.set_exception(BrokerError(f"the broker at {address} {how}{f': {last}' if last else ''}"))
+        fallen.set_exception(BrokerError(_how_it_ended(address, code, said.decode(errors="replace"))))
+
+
+def _how_it_ended(address: str, code: int, said: str) -> str:
+    how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+    last = said.strip().rpartition("\n")[2].removeprefix("rookery: ")
+    return f"the broker at {address} {how}{f': {last}' if last else ''}"
 
 
 async def _zone_loads(addresses: Sequence[str]) -> list[int]:
