@@ -37,6 +37,7 @@ PLAIN = [
     "reference/wire-formats.md",
     "spool.md",
     "islands.md",
+    "demo.md",
     "discovery.md",
     "overlay.md",
     "plan.md",
