@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
+from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.node.islands import Gateway, island_parameter
 
 __all__ = ["Site", "World"]
@@ -78,8 +78,8 @@ class Site:
 class World:
     """Some sites and the links between them."""
 
-    def __init__(self, seed: int = 1) -> None:
-        self.network = SimulatedNetwork(seed)
+    def __init__(self, seed: int = 1, conditions: Conditions | None = None) -> None:
+        self.network = SimulatedNetwork(seed, conditions)
         self.sites: dict[str, Site] = {}
         self._numbers = itertools.count(1)
         self.frames = 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rookery.model import Schema
-from rookery.network.simulated import SimulatedParticipant
+from rookery.network.simulated import Conditions, SimulatedParticipant
 from rookery.node.event_types import event_type
 from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
@@ -59,8 +62,8 @@ def ring(names: str = "abc") -> World:
     return world
 
 
-def chain(names: str) -> World:
-    world = World()
+def chain(names: str, world: World | None = None) -> World:
+    world = world or World()
     for name in names:
         world.site(name)
     for one, other in itertools.pairwise(names):
@@ -316,6 +319,37 @@ def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOf
     assert not missing, f"{len(missing)} of what was written after the reader knew the proxy"
     assert late.prices == sorted(set(late.prices))
     assert first.prices == [float(number) for number in range(written)]
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 1 << 16),
+    loss=st.sampled_from([0.0, 0.05, 0.2]),
+    names=st.sampled_from(["ab", "abc", "abcd"]),
+    pause=st.integers(1, 20),
+)
+def test_who_knows_its_proxy_misses_nothing_on_a_bad_network(seed: int, loss: float, names: str, pause: int) -> None:
+    world = chain(names, World(seed, Conditions(loss=loss, shortest_delay=50, longest_delay=5_000)))
+    dice = random.Random(seed)
+    source = Application(world.sites["a"])
+    source.advertise("quotes")
+    readers: dict[str, Application] = {}
+    known_from: dict[str, int] = {}
+    appears = {dice.randrange(300): name for name in names}
+    for written in range(700):
+        if (name := appears.get(written)) is not None:
+            readers[name] = Application(world.sites[name])
+            readers[name].read("quotes")
+        source.write("quotes", float(written))
+        world.run(pause / 1_000)
+        for name, reader in readers.items():
+            if name not in known_from and any(isinstance(event, EndpointMatched) for event in reader.member.events):
+                known_from[name] = written + 1
+    world.run(60)
+    for name, first in known_from.items():
+        if name != "a":  # at its own site a reader knows the writer before the writer knows it: plain DDS
+            assert set(range(first, 700)) <= set(readers[name].prices), name
+        assert readers[name].prices == sorted(set(readers[name].prices)), name
 
 
 def test_a_writer_that_knows_a_tap_is_heard_from_then_on() -> None:
