@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from rookery.model import Schema
 from rookery.network.simulated import Conditions, SimulatedParticipant
 from rookery.node.event_types import event_type
+from rookery.node.islands.channels import channel_of
+from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
-from rookery.rtps.qos import Durability, QualityOfService, Reliability
+from rookery.rtps.identity import Guid
+from rookery.rtps.qos import Durability, QualityOfService, Reliability, require_supported
 
 from .backbone_in_memory import Site, World
 
@@ -240,6 +243,13 @@ def test_a_site_that_stays_away_is_forgotten() -> None:
     assert not any(
         one.guid in world.sites["b"].gateway._own for one in world.sites["b"].member.participant.local_endpoints
     )
+
+
+def test_a_durable_writer_that_is_best_effort_crosses_as_a_volatile_one() -> None:
+    strange = QualityOfService(reliability=Reliability.BEST_EFFORT, durability=Durability.TRANSIENT_LOCAL)
+    channel = channel_of(EndpointAnnouncement(Guid(bytes(12), 0x103), "quotes", "Quote", strange))
+    assert (channel.reliable, channel.transient_local) == (False, False)
+    require_supported(channel.quality(depth=None))  # a tap or proxy may be made of it
 
 
 def test_writers_and_readers_come_and_go() -> None:

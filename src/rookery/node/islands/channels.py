@@ -29,6 +29,9 @@ __all__ = ["Channel", "Condition", "Proxy", "Tap", "channel_of", "channel_of_off
 KEPT = 1_000
 #: Octets that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
 HELD_OCTETS = 1 << 20
+#: What another site may offer: names as long as discovery allows them (`rtps.limits`), and not too many.
+NAME_OCTETS = 1_024
+MOST_PARTITIONS = 64
 
 
 class Channel(NamedTuple):
@@ -70,21 +73,26 @@ def channel_of(writer: EndpointAnnouncement) -> Channel:
         writer.topic,
         writer.type_name,
         writer.guid.entity & 0xFF == WRITER_KEYED,
-        qos.reliability is Reliability.RELIABLE,
-        qos.durability >= Durability.TRANSIENT_LOCAL,
+        qos.reliable,
+        qos.reliable and qos.durability >= Durability.TRANSIENT_LOCAL,  # durable and best-effort crosses as volatile
         qos.partitions,
         qos.history_depth,
     )
 
 
-def channel_of_offer(offer: Offer) -> Channel:
-    """Return the channel that another site offers."""
+def channel_of_offer(offer: Offer) -> Channel | None:
+    """Return the channel that another site offers, or None if no writer can be like that."""
+    names = (offer.topic, offer.type_name, *offer.partitions)
+    if len(offer.partitions) > MOST_PARTITIONS or max(len(name.encode()) for name in names) > NAME_OCTETS:
+        return None
+    if not offer.topic or not offer.type_name or (offer.depth is not None and offer.depth < 1):
+        return None
     return Channel(
         offer.topic,
         offer.type_name,
         offer.keyed,
         offer.reliable,
-        offer.transient_local,
+        offer.reliable and offer.transient_local,
         tuple(offer.partitions),
         offer.depth,
     )

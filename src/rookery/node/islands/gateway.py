@@ -115,7 +115,9 @@ class Gateway:
         """Take a body of another site; False where it must come again later."""
         match body:
             case Offer():
-                self._answer(origin, self._proxies.offered(origin, body), self._readers(), now)
+                proxy = self._proxies.offered(origin, body)
+                if proxy is not None:
+                    self._answer(origin, proxy, self._readers(), now)
             case Withdraw(number):
                 self._proxies.withdrawn(origin, number, now)
             case Want():

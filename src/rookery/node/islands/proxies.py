@@ -22,6 +22,8 @@ __all__ = ["LOOK", "PATIENCE", "Proxies"]
 #: How long a proxy waits for its readers to know it, and a tap for its writers, and how often that is looked at.
 PATIENCE = 2_000_000
 LOOK = 10_000
+#: Channels of other sites that are remembered.
+MOST_CHANNELS = 1 << 16
 #: How long the proxies of a site that began anew wait to be offered again.
 _STALE = 5_000_000
 
@@ -60,10 +62,13 @@ class Proxies:
 
     # ---- what the other sites say --------------------------------------------------------------------------------
 
-    def offered(self, origin: str, offer: Offer) -> Proxy:
-        """Note a channel of another site."""
+    def offered(self, origin: str, offer: Offer) -> Proxy | None:
+        """Note a channel of another site; None for one that cannot be, or is one too many."""
         channel = channel_of_offer(offer)
-        proxy = self._proxies.get((origin, channel))
+        proxy = None if channel is None else self._proxies.get((origin, channel))
+        if channel is None or (proxy is None and len(self._proxies) >= MOST_CHANNELS):
+            self._counters["offers refused"] += 1
+            return None
         if proxy is None:
             proxy = self._proxies[origin, channel] = Proxy(channel, offer.channel)
         proxy.number, proxy.stale = offer.channel, False
