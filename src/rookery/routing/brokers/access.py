@@ -39,8 +39,8 @@ class Access:
         self._away: dict[int, int] = {}
         #: By owner and notice: the clients concerned; how many events each was told, -1 when it has confirmed.
         self._open: dict[tuple[int, int], dict[int, int]] = {}
-        #: Owners who keep something for a client that could not be told.
-        self._kept_at: dict[int, set[int]] = {}
+        #: By client that could not be told: what owners keep for it, as owner, notice and count of events, in order.
+        self._kept_at: dict[int, dict[tuple[int, int], int]] = {}
         self._confirms: dict[int, list[int]] = {}
         #: What of a subscription's box no zone has answered for, and when it was last sent.
         self._placing: dict[str, tuple[int, list[Cell], int]] = {}
@@ -58,10 +58,10 @@ class Access:
         if self.attached.pop(client, None) is None:
             return
         self._away[client] = self._broker.now
-        for (owner, _), clients in self._open.items():
+        for (owner, part), clients in self._open.items():
             if clients.get(client, -1) >= 0:
+                self._kept_at.setdefault(client, {})[owner, part] = clients[client]
                 clients[client] = 0
-                self._kept_at.setdefault(client, set()).add(owner)
 
     def subscribe(self, client: int, name: str) -> None:
         """Note whose subscription this is, and ask the zones to say that they have it."""
@@ -111,10 +111,13 @@ class Access:
     def notice(self, message: Notice, owner: int) -> None:
         """Tell the clients concerned, each once."""
         client_of = self._client_of
-        found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
-        clients = {client for client in found if client is not None}  # not ours any more: nobody to tell
         key = (owner, message.part)
         known = self._open.get(key)
+        if known is not None and len(known) == 1 and message.names and client_of.get(message.names[0]) in known:
+            clients = set(known)  # told again of no more than before, so all of it is the one client's
+        else:
+            found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
+            clients = {client for client in found if client is not None}  # not ours any more: nobody to tell
         if known is None:
             if not clients:
                 self._confirms.setdefault(owner, []).append(message.part)
@@ -130,7 +133,7 @@ class Access:
         """Give a client its events; return how many, 0 if it cannot take them now."""
         waiting = self.attached.get(client)
         if waiting is None or waiting >= self._broker.configuration.window:
-            self._kept_at.setdefault(client, set()).add(owner)
+            self._kept_at.setdefault(client, {})[owner, message.part] = message.parcel.count
             return 0
         if not alone:
             mine = Lot(message.every, message.rows, message.names).only(self._names[client])
@@ -162,9 +165,18 @@ class Access:
             self._confirms.setdefault(owner, []).append(part)
 
     def _relieve(self, client: int) -> None:
-        names = tuple(self._names.get(client, ()))
-        for owner in self._kept_at.pop(client, set()):
-            self._broker.send(owner, Again(names))
+        """Ask for as much of what is kept for a client as it may be told now; for more when it has confirmed that."""
+        kept = self._kept_at.get(client, {})
+        room = self._broker.configuration.window - self.attached.get(client, 0)
+        asked: dict[int, list[int]] = {}
+        while kept and room > 0:
+            owner, part = next(iter(kept))
+            room -= max(1, kept.pop((owner, part)))
+            asked.setdefault(owner, []).append(part)
+        if not kept:
+            self._kept_at.pop(client, None)
+        for owner, parts in asked.items():
+            self._broker.send(owner, Again(tuple(parts)))
 
     @property
     def has_confirms(self) -> bool:
@@ -186,8 +198,10 @@ class Access:
                     self.attached[client] = max(0, self.attached[client] - max(0, told))
 
     def beat(self) -> None:
-        """Ask again for what was not placed; let go of clients that have been away for too long."""
+        """Ask again for what was not placed or not told; let go of clients that have been away for too long."""
         broker = self._broker
+        for client in [client for client in self._kept_at if self.attached.get(client, inf) == 0]:
+            self._relieve(client)  # what was asked for did not come
         for name, (version, left, since) in list(self._placing.items()):
             subscription = broker.delivery.clients.get(name)
             home = broker.home()

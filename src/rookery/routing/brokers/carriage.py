@@ -139,8 +139,8 @@ class Carriage:
                 unneeded = broker.ledger.forgotten_copies(parts, sender)
                 if unneeded:
                     broker.send(sender, Forget(unneeded))
-            case Again(names):
-                broker.ledger.again(names, sender)
+            case Again(parts):
+                broker.ledger.again(parts, sender)
             case Placed():
                 broker.access.placed(message)
 

@@ -12,6 +12,7 @@ then the zone is young: its events are matched as they come and once more when i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -316,13 +317,12 @@ class Ledger:
         held.told.clear()
         held.parcel = _emptied(held.parcel)  # it is remembered by its numbers
 
-    def again(self, names: Iterable[str], access: int) -> None:
-        """Clients of a broker can take events again."""
-        wanted = set(names)
-        for held in self.held.values():
-            for number, (where, lot) in held.open.items():
-                if where == access and lot.concerns(wanted):
-                    self._broker.send(access, lot.notice(number, held.parcel))
+    def again(self, numbers: Iterable[int], access: int) -> None:
+        """Clients of a broker can take what these notices said."""
+        for number in numbers:
+            held = self._noticed.get(number)
+            if held is not None and held.open[number][0] == access:
+                self._broker.send(access, held.open[number][1].notice(number, held.parcel))
 
     def move(self, name: str, access: int) -> None:
         """A client has attached to another broker."""
@@ -441,6 +441,14 @@ class Ledger:
         """Let the oldest events go of subscriptions that have more than `kept` waiting."""
         most = self._broker.configuration.kept
         if sum(held.parcel.count for held in self.held.values()) <= most:
+            return
+        each: Counter[str] = Counter()
+        for held in self.held.values():
+            for _, lot in held.open.values():
+                each.update(lot.names)
+                for name in lot.every:
+                    each[name] += held.parcel.count
+        if not each or max(each.values()) <= most:
             return
         waiting: dict[str, int] = {}
         for held in reversed(self.held.values()):

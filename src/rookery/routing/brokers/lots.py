@@ -150,7 +150,8 @@ def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) 
     by_access: dict[int, list[str]] = {}
     for one in every:
         by_access.setdefault(one.access, []).append(one.subscription_id)
-    different = dict.fromkeys(accesses.tolist())
+    one_access = len(accesses) > 0 and bool((accesses == accesses[0]).all())
+    different = dict.fromkeys((accesses[:1] if one_access else accesses).tolist())
     lots = {access: Lot(tuple(all_)) for access, all_ in by_access.items() if access not in different}
     for access in different:
         mine = slice(None) if len(different) == 1 else accesses == access

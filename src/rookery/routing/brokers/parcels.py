@@ -248,9 +248,9 @@ class Confirm(msgspec.Struct, frozen=True, array_like=True, tag=38):
 
 
 class Again(msgspec.Struct, frozen=True, array_like=True, tag=39):
-    """These clients can take events again: tell me once more what I have not confirmed."""
+    """Clients can take events again: tell me once more what these notices said."""
 
-    names: tuple[str, ...]
+    parts: tuple[int, ...]
 
 
 class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
