@@ -111,6 +111,8 @@ def options(
     if master.startswith("local"):
         # Without these Spark binds the machine's outer address; an embedded run has no business there.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        if not _knows_localhost():  # a fresh chroot has no /etc/hosts, and PySpark would look the name up
+            found["spark.python.unix.domain.socket.enabled"] = "true"
     java_options = "" if verbose else f"-Dlog4j2.configurationFile=file:{_log4j()}"
     archive = _class_data(java or find_java())
     found["spark.driver.extraJavaOptions"] = f"{java_options} {archive}".strip()
@@ -154,6 +156,14 @@ def _environment(master: str) -> None:
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["JAVA_HOME"] = str(find_java().home)
+
+
+def _knows_localhost() -> bool:
+    try:
+        socket.getaddrinfo("localhost", None)
+    except socket.gaierror:
+        return False
+    return True
 
 
 def _log4j() -> Path:
