@@ -1,4 +1,4 @@
-"""`rookery broker`: run a broker of a topic, or ask the brokers of a network how they are."""
+"""`rookery broker`: run a broker of a topic, ask the brokers of a network how they are, or share its zones anew."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,11 +26,14 @@ EXAMPLES = [
     "rookery broker --listen 127.0.0.1:7402 --join 127.0.0.1:7401 --topic quotes --schema quotes.json "
     "--space price:0:1000,symbol",
     "rookery broker status --at 127.0.0.1:7401 --json",
+    "rookery broker resplit --at 127.0.0.1:7401 --tree tree.json",
 ]
 
 
 def command(
-    action: Annotated[str, typer.Argument(help="`run` a broker, or show the `status` of a network.")] = "run",
+    action: Annotated[
+        str, typer.Argument(help="`run` a broker, show the `status` of a network, or `resplit` its zones.")
+    ] = "run",
     listen: Annotated[str, typer.Option(help="Where others reach this broker: an IPv4 address and a port.")] = "",
     join: Annotated[list[str] | None, typer.Option(help="A broker of the network to join; may be repeated.")] = None,
     topic: Annotated[str, typer.Option(help="The topic.")] = "",
@@ -64,10 +67,14 @@ def command(
     ] = None,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
-    at: Annotated[str, typer.Option(help="With `status`: any broker of the network.")] = "127.0.0.1:7401",
+    at: Annotated[str, typer.Option(help="With `status` and `resplit`: any broker of the network.")] = "127.0.0.1:7401",
+    tree: Annotated[
+        Path | None,
+        typer.Option(help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON."),
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Run a broker of a topic until it is told to stop, or show the status of a network.
+    """Run a broker of a topic until it is told to stop, show the status of a network, or share its zones anew.
 
     Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
     sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
@@ -75,8 +82,10 @@ def command(
     set_up_logs(log_format)
     if action == "status":
         return _status(at, key_file, json)
+    if action == "resplit":
+        return _resplit(at, tree, key_file, json)
     if action != "run":
-        raise SettingsError(f"{action!r} is neither run nor status")
+        raise SettingsError(f"{action!r} is neither run nor status nor resplit")
     missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
     if missing or not schema:
         raise SettingsError(
@@ -138,7 +147,9 @@ def _state_folder(topic: str, address: tuple[str, int]) -> Path:
 
 
 def _status(at: str, key_file: Path | None, json: bool) -> int:
-    documents = asyncio.run(_ask_all(at, read_key(key_file)))
+    from rookery.network.brokers.resplit import ask_all
+
+    documents = asyncio.run(ask_all(at, read_key(key_file)))
     if json:
         write_json(documents)
         return ExitCode.DONE
@@ -152,27 +163,18 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
     return ExitCode.DONE
 
 
-async def _ask_all(at: str, key: bytes | None) -> list[dict[str, Any]]:
-    """Ask a broker, and every broker that it or another one knows as a neighbor."""
-    from rookery.errors import JoinError
-    from rookery.network.brokers.client import connect
+def _resplit(at: str, tree: Path | None, key_file: Path | None, json: bool) -> int:
+    from rookery.network.brokers.resplit import read_statistics, resplit
 
-    found: dict[str, dict[str, Any] | None] = {}
-    waiting = [at]
-    while waiting:
-        address = waiting.pop()
-        if address in found:
-            continue
-        try:
-            async with connect(address, key=key, attempts=0.0) as client:
-                document = await client.status()
-        except JoinError:
-            if not found:
-                raise
-            found[address] = None
-            continue
-        found[address] = found[document["broker"]] = document
-        for zone in document["zones"]:
-            waiting += zone["neighbors"].values()
-    documents = {id(one): one for one in found.values() if one is not None}
-    return sorted(documents.values(), key=lambda one: str(one["broker"]))
+    if tree is None:
+        raise SettingsError("resplit needs --tree: a file with a K-D tree, or with rows of zone_stats")
+    try:
+        statistics = read_statistics(tree.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{tree}: {error}") from error
+    done = asyncio.run(resplit(at, *statistics, key=read_key(key_file), told=announce))
+    if json:
+        write_json({"moves": done.moves, "zones": done.zones})
+    else:
+        write(f"{done.moves} moves; " + ", ".join(f"{address} {zone}" for address, zone in sorted(done.zones.items())))
+    return ExitCode.DONE

@@ -23,6 +23,7 @@ from rookery.model.types import (
     DecimalType,
     EnumType,
     FloatType,
+    IntegerType,
     LeafType,
     StringType,
     float_key,
@@ -78,6 +79,14 @@ class EventSpace:
             found.append(0.0 if value is None else _coordinate(kind, _key(kind, value), axis))
         return tuple(found)
 
+    def is_number(self, axis: int) -> bool:
+        """Tell whether an axis is a number's, so that places on it can be given in the events' own units."""
+        return isinstance(self._attributes[axis].type, FloatType | IntegerType | DecimalType)
+
+    def coordinate(self, axis: int, number: float) -> float:
+        """Return where a number lies on a number's axis."""
+        return _on(self.axes[axis], number)
+
     def box(
         self, where: str, parameters: Sequence[object] | None = None
     ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -125,5 +134,13 @@ def _coordinate(kind: LeafType, key: Any, axis: Axis) -> float:
             value = key_float(key)
         else:
             value = key / 10**kind.scale if isinstance(kind, DecimalType) else float(key)
-        share = (value - axis.low) / (axis.high - axis.low)
+        return _on(axis, value)
+    return _above_null(share)
+
+
+def _on(axis: Axis, value: float) -> float:
+    return _above_null((value - axis.low) / (axis.high - axis.low))
+
+
+def _above_null(share: float) -> float:
     return min(max(FIRST + share * (1.0 - FIRST), FIRST), LAST)

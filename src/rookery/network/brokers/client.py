@@ -32,7 +32,9 @@ from rookery.network.brokers.messages import (
     FromBroker,
     FromClient,
     Offer,
+    Place,
     Rejected,
+    Release,
     Status,
     Subscribe,
     Subscribed,
@@ -157,6 +159,10 @@ class BrokerClient:
         self._answers.append(answer)
         self._say(Ask())
         return await answer
+
+    def order(self, request: Release | Place) -> None:
+        """Tell the broker that this client is attached to to move (`resplit.py`)."""
+        self._say(request)
 
     async def close(self) -> None:
         """End the subscriptions and leave."""

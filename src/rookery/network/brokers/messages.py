@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from rookery.routing.brokers.parcels import Accepted, Notice, Parcel, Refused
+from rookery.routing.brokers.zones import Path
 
 __all__ = [
     "Ask",
@@ -18,7 +19,9 @@ __all__ = [
     "FromBroker",
     "FromClient",
     "Offer",
+    "Place",
     "Rejected",
+    "Release",
     "Status",
     "Subscribe",
     "Subscribed",
@@ -59,6 +62,19 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
     """How are you?"""
 
 
+class Release(msgspec.Struct, frozen=True, array_like=True, tag=55):
+    """Give your zones to the owners of their siblings, and wait so many seconds to be told of another one."""
+
+    seconds: float
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
+    """Take the upper half of this zone, cut here; at its owner's median if nothing is said."""
+
+    path: Path
+    cut: float | None = None
+
+
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
     """What is served here, and who else serves it."""
 
@@ -95,5 +111,5 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
     document: dict[str, Any]
 
 
-FromClient: TypeAlias = Subscribe | Unsubscribe | Offer | Taken | Ask
+FromClient: TypeAlias = Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
 FromBroker: TypeAlias = Welcome | Subscribed | Rejected | Deliver | Status | Accepted | Refused

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rookery.errors import BrokerError, RookeryError
-from rookery.network.brokers.messages import Ask, FromClient, Offer, Rejected, Status, Subscribe, Taken, Unsubscribe
+from rookery.network.brokers.messages import (
+    Ask,
+    FromClient,
+    Offer,
+    Place,
+    Rejected,
+    Release,
+    Status,
+    Subscribe,
+    Taken,
+    Unsubscribe,
+)
 from rookery.network.slices import Slices
 from rookery.network.tcp import Link
 from rookery.routing.brokers.parcels import is_readable
@@ -17,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
+#: Seconds that a broker waits for a zone at most.
+MOST_PATIENCE = 600.0
 _REQUESTS: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
 
 
@@ -72,6 +85,12 @@ class Session:
                             machine.unsubscribe_client(name, now=broker.now())
                     case Ask():
                         broker.tell(self, Status(broker.status()))
+                    case Release(seconds):
+                        if not 0 <= seconds <= MOST_PATIENCE:
+                            raise msgspec.DecodeError
+                        machine.release(broker.now(), patience=round(seconds * 1e6))
+                    case Place(path, cut):
+                        machine.place(path, cut, broker.now())
             if subscribed:
                 machine.settle()
             if taken:

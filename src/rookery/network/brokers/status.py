@@ -53,6 +53,7 @@ def _zone(machine: Broker, seat: Seat) -> dict[str, Any]:
     axes = machine.configuration.space.axes
     return {
         "path": "".join(str(bit) for bit, _ in seat.path),
+        "cuts": [cut for _, cut in seat.path],
         "box": {
             axis.attribute: [low, high] for axis, low, high in zip(axes, seat.cell.lower, seat.cell.upper, strict=True)
         },

@@ -121,6 +121,19 @@ class Broker:
         self.membership.greet(other)
         self._settle()
 
+    def release(self, now: int, *, patience: int) -> None:
+        """Give the zones away and wait to be told of another one, for so long (`plans.py`)."""
+        self.now = max(now, self.now)
+        if not self.membership.leaving:
+            self.membership.release(patience)
+        self._settle()
+
+    def place(self, path: Path, cut: float | None, now: int) -> None:
+        """Take the upper half of a zone, if its owner still has it."""
+        self.now = max(now, self.now)
+        self.membership.place(path, cut)
+        self._settle()
+
     def receive(self, message: Message, sender: int, now: int) -> None:
         """Take a message in."""
         self.receive_many((message,), sender, now)

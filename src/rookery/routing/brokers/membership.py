@@ -40,6 +40,8 @@ class Membership:
         self.leaving = False
         self._bootstrap: int | None = None
         self._asked = 0
+        #: Until when a broker without a zone waits to be given one, by a plan, before it looks for one.
+        self._waits = 0
         #: Zones granted and not yet confirmed: the claim made for the receiver, the seat as it was, since when.
         self._granted: dict[Path, tuple[Claim, Seat, int]] = {}
         self._greet: set[int] = set()
@@ -67,10 +69,34 @@ class Membership:
         else:
             self.join(bootstrap)
 
+    def release(self, patience: int) -> None:
+        """Give the zones to the owners of their siblings and wait for a place; look for one after a time."""
+        broker = self._broker
+        self._waits = broker.now + patience
+        self._merge_siblings()
+        for seat in list(broker.seats.values()):
+            target = self._partner(seat)
+            if target is not None:
+                self._bootstrap = target
+                self._grant(seat, target)
+
+    def place(self, path: Path, cut: float | None) -> None:
+        """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
+        broker = self._broker
+        if broker.seats or self._granted or self._bootstrap is None:
+            return
+        point = cell_of(path, broker.configuration.space.dimensions).lower
+        wanted = Join(broker.id, broker.position, at=path, cut=cut)
+        broker.send(self._bootstrap, Routed(point, wanted, broker.id))
+
     def admit(self, seat: Seat, join: Join) -> None:
         """A newcomer has come to this zone: send it on to look at others, or give it a zone."""
         broker = self._broker
         if join.newcomer == broker.id:
+            return
+        if join.at is not None:
+            if join.at == seat.path and len(broker.seats) == 1 and not self.leaving:
+                self._give(seat, join)
             return
         if self.leaving:
             self._grant(seat, join.newcomer, join.position)
@@ -112,7 +138,10 @@ class Membership:
             return
         if len(seat.path) >= DEEPEST:
             return
-        cut = cut_of(seat.cell, len(seat.path) % seat.dimensions, seat.reservoir.points)
+        axis = len(seat.path) % seat.dimensions
+        cut = join.cut
+        if cut is None or not seat.cell.lower[axis] < cut < seat.cell.upper[axis]:
+            cut = cut_of(seat.cell, axis, seat.reservoir.points)
         low, high = split(seat.path, cut)
         epoch = seat.claim.epoch + 1
         theirs = Claim(high, epoch, join.newcomer, 0, join.position)
@@ -371,7 +400,7 @@ class Membership:
             if broker.now - since > (broker.configuration.silence + 1) * beat:
                 self.take_back(claim)
         if not broker.seats and not self.leaving and not self._granted and self._bootstrap is not None:
-            if broker.now - self._asked >= 2 * beat:
+            if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
                 self.join(self._bootstrap)
             return
         for seat in broker.seats.values():  # one resides in one's own seats only

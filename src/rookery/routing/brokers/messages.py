@@ -146,12 +146,17 @@ class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
 
 
 class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
-    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far."""
+    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far.
+
+    One that knows which zone it is to have a half of says so, and where that is to be cut.
+    """
 
     newcomer: int
     position: tuple[float, ...]
     others: tuple[Point, ...] = ()
     best: Claim | None = None
+    at: Path | None = None
+    cut: float | None = None
 
 
 class Publish(msgspec.Struct, frozen=True, array_like=True, tag=21):
