@@ -34,7 +34,7 @@ KINDS = {
     "broker 3": 4.0,
     "fork server": 15.0,
     "worker": 15.0,
-    "source or sink": 4.0,
+    "source or sink": 40.0,
 }
 PROOF = re.compile(
     r"live (\d+) = spark (\d+) = oracle (\d+) \| missed 0 extra 0 \| discovery bytes -\d+ % vs simple \|"

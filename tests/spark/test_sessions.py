@@ -21,5 +21,5 @@ def test_where_localhost_has_no_name_spark_and_its_workers_meet_in_files(
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    assert options().get(SOCKETS) == (None if known else "true")
-    assert SOCKETS not in options(master="spark://192.0.2.1:7077")
+    for master in ("local[2]", "spark://192.0.2.1:7077"):
+        assert options(master=master).get(SOCKETS) == (None if known else "true")

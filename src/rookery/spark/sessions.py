@@ -111,8 +111,8 @@ def options(
     if master.startswith("local"):
         # Without these Spark binds the machine's outer address; an embedded run has no business there.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        if not _knows_localhost():  # a fresh chroot has no /etc/hosts, and PySpark would look the name up
-            found["spark.python.unix.domain.socket.enabled"] = "true"
+    if not _knows_localhost():  # a fresh chroot has no /etc/hosts, and PySpark would look the name up
+        found["spark.python.unix.domain.socket.enabled"] = "true"
     java_options = "" if verbose else f"-Dlog4j2.configurationFile=file:{_log4j()}"
     archive = _class_data(java or find_java())
     found["spark.driver.extraJavaOptions"] = f"{java_options} {archive}".strip()
