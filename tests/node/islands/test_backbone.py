@@ -91,6 +91,19 @@ def test_nothing_that_a_link_brings_is_raised(frames: list[tuple[int, bytes]], l
     assert all(isinstance(frame, bytes) for _, frame in backbone.frames_to_send())
 
 
+def test_what_sites_agree_upon_is_sent_although_too_many_samples_wait() -> None:
+    backbone = Backbone("a", incarnation=5, owner=Quiet())
+    backbone.link_opened(1)
+    backbone.receive_frames(1, [encode(Greeting("b", 1)), encode(SiteState("b", 1, 1, ["a"], b""))], 0)
+    sample = encode(Forwarded(1, b"writer", 1, 0, b"", bytes(16 << 20)))
+    for _ in range(5):
+        backbone.send(["b"], sample, 0, is_sample=True)
+    waiting = backbone.waiting
+    assert backbone.counters["overflow"] == 5 - waiting > 0
+    backbone.send(["b"], encode(Ready(1, 1)), 0)
+    assert backbone.waiting == waiting + 1
+
+
 @given(st.binary(max_size=20).filter(lambda data: decode_message(data) is None))
 def test_a_neighbor_that_speaks_nonsense_loses_its_link(data: bytes) -> None:
     backbone = Backbone("a", incarnation=5, owner=Quiet())

@@ -75,12 +75,15 @@ class Backbone:
 
     # ---- for the owner -------------------------------------------------------------------------------------------
 
-    def send(self, sites: Iterable[str], body: bytes, now: int) -> None:
-        """Give a body to sites that are known; it goes once over each link that leads to some of them."""
+    def send(self, sites: Iterable[str], body: bytes, now: int, *, is_sample: bool = False) -> None:
+        """Give a body to sites that are known; it goes once over each link that leads to some of them.
+
+        A sample is dropped where too much waits for a site; what the sites agree upon is little, and never is.
+        """
         by_hop: defaultdict[str, list[Stage]] = defaultdict(list)
         for site in sites:
             stream = self._stream(site)
-            if stream is None or not stream.has_room(len(body)):
+            if stream is None or (is_sample and not stream.has_room(len(body))):
                 self.counters["overflow" if stream else "unknown site"] += 1
                 continue
             stage = Stage(site, stream.session, stream.append(body, now))

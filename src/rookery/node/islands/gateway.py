@@ -181,7 +181,7 @@ class Gateway:
             self._taps_by_reader[tap.reader] = tap
         elif is_new:
             for sample in tap.history:
-                self.backbone.send([site], sample, now)
+                self.backbone.send([site], sample, now, is_sample=True)
         tap.unready[site] = (want.turn, now + PATIENCE)
         self._new_taps[tap.number] = tap
         self._tell_ready(tap, now)
@@ -222,7 +222,7 @@ class Gateway:
         wanting = [site for site, condition in tap.wanted.items() if condition.holds(sample)]
         self.counters["samples out"] += len(wanting)
         self.counters["samples spared"] += len(tap.wanted) - len(wanting)
-        self.backbone.send(wanting, body, now)
+        self.backbone.send(wanting, body, now, is_sample=True)
 
     # ---- the others' writers, for this site ----------------------------------------------------------------------
 
