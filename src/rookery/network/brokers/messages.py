@@ -63,9 +63,13 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True, tag=55):
-    """Give your zones to the owners of their siblings, and wait so many seconds to be told of another one."""
+    """Give your zone to the owner of its sibling, and wait so many seconds to be told of another one.
+
+    With `back` both are to be cut there, and you get the upper part.
+    """
 
     seconds: float
+    back: float | None = None
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):

@@ -85,10 +85,10 @@ class Session:
                             machine.unsubscribe_client(name, now=broker.now())
                     case Ask():
                         broker.tell(self, Status(broker.status()))
-                    case Release(seconds):
+                    case Release(seconds, back):
                         if not 0 <= seconds <= MOST_PATIENCE:
                             raise msgspec.DecodeError
-                        machine.release(broker.now(), patience=round(seconds * 1e6))
+                        machine.release(broker.now(), patience=round(seconds * 1e6), back=back)
                     case Place(path, cut):
                         machine.place(path, cut, broker.now())
             if subscribed:

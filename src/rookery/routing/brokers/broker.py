@@ -121,11 +121,11 @@ class Broker:
         self.membership.greet(other)
         self._settle()
 
-    def release(self, now: int, *, patience: int) -> None:
-        """Give the zones away and wait to be told of another one, for so long (`plans.py`)."""
+    def release(self, now: int, *, patience: int, back: float | None = None) -> None:
+        """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
         self.now = max(now, self.now)
         if not self.membership.leaving:
-            self.membership.release(patience)
+            self.membership.release(patience, back)
         self._settle()
 
     def place(self, path: Path, cut: float | None, now: int) -> None:
@@ -416,8 +416,8 @@ class Broker:
                 self.around.learn(claim, self.now)
                 for seat in self.seats.values():
                     seat.queue.learn(claim)
-            case Grant(state):
-                self.membership.accept(state, sender)
+            case Grant(state, back):
+                self.membership.accept(state, sender, back)
             case Granted(path, epoch):
                 self.membership.granted(path, epoch)
             case Replica():

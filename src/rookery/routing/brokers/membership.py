@@ -69,8 +69,11 @@ class Membership:
         else:
             self.join(bootstrap)
 
-    def release(self, patience: int) -> None:
-        """Give the zones to the owners of their siblings and wait for a place; look for one after a time."""
+    def release(self, patience: int, back: float | None = None) -> None:
+        """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
+
+        With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
+        """
         broker = self._broker
         self._waits = broker.now + patience
         self._merge_siblings()
@@ -78,7 +81,7 @@ class Membership:
             target = self._partner(seat)
             if target is not None:
                 self._bootstrap = target
-                self._grant(seat, target)
+                self._grant(seat, target, back=back)
 
     def place(self, path: Path, cut: float | None) -> None:
         """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
@@ -158,7 +161,7 @@ class Membership:
 
     # ---- zones that change hands ---------------------------------------------------------------------------------
 
-    def _grant(self, seat: Seat, receiver: int, position: tuple[float, ...] = ()) -> None:
+    def _grant(self, seat: Seat, receiver: int, position: tuple[float, ...] = (), *, back: float | None = None) -> None:
         """Give a whole seat away."""
         broker = self._broker
         claim = Claim(seat.path, seat.claim.epoch + 1, receiver, 0, position)
@@ -169,10 +172,10 @@ class Membership:
             if other.learn(claim):
                 broker.around.heard[receiver] = broker.now
         broker.counters["granted"] += 1
-        broker.send(receiver, Grant(state))
+        broker.send(receiver, Grant(state, back))
 
-    def accept(self, state: SeatState, sender: int) -> None:
-        """Take a zone that was granted."""
+    def accept(self, state: SeatState, sender: int, back: float | None = None) -> None:
+        """Take a zone that was granted; give a part of it and its sibling back, if that is wanted."""
         broker = self._broker
         claim = state.claim
         if claim.owner != broker.id:
@@ -189,6 +192,11 @@ class Membership:
             broker.refresh_ancestors()
             broker.proximity.publish(newcomer=True)
         self.announce({sender})
+        if back is not None:
+            self._merge_siblings()
+            whole = broker.seats.get(claim.path[:-1])
+            if whole is not None and len(broker.seats) == 1 and not self.leaving:
+                self._give(whole, Join(sender, (), cut=back))
 
     def take(self, claim: Claim, state: SeatState) -> None:
         """Open a seat, but for parts that are one's own already: those only gain what came with it."""

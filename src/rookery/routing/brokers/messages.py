@@ -88,9 +88,10 @@ class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """Take this zone."""
+    """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper."""
 
     state: SeatState
+    back: float | None = None
 
 
 class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):

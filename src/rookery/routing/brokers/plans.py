@@ -9,8 +9,10 @@ cuts) the cut is the median of the owner's own sample, which is what it would be
 Theory. A network's zones are the leaves of a binary tree, and a plan says for each zone and each number of brokers in
 it where the cut should be. A cut that is near enough stays. Under one that is not everything is merged first, from
 below: the owner of the upper of two sibling leaves gives it to the owner of the lower and waits. A waiting broker gets
-the upper half of a leaf that should be cut. Every step removes a cut that disagrees or makes one that agrees, so there
-are at most two steps for each broker; after each the zones tile the space, so one may stop anywhere and go on later.
+the upper half of a leaf that should be cut. Where the two sides of a wrong cut are leaves it is moved in one step: the
+lower owner takes both and gives the new upper part back. So there is never a network of one broker, which would have
+no heir. Every step removes a cut that disagrees or makes one that agrees, so there are at most two steps for each
+broker; after each the zones tile the space, so one may stop anywhere and go on later.
 """
 
 from __future__ import annotations
@@ -39,9 +41,11 @@ NARROWEST = 2.0**-40
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The owner of a zone is to give it to the owner of its sibling, and wait."""
+    """The owner of a zone is to give it to the owner of its sibling, and wait, or get a part of both back at once."""
 
     path: Path
+    #: Where both together are to be cut; None where the owner is to wait.
+    back: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,7 @@ class SplitPlan:
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:
     """Return the next step toward a plan for zones that tile the space and brokers that wait; None when it is done."""
     dimensions = len(plan.known)
-    releases: list[Path] = []
+    releases: list[Release] = []
     pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), len(zones) + waiting)]
     while pending:
         path, leaves, brokers = pending.pop()
@@ -150,10 +154,13 @@ def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | 
         cut = leaves[0][len(path)][1]
         sides = [[leaf for leaf in leaves if inside(leaf, half)] for half in split(path, cut)]
         below = plan.brokers_below(cell, axis, cut, brokers) if brokers > 1 else None
+        if below is None and brokers > 1 and len(leaves) == 2:
+            releases.append(Release(leaves[1], plan.cut(cell, axis, (brokers + 1) // 2 / brokers)))
+            continue
         if below is None:
             deepest = max(leaves, key=lambda leaf: (len(leaf), leaf))
-            releases.append(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0]))
+            releases.append(Release(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
             continue
         low, high = split(path, cut)
         pending += [(high, sides[1], brokers - below), (low, sides[0], below)]
-    return Release(releases[0]) if releases else None
+    return releases[0] if releases else None
