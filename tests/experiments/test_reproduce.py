@@ -18,7 +18,7 @@ import pytest
 
 from rookery.cli import main
 from rookery.experiments import reproduce as module
-from rookery.experiments.claims import Experiment, chosen, claims
+from rookery.experiments.claims import Claim, Experiment, chosen, claims
 from rookery.experiments.page import make_page
 from rookery.experiments.reproduce import Ledger, expected_seconds, reproduce
 from rookery.experiments.results import Result
@@ -97,17 +97,27 @@ def test_exit_codes(
 
 def test_the_expected_time_comes_from_earlier_manifests(tmp_path: Path) -> None:
     shared = chosen(["seed-000/theorem-union", "seed-000/theorem-intersection"])
+    (timed,) = chosen(["seed-004/linear-time"])
+
+    def leave(claim: Claim, *, seconds: float, share: int = 1) -> None:
+        """Leave the manifest of a run with a share of the tasks that there are now."""
+        sweep = Experiment.of(claim).sweep(quick=False)
+        manifest = {"runs": sweep.runs, "parameters": [{}] * (len(sweep.configurations) // share)}
+        (tmp_path / claim.name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / claim.name / "manifest.json").write_text(
+            json.dumps({**manifest, "quick": False, "seconds": seconds})
+        )
+
     for claim in shared:
-        (tmp_path / claim.name).mkdir(parents=True)
-        (tmp_path / claim.name / "manifest.json").write_text(json.dumps({"quick": False, "seconds": 100.0}))
+        leave(claim, seconds=100.0)
     once = expected_seconds(tmp_path, shared[:1], quick=False, cores=2)
     assert once == 10 + 50
     assert expected_seconds(tmp_path, shared, quick=False, cores=2) == once  # they share one run
     assert expected_seconds(tmp_path, shared, quick=True, cores=2) < once
-    (timed,) = chosen(["seed-004/linear-time"])
-    (tmp_path / timed.name).mkdir(parents=True)
-    (tmp_path / timed.name / "manifest.json").write_text(json.dumps({"quick": False, "seconds": 30.0}))
+    leave(timed, seconds=30.0)
     assert expected_seconds(tmp_path, [*shared, timed], quick=False, cores=2) == once + 30  # it runs alone
+    leave(timed, seconds=30.0, share=2)
+    assert expected_seconds(tmp_path, [*shared, timed], quick=False, cores=2) == once + 60  # there was half as much
 
 
 def test_without_matplotlib_it_says_what_to_install(

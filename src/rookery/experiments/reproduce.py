@@ -41,14 +41,16 @@ class Ledger:
 
 
 def expected_seconds(folder: Path, claims: Sequence[Claim], *, quick: bool, cores: int | None = None) -> float:
-    """Return how long a run will take, from the seconds that earlier manifests state."""
+    """Return how long a run will take, from the seconds that earlier manifests state for a task of each claim."""
     together: dict[str, float] = {}
     alone: dict[str, float] = {}
     for experiment in map(Experiment.of, claims):  # claims that share a run cost it once
         home = experiment.module.run.__module__
-        seconds = read_seconds(folder, experiment.claim, quick=quick)
+        known = read_seconds(folder, experiment.claim, quick=quick)
+        sweep_now = experiment.sweep(quick=quick)
+        tasks = sweep_now.runs * len(sweep_now.configurations)
         counted = alone if experiment.claim.timed else together
-        counted.setdefault(home, USUAL_SECONDS[quick] if seconds is None else seconds)
+        counted.setdefault(home, USUAL_SECONDS[quick] if known is None else known[0] * tasks / known[1])
     return 10 + sum(alone.values()) + sum(together.values()) / max(1, cores or os.cpu_count() or 1)
 
 

@@ -103,13 +103,15 @@ def read_result(folder: Path, claim: Claim, *, quick: bool) -> Result | None:
     return Result(claim, judgment, manifest, svg) if manifest.get("quick") == quick else None
 
 
-def read_seconds(folder: Path, claim: Claim, *, quick: bool) -> float | None:
-    """Return the seconds of CPU that an earlier run of the same kind took, where one was made."""
+def read_seconds(folder: Path, claim: Claim, *, quick: bool) -> tuple[float, int] | None:
+    """Return the seconds of CPU that an earlier run of the same kind took, and its tasks, where one was made."""
     try:
         manifest = json.loads((folder / claim.name / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return float(manifest["seconds"]) if manifest.get("quick") == quick else None
+    if manifest.get("quick") != quick:
+        return None
+    return float(manifest["seconds"]), manifest["runs"] * len(manifest["parameters"])
 
 
 def _write_json(path: Path, document: dict[str, Any]) -> None:
