@@ -46,7 +46,7 @@ JUDGED = 50_000
 EVENTS = 120_000
 EVENTS_PER_BATCH = 8_000
 #: What the brokers divide among themselves.
-SPACE = "temperature:0:100,voltage:20:36,pressure:0:500"
+SPACE = "temperature:-30:70,voltage:20:36,pressure:0:170"  # events lie about the middle of each, where zones are cut
 #: The rule that is edited while the stream runs: a voltage limit, undated, so the edit counts from when it is seen.
 EDITED = 2_500
 
