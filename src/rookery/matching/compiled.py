@@ -106,6 +106,11 @@ class CompiledSet:
         return [one.text for one in self._view.space.attributes if not one.text.startswith("$")]
 
     @property
+    def version(self) -> int | None:
+        """The version that every subscription has, None where they may differ."""
+        return None if "version" in self._view.records.slim_table().schema.names else 1
+
+    @property
     def dated(self) -> bool:
         """Whether any subscription has effective dates, so that events need a time."""
         return self._view.records.dated > 0

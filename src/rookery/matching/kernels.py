@@ -8,7 +8,16 @@ import numpy as np
 
 from rookery.kernels import kernel
 
-__all__ = ["NULL_CODE", "SET_FLAG", "append_pair", "encode_doubles", "encode_integers", "row_holds", "scan_rows"]
+__all__ = [
+    "NULL_CODE",
+    "SET_FLAG",
+    "append_pair",
+    "encode_doubles",
+    "encode_integers",
+    "order_pairs",
+    "row_holds",
+    "scan_rows",
+]
 
 #: The code of NULL; every value has a higher one.
 NULL_CODE = -(1 << 63)
@@ -87,3 +96,41 @@ def scan_rows(
                 found = append_pair(found, count, event, slot[row])
                 count += 1
     return found[:count]
+
+
+@kernel
+def order_pairs(pairs: Any, event_count: Any) -> Any:
+    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
+
+    Events are counted, so a pair goes to its place at once; the few of one event are then sorted by insertion. Engines
+    give the pairs of some thousand events after the other, so the places that are written to are near each other.
+    """
+    first = np.zeros(event_count + 1, np.int64)
+    for index in range(pairs.shape[0]):
+        first[(pairs[index] >> 32) + 1] += 1
+    for event in range(event_count):
+        first[event + 1] += first[event]
+    place = first.copy()
+    slots = np.empty(pairs.shape[0], np.int64)
+    for index in range(pairs.shape[0]):
+        event = pairs[index] >> 32
+        slots[place[event]] = pairs[index] & 0xFFFFFFFF
+        place[event] += 1
+    events = np.empty(pairs.shape[0], np.int64)
+    count = 0
+    for event in range(event_count):
+        low, high = first[event], first[event + 1]
+        for index in range(low + 1, high):
+            slot = slots[index]
+            at = index
+            while at > low and slots[at - 1] > slot:
+                slots[at] = slots[at - 1]
+                at -= 1
+            slots[at] = slot
+        previous = np.int64(-1)
+        for index in range(low, high):  # `count` never passes `index`
+            slot = slots[index]
+            if slot != previous:
+                events[count], slots[count], previous = event, slot, slot
+                count += 1
+    return events[:count], slots[:count]

@@ -12,7 +12,7 @@ import numpy as np
 
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 
-__all__ = ["encode_doubles", "encode_integers", "row_holds", "scan_rows"]
+__all__ = ["encode_doubles", "encode_integers", "order_pairs", "row_holds", "scan_rows"]
 
 Array = np.ndarray[Any, Any]
 
@@ -61,3 +61,9 @@ def scan_rows(
         if alive[slot[row]] and row_holds(codes, event, row, start, attribute, bounds, pool)
     ]
     return np.array(pairs, np.int64)
+
+
+def order_pairs(pairs: Array, event_count: int) -> tuple[Array, Array]:
+    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once."""
+    once = np.unique(pairs)
+    return once >> 32, once & 0xFFFFFFFF

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import EventError
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.matching.kernels import order_pairs
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
 from rookery.model.check import checking
@@ -32,6 +33,8 @@ Path = tuple[str | int, ...]
 
 #: Events coded and matched at a time: a batch of any length takes bounded memory beside its result.
 BATCH_EVENTS = 131_072
+#: Matches of an event up to which, on average, those of each are sorted by insertion.
+FEW_MATCHES = 32
 
 
 class Engine(Protocol):
@@ -53,6 +56,15 @@ class Engine(Protocol):
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot` of live slots; a subscription with several rows may repeat."""
+
+
+def ordered(pairs: Array, event_count: int) -> tuple[Array, Array]:
+    """Return the events and the slots of pairs, in order, each pair once."""
+    if len(pairs) <= FEW_MATCHES * event_count:
+        found: tuple[Array, Array] = order_pairs(pairs, event_count)
+        return found
+    once = np.unique(pairs)
+    return once >> 32, once & 0xFFFFFFFF
 
 
 @dataclass(slots=True)
@@ -114,13 +126,7 @@ class View:
         """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
         codes = self.space.encode(batch, hidden, missing=missing)
-        pairs = self.engine.probe(codes, self.alive)
-        pairs.sort()
-        if len(pairs) > 1:
-            again = pairs[1:] == pairs[:-1]
-            if again.any():
-                pairs = pairs[np.concatenate([[True], ~again])]
-        events, slots = pairs >> 32, pairs & 0xFFFFFFFF
+        events, slots = ordered(self.engine.probe(codes, self.alive), len(codes))
         if self.inexact:
             kept = self._verified(batch, events, slots, missing)
             events, slots = events[kept], slots[kept]

@@ -95,12 +95,16 @@ def match_broadcast(
     from pyspark.sql.pandas.types import from_arrow_schema
 
     arrow = arrow_schema(events)
-    output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain)
+    version = rules.compiled.version
+    # One version of all need not cross from Python to Spark with every match: it is a third of the octets.
+    output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None)
     needed = reading.columns(rules.columns, events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
     found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
         MatchRows(carrier, reading, output), from_arrow_schema(output, prefer_timestamp_ntz=True)
     )
+    if version is not None:
+        found = found.withColumn("version", lit(version).cast("bigint"))
     tail = ["explain"] if explain else []
     return found.withColumn("zone", lit(0)).select("event_id", "subscription_id", "version", "zone", *tail)
 

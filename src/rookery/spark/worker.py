@@ -26,9 +26,13 @@ __all__ = ["MatchRows", "explained", "match_schema", "matches"]
 OUTPUT_ROWS = 262_144
 
 
-def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False) -> pa.Schema:
+def match_schema(
+    event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False, versions: bool = True
+) -> pa.Schema:
     """Return the schema of matches for these two id types."""
-    fields = [("event_id", event_id), ("subscription_id", subscription_id), ("version", pa.int64())]
+    fields = [("event_id", event_id), ("subscription_id", subscription_id)]
+    if versions:
+        fields.append(("version", pa.int64()))
     return pa.schema([*fields, ("explain", pa.string())] if explain else fields)
 
 
@@ -76,4 +80,4 @@ def rows(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output:
     if not batch.num_rows:
         return
     found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
-    yield from found.cast(output).to_batches(max_chunksize=OUTPUT_ROWS)
+    yield from found.select(output.names).cast(output).to_batches(max_chunksize=OUTPUT_ROWS)

@@ -7,6 +7,7 @@ the algorithm down from its abstract writes something like this. `tests` counts 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -148,12 +149,14 @@ class PlainIndex(_Plain):
 class PlainMatrix(_Plain):
     """Seed 004: a failed predicate deletes its rows and those of what it covers; common columns come first.
 
-    `common_first=False` leaves the columns as they come, to see what their order is worth.
+    `rank` gives another order of the columns, from the number of rows that hold one and the first of them.
     """
 
-    def __init__(self, rows: Rows, attributes: int, *, common_first: bool = True) -> None:
+    def __init__(
+        self, rows: Rows, attributes: int, *, rank: Callable[[int, int], Any] = lambda count, first: -count
+    ) -> None:
         super().__init__(rows, attributes)
-        columns = sorted(self.predicates, key=lambda one: -len(one.rows)) if common_first else self.predicates
+        columns = sorted(self.predicates, key=lambda one: rank(len(one.rows), one.rows[0]))
         held = [sum(1 << row for row in one.rows) for one in columns]
         self._everyone = (1 << len(self.slots)) - 1
         self._columns: list[tuple[int, int, _Predicate]] = []
