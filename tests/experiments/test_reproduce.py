@@ -151,6 +151,13 @@ def test_the_page_keeps_the_claims_of_earlier_runs(spark: Any, tmp_path: Path) -
     assert re.findall(r'data-claim="([^"]+)"', page) == names
 
 
+def test_the_page_names_every_commit_that_its_results_are_of() -> None:
+    first = made("seed-000/deletion", Verdict.REPRODUCED)
+    second = replace(first, claim=chosen(["seed-001/traffic"])[0], manifest={**first.manifest, "commit": "1" * 40})
+    assert "commit 000000000000<" in make_page([first, first])
+    assert "commits 000000000000, 111111111111<" in make_page([first, second, first])
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole quick run, as a user runs it."""

@@ -33,6 +33,7 @@ def make_page(results: Sequence[Result]) -> str:
     first = results[0].manifest
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     kind = "quick parameters" if first["quick"] else "full parameters"
+    commits = list(dict.fromkeys(str(result.manifest["commit"])[:12] for result in results))
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -43,8 +44,8 @@ def make_page(results: Sequence[Result]) -> str:
         "<header><h1>The claims ledger</h1>",
         "<p>Every claim of the five seeds, run with Rookery’s own modules. Axes show our numbers: the seeds’ figures "
         "have no readable axes, so what is checked is stated numbers, formulas, orders, trends and crossovers.</p>",
-        f'<p class="made">{len(results)} claims · {kind} · seed {first["seed"]} · commit '
-        f"{escape(str(first['commit'])[:12])}</p>",
+        f'<p class="made">{len(results)} claims · {kind} · seed {first["seed"]} · commit'
+        f"{'s' if len(commits) > 1 else ''} {escape(', '.join(commits))}</p>",
         _legend(results),
         "</header><nav>",
         _contents(results),

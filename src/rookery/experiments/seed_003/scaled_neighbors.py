@@ -12,6 +12,7 @@ from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.routing.brokers.proximity import scale
+from rookery.routing.brokers.static import StaticBrokers
 from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -26,7 +27,8 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     generator = np.random.default_rng(seed)
     hosts = generator.random((parameters["hosts"], 2)) * 200
     extent = ((0.0, 0.0), (200.0, 200.0)) if parameters["box"] == BOXES[0] else ((2.0, 2.0), (198.0, 198.0))
-    zone = cell_of(tuple((int(generator.integers(2)), 0.5) for _ in range(parameters["cuts"])), 2)
+    zones = StaticBrokers.balanced(2, parameters["cuts"]).paths()
+    zone = cell_of(zones[int(generator.integers(len(zones)))], 2)
     images = np.array([scale(tuple(place), zone, extent) for place in hosts.tolist()])
     before, after = (np.linalg.norm(at[:, None] - at[None, :], axis=2) for at in (hosts, images))
     for distances in (before, after):

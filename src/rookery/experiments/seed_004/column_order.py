@@ -1,11 +1,14 @@
-"""Rows and columns are ordered, the common ones first: how many evaluations does the order of the columns save?"""
+"""Columns are ordered, those that most subscriptions have first: how many evaluations does that save?
+
+The seed gives no rule for columns that equally many subscriptions have, and where limits differ nearly all are such.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from rookery.experiments.figures import chart, lines
+from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.telemetry import ATTRIBUTES, alive, events, subscriptions
@@ -16,48 +19,67 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 SIZES = [5, 10, 20, 40, 80, 160, 320, 640, 1000]
 FULL = grid(subscriptions=SIZES, limits=["shared", "distinct"], events=100, runs=5)
-QUICK = grid(subscriptions=[5, 40, 160], limits=["shared", "distinct"], events=30, runs=2)
+QUICK = grid(subscriptions=[40, 160, 320], limits=["shared", "distinct"], events=20, runs=4)
+ORDERS: dict[str, Callable[[int, int], Any]] = {
+    "common first": lambda count, first: (-count, first),
+    "common first, ties by limit": lambda count, first: -count,
+    "as they come": lambda count, first: first,
+}
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
-    """Match the same events with the columns as described, and as they come."""
+    """Match the same events with the columns in each order."""
     rows = subscriptions(parameters["subscriptions"], seed, limits=parameters["limits"])
     codes, living = events(parameters["events"], seed), alive(rows)
     found: list[Row] = []
-    for order, common_first in (("common ones first", True), ("as they come", False)):
-        one = PlainMatrix(rows, ATTRIBUTES, common_first=common_first)
+    for order, rank in ORDERS.items():
+        one = PlainMatrix(rows, ATTRIBUTES, rank=rank)
         matches = len(one.probe(codes, living))
         found.append({"order": order, "tests": one.tests / parameters["events"], "matches": matches})
     return found
 
 
+def _savings(table: Table) -> Table:
+    """Return what each order saves against the columns as they come, by limits and size."""
+    rows: list[Row] = []
+    for limits, part in table.by("limits"):
+        for count, one in part.by("subscriptions"):
+            plain = one.where(order="as they come").mean("tests")
+            for order, same in one.by("order"):
+                saved = 1 - same.mean("tests") / plain
+                rows.append({"limits": limits, "subscriptions": count, "order": order, "saved": saved})
+    return Table(rows)
+
+
 def plot(table: Table) -> Any:
-    """Draw the evaluations."""
-    figure, axes = chart("subscriptions under the topic", "predicates evaluated for an event")
-    lines(axes, table.where(limits="shared"), x="subscriptions", y="tests", by="order")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    """Draw the savings."""
+    labels = ("subscriptions under the topic", "evaluations saved, as a share")
+    figure, axes = charts(labels, labels, titles=["limits from a catalog", "each limit its own"])
+    for one, limits in zip(axes, ("shared", "distinct"), strict=True):
+        lines(one, _savings(table).where(limits=limits), x="subscriptions", y="saved", by="order")
+        one.set_xscale("log")
     return figure
 
 
 def check(table: Table) -> Judgment:
     """The order must save evaluations, and change no answer."""
-    first, plain = (table.where(order=order) for order in ("common ones first", "as they come"))
-    same = first.list("matches") == plain.list("matches")
-    saved = {
-        (limits, count): 1 - one.mean("tests") / plain.where(limits=limits, subscriptions=count).mean("tests")
-        for limits, part in first.by("limits")
-        for count, one in part.by("subscriptions")
-    }
-    shared = {count: value for (limits, count), value in saved.items() if limits == "shared"}
-    most = max(shared)
-    gains = [value > 0 for value in shared.values()]
-    verdict = Verdict.REPRODUCED if all(gains) else Verdict.REGIME if any(gains) else Verdict.CONTRADICTED
+    answers = [part.list("matches") for _, part in table.by("order")]
+    savings = _savings(table)
+    mine = savings.where(order="common first")
+    shared, distinct = (mine.where(limits=limits).list("saved") for limits in ("shared", "distinct"))
+    worst = savings.where(order="common first, ties by limit", limits="distinct").least("saved")
+    if answers[0] != answers[1] or answers[0] != answers[2] or shared[-1] < 0.02:
+        verdict = Verdict.CONTRADICTED
+    else:
+        verdict = Verdict.REPRODUCED if min(shared + distinct) > 0.02 else Verdict.REGIME
+    most = table.most("subscriptions")
+    shown = ", ".join(f"{row['saved']:.0%} at {row['subscriptions']:,}" for row in mine.where(limits="shared"))
     return Judgment(
-        verdict if same else Verdict.CONTRADICTED,
-        f"the order saves {shared[40]:.0%} of the evaluations at 40 subscriptions, {shared[most]:.0%} at {most:,}",
-        "A failed predicate that many rows hold deletes many rows, so it pays to ask for it first: the order saves "
-        + ", ".join(f"{value:.0%} at {count:,}" for count, value in shared.items())
-        + f" where limits are shared; where each limit is its own, {saved['distinct', most]:.0%} at {most:,}, since no "
-        "column is more common than another. The answers are the same.",
+        verdict,
+        f"the order saves {shared[-1]:.0%} of the tests at {most:,} subscriptions, {distinct[-1]:.0%} if limits differ",
+        "A failed predicate that many rows hold deletes many rows, so asking for it first should pay. Against columns "
+        f"as they come it saves {shown} where limits come from a catalog, and at most "
+        f"{max(distinct):.0%} where each limit is its own: there no column is more common than another, and what "
+        f"decides is the order among equals. Going up by limit, it costs {-worst:.0%} more than no order at all, "
+        "because a narrow predicate covers little. The answers are the same in every order.",
     )
