@@ -146,6 +146,7 @@ def _hostile(data: bytes) -> tuple[Record, LinkSettings]:
         (b"\x7f\xff\xff\xff", "frame too large"),
         (struct.pack("!I", 3) + b"abc", "frame before hello"),
         (struct.pack("!I", 1 << 31 | 3) + b"abc", "malformed"),
+        (struct.pack("!I", 1 << 31 | 5) + b"\x92\x04\xa2\xff\xfe", "malformed"),  # a text that is no UTF-8
         (struct.pack("!I", 60_000) + b"x" * 8000, "too much before hello"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "frame too large"),
     ],

@@ -239,7 +239,7 @@ class Link(asyncio.Protocol):
     def _take_control(self, payload: bytes) -> None:
         try:
             message = _CONTROLS.decode(payload)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._fail("malformed")
             return
         match message:

@@ -175,7 +175,8 @@ class World:
         return self.subscribers[-1]
 
     def someone(self) -> int:
-        return self.dice.choice([number for number, broker in self.made.brokers.items() if broker.seats])
+        seated = [number for number, broker in self.made.brokers.items() if broker.seats]
+        return self.dice.choice(seated or list(self.made.brokers))
 
     def publish(self, count: int = 5) -> None:
         events = [{"x": self.dice.random(), "y": self.dice.random()} for _ in range(count)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
+from rookery.network.simulated_brokers import LinkConditions
 from rookery.routing.brokers.plans import TOLERANCE, Place, Release, SplitPlan, next_step
 from rookery.routing.brokers.zones import ROOT, Cell, Path, cell_of, contains, sibling, split
 from rookery.space.axes import Axis, EventSpace
@@ -119,25 +120,18 @@ def tiling(world: World) -> dict[Path, int] | None:
     return owners if whole and all(len(broker.seats) <= 1 for broker in world.made.brokers.values()) else None
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
-    world = World.of(2 + seed, seed=seed)
-    crowd(world)
-    dice = random.Random(seed)
-    events = np.array([[dice.betavariate(2, 8), dice.betavariate(8, 2)] for _ in range(4000)])
-    tree = KdTree.fit(events, attributes=["x", "y"], zones=64, dimension="cyclic")
-    plan = SplitPlan.of_tree(tree, SPACE)
-    before = tiling(world)
-    assert before is not None
-    steps = 0
-    for _ in range(16_000):
+def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
+    """Carry a plan out while events are published and brokers crash and come back; return how many steps it took."""
+    steps = since = 0
+    for turn in range(16_000):
         zones = tiling(world)
-        if zones is not None:
+        if zones is not None and turn > since:
             waiting = [number for number in world.made.brokers if number not in zones.values()]
             step = next_step(plan, list(zones), len(waiting))
             if step is None:
-                break
+                return steps
             steps += 1
+            since = turn + 4
             if isinstance(step, Release):
                 broker = world.made.brokers[zones[step.path]]
                 broker.release(world.made.calendar.now, patience=30 * SECOND, back=step.back)
@@ -147,11 +141,32 @@ def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
             world.made.flush(broker)
         if len(world.waiting) < 20:
             world.publish()
+        if turn in crashes and len(world.made.brokers) > 2:
+            victim = dice.choice(list(world.made.brokers))
+            world.crash(victim)
+            world.made.calendar.after(6 * SECOND, lambda victim=victim: world.restart(victim))  # type: ignore[misc]
         world.made.run(SECOND // 20)
+    raise AssertionError("the steps do not end")
+
+
+def skewed(dice: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
+    events = [(dice.betavariate(2, 8), dice.betavariate(8, 2)) for _ in range(count)]
+    tree = KdTree.fit(np.array(events), attributes=["x", "y"], zones=64, dimension="cyclic")
+    return events, SplitPlan.of_tree(tree, SPACE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
+    world = World.of(2 + seed, seed=seed)
+    crowd(world)
+    dice = random.Random(seed)
+    events, plan = skewed(dice, 4000)
+    before = tiling(world)
+    assert before is not None
+    assert share_anew(world, plan, dice) >= 1
     zones = tiling(world)
     assert zones is not None
     assert len(zones) == 2 + seed
-    assert steps >= 1
     assert zones.keys() != before.keys()
     finish(world)
 
@@ -162,6 +177,29 @@ def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
 
     assert spread(set(zones)) < 1.35
     assert spread(set(zones)) < spread(set(before))
+
+
+def disturbed(seed: int) -> None:
+    conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
+    world = World.of(3 + seed % 6, seed=seed, conditions=conditions)
+    crowd(world)
+    dice = random.Random(seed)
+    _, plan = skewed(dice, 1000)
+    share_anew(world, plan, dice, crashes=(30, 90))
+    world.made.run(8 * SECOND)
+    finish(world)
+
+
+@pytest.mark.parametrize("seed", [8, 19, 20, 22, 26, 44, 130])
+def test_crashes_while_zones_are_shared_anew_lose_nothing(seed: int) -> None:
+    disturbed(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_five_hundred_crashes_while_zones_are_shared_anew() -> None:
+    for seed in range(500):
+        disturbed(seed)
 
 
 def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:

@@ -1,9 +1,6 @@
-"""One tree for brokers and for Spark; and the example of the documentation."""
+"""One tree for brokers and for Spark."""
 
 from __future__ import annotations
-
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +9,6 @@ from rookery.errors import SpaceError
 from rookery.routing.brokers.static import StaticBrokers
 from rookery.routing.brokers.trees import paths_of, tree_of
 from rookery.space import KdTree
-
-DOCUMENT = Path(__file__).parents[3] / "docs" / "brokers.md"
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -35,8 +30,3 @@ def test_a_tree_that_is_no_network_is_refused() -> None:
     tree.split(0, attribute="b", cut=0.5)
     with pytest.raises(SpaceError, match="in turn"):
         paths_of(tree)
-
-
-def test_the_example_of_the_documentation_runs() -> None:
-    (example,) = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    exec(compile(example, str(DOCUMENT), "exec"), {})

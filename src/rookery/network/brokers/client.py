@@ -44,7 +44,7 @@ from rookery.network.brokers.messages import (
 )
 from rookery.network.brokers.settings import parse_address
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
-from rookery.routing.brokers.parcels import Accepted, Refused, parcel_of
+from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, parcel_of
 
 __all__ = ["BrokerClient", "connect"]
 
@@ -268,7 +268,7 @@ class BrokerClient:
         for frame in frames:
             try:
                 reply = _REPLIES.decode(frame)
-            except (msgspec.DecodeError, RecursionError):
+            except MALFORMED:
                 self._settings.faults["malformed reply"] += 1
                 link.close("malformed reply")
                 return

@@ -23,7 +23,7 @@ from typing import TypeAlias
 import msgspec
 
 from rookery.errors import LogError
-from rookery.routing.brokers.parcels import Parcel
+from rookery.routing.brokers.parcels import MALFORMED, Parcel
 
 __all__ = ["BrokerLog", "Key"]
 
@@ -234,7 +234,7 @@ class BrokerLog:
                 break
             try:
                 record = _DECODER.decode(payload)
-            except msgspec.DecodeError:
+            except MALFORMED:
                 break
             size = _HEADER.size + length
             if isinstance(record, Kept):

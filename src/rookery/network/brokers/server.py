@@ -44,7 +44,7 @@ from rookery.routing.brokers.events import (
     Write,
 )
 from rookery.routing.brokers.messages import Message
-from rookery.routing.brokers.parcels import Accepted, Refused
+from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused
 
 __all__ = ["LiveBroker", "identity_at", "warm"]
 
@@ -235,7 +235,7 @@ class LiveBroker:
             for _, frame in group:
                 try:
                     messages.append(_MESSAGES.decode(frame))
-                except (msgspec.DecodeError, RecursionError):
+                except MALFORMED:
                     self.machine.counters["malformed"] += 1
             self.machine.receive_many(messages, sender, self.now())
         self.flush()

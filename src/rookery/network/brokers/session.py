@@ -21,7 +21,7 @@ from rookery.network.brokers.messages import (
 )
 from rookery.network.slices import Slices
 from rookery.network.tcp import Link
-from rookery.routing.brokers.parcels import is_readable
+from rookery.routing.brokers.parcels import MALFORMED, is_readable
 
 if TYPE_CHECKING:
     from rookery.network.brokers.server import LiveBroker
@@ -97,7 +97,7 @@ class Session:
                 machine.confirm(self.client, taken, now=broker.now())
             if parcels:
                 machine.publish_parcels(parcels, now=broker.now())
-        except (msgspec.DecodeError, RecursionError):
+        except MALFORMED:
             broker.peers.settings.faults["malformed request"] += 1
             link.close("malformed request")
         except BrokerError:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from rookery.routing.brokers.events import Handed, SubscriptionPlaced
 from rookery.routing.brokers.lots import Lot
-from rookery.routing.brokers.messages import Region
 from rookery.routing.brokers.parcels import Again, Confirm, Notice, Placed
 from rookery.routing.brokers.zones import Cell, cell_of, subtract
 
@@ -204,10 +203,9 @@ class Access:
             self._relieve(client)  # what was asked for did not come
         for name, (version, left, since) in list(self._placing.items()):
             subscription = broker.delivery.clients.get(name)
-            home = broker.home()
-            if subscription is not None and home is not None and broker.now - since >= broker.configuration.beat:
+            if subscription is not None and broker.now - since >= broker.configuration.beat:
                 self._placing[name] = (version, left, broker.now)
-                broker.delivery.spread(home, Region(subscription, 0, answer=True))
+                broker.delivery.send(subscription, answer=True)
         over = broker.now - broker.configuration.detached
         for client in [client for client, since in self._away.items() if since < over]:
             broker.counters["clients given up"] += 1

@@ -59,29 +59,34 @@ class Delivery:
         lower, upper = box if box is not None else ((), ())
         subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
         self.clients[subscription_id] = subscription
-        self._send(subscription, answer=answer)
+        self.send(subscription, answer=answer)
 
     def unsubscribe(self, subscription_id: str) -> None:
         """Take a client's subscription back from every zone."""
         subscription = self.clients.pop(subscription_id, None)
         if subscription is not None:
-            self._send(subscription, removed=True)
+            self.send(subscription, removed=True)
 
     def resubscribe(self) -> None:
         """Send all subscriptions of the clients again."""
         self._next_refresh = self._broker.now + self._broker.configuration.refresh
         for subscription in self.clients.values():
-            self._send(subscription)
+            self.send(subscription)
 
     def close(self) -> None:
         """Take every client's subscription back."""
         for name in list(self.clients):
             self.unsubscribe(name)
 
-    def _send(self, subscription: Subscription, *, removed: bool = False, answer: bool = False) -> None:
-        home = self._broker.home()
-        if home is not None and subscription.lower:  # a condition that is never true has no box and goes nowhere
-            self.spread(home, Region(subscription, 0, removed, answer))
+    def send(self, subscription: Subscription, *, removed: bool = False, answer: bool = False) -> None:
+        """Send a subscription of a client to its zones."""
+        if not subscription.lower:  # a condition that is never true has no box and goes nowhere
+            return
+        home, region = self._broker.home(), Region(subscription, 0, removed, answer)
+        if home is not None:
+            self.spread(home, region)
+        else:  # between seats: whoever owns a corner of the box spreads it
+            self._broker.dispatch_body(subscription.lower, region)
 
     # ---- subscriptions at zones ----------------------------------------------------------------------------------
 
@@ -246,7 +251,7 @@ class Delivery:
         for event_id, (_, _, since) in list(self._awaiting.items()):
             if broker.now - since >= 2 * patience:
                 self._finish(event_id)
-        if broker.seats and broker.now >= self._next_refresh:
+        if broker.now >= self._next_refresh:
             self.resubscribe()
         for seat in broker.seats.values():
             gone = seat.store.expire(broker.now)

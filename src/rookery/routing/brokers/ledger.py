@@ -35,6 +35,7 @@ from rookery.routing.brokers.parcels import (
     part_of,
 )
 from rookery.routing.brokers.seats import Seat
+from rookery.routing.brokers.store import ZoneStore
 from rookery.routing.brokers.zones import Point
 
 if TYPE_CHECKING:
@@ -327,6 +328,15 @@ class Ledger:
     def move(self, name: str, access: int) -> None:
         """A client has attached to another broker."""
         self._moved[name] = access
+
+    def follow(self, store: ZoneStore) -> None:
+        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
+        for held in self.held.values():
+            for access, lot in held.open.values():
+                for name in lot.all_names():
+                    present = store.access_of(name)
+                    if present is not None and present != access:
+                        self._moved[name] = present
 
     def drop(self, name: str) -> None:
         """A subscription is gone: nobody waits for its events."""

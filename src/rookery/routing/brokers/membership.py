@@ -181,6 +181,7 @@ class Membership:
         if claim.owner != broker.id:
             return
         broker.send(sender, Granted(claim.path, claim.epoch))
+        self._waits = 0
         first = not broker.seats
         mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
@@ -239,8 +240,9 @@ class Membership:
             claim.owner for claim, _, _ in self._granted.values() if contains(cell_of(claim.path, dimensions), point)
         ]
         owners += [claim.owner for claim, _, _ in self._granted.values()]
-        if not owners and self._bootstrap is not None and self._broker.around.alive(self._bootstrap):
-            return self._bootstrap
+        if not owners and self._bootstrap is not None:
+            around = self._broker.around
+            owners = [other for other in (self._bootstrap, *around.acquaintances) if around.alive(other)]
         return owners[0] if owners else None
 
     # ---- leaving -------------------------------------------------------------------------------------------------
@@ -347,6 +349,7 @@ class Membership:
             seat.fill(state, broker.now)
             seat.store.keep(seat.cell)
             seat.reservoir = seat.reservoir.part(seat.cell)
+            broker.ledger.follow(seat.store)
         for other in known:
             seat.learn(other)
         for resident in ancestors:
@@ -410,6 +413,7 @@ class Membership:
         if not broker.seats and not self.leaving and not self._granted and self._bootstrap is not None:
             if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
                 self.join(self._bootstrap)
+            self.succession.settle_all(self._waits)
             return
         for seat in broker.seats.values():  # one resides in one's own seats only
             seat.queue.forget(broker.id)

@@ -16,6 +16,7 @@ import msgspec
 from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
+    "MALFORMED",
     "NOTHING",
     "Accepted",
     "Again",
@@ -46,6 +47,9 @@ ParcelKey: TypeAlias = tuple[int, int]
 #: No parcel has more events than this; a larger one from the wire is refused when decoded.
 MOST_EVENTS = 1 << 16
 Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
+
+#: What decoding raises for octets of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
 _CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
@@ -106,7 +110,7 @@ def columns_of(parcel: Parcel, names: Collection[str] | None = None) -> Columns:
         if any(_header(column)[0] != parcel.count for column in closed.values()):
             return {}
         return {name: _COLUMN.decode(column) for name, column in closed.items() if name in names}
-    except (msgspec.DecodeError, RecursionError):
+    except MALFORMED:
         return {}
 
 
@@ -117,7 +121,7 @@ def first_event(parcel: Parcel) -> dict[str, Any]:
         if any(_header(column)[0] != parcel.count for column in closed.values()):
             return {}
         return {name: _first_value(column) for name, column in closed.items()}
-    except (msgspec.DecodeError, RecursionError):
+    except MALFORMED:
         return {}
 
 

@@ -101,6 +101,11 @@ class ZoneStore:
             self._accesses[self._numbers[name]] = subscription.access
         return known[0] if known is not None else None
 
+    def access_of(self, subscription_id: str) -> int | None:
+        """Return the access broker of a subscription, None if it is not here."""
+        held = self._held.get(subscription_id)
+        return None if held is None else held[0].access
+
     def remove(self, subscription_id: str) -> bool:
         """Forget a subscription; say whether it was here."""
         if self._held.pop(subscription_id, None) is None:

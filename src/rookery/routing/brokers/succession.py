@@ -14,7 +14,7 @@ from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.messages import Replica, SeatState
 from rookery.routing.brokers.seats import HEIRS, Seat
 from rookery.routing.brokers.spanhop import depth_of
-from rookery.routing.brokers.zones import Path, Point, cell_of, contains, overlap, sibling
+from rookery.routing.brokers.zones import ROOT, Path, Point, cell_of, contains, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.routing.brokers.broker import Broker
@@ -88,6 +88,21 @@ class Succession:
         youth = broker.configuration.youth
         self._membership.take(claim, SeatState(claim, neighbors, (), subscriptions, (), 0, (), youth))
         self._membership.announce()
+
+    def settle_all(self, since: int) -> None:
+        """Having given one's zone away and found none since, for long: whoever had all zones is gone. Claim everything.
+
+        With epoch 0, as waste land: if there is an owner of any part after all, it prevails.
+        """
+        broker = self._broker
+        if not since or broker.now - since < WASTE * broker.configuration.beat:
+            return
+        broker.counters["settled"] += 1
+        seat = self._membership.open(Claim(ROOT, 0, broker.id, 0, broker.position))
+        seat.young = broker.now + broker.configuration.youth
+        for other in broker.around.acquaintances:
+            self._membership.greet(other)
+        broker.delivery.resubscribe()
 
     def settle_waste(self) -> None:
         """Claim what has had no owner for long: so many died together that nobody is left who knows their zones.

@@ -1,0 +1,78 @@
+"""What a client says wrongly closes its link, is counted, and harms nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+
+import msgspec
+import pytest
+
+from rookery.network.brokers.client import connect
+from rookery.network.brokers.messages import Place, Release
+from rookery.network.brokers.server import LiveBroker
+from rookery.network.brokers.settings import BrokerSettings
+from rookery.routing.brokers.configuration import Durability
+from rookery.space.notation import read_space
+
+from .broker_fleet import SCHEMA, SPACE
+
+
+def a_broker() -> LiveBroker:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    space = read_space(SPACE, SCHEMA)
+    return LiveBroker(
+        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=Durability.MEMORY)
+    )
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"abc",
+        b"\x92\x33\xa2\xff\xfe",  # a name that is no UTF-8
+        msgspec.msgpack.encode(Release(math.nan)),
+        msgspec.msgpack.encode(Release(-1.0)),
+        msgspec.msgpack.encode(Release(1e9)),
+    ],
+)
+def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None:
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        address = "{}:{}".format(*broker.address)
+        try:
+            async with connect(address) as good, connect(address) as bad:
+                link = bad._link
+                assert link is not None
+                link.send(frame)
+                while not broker.peers.settings.faults["malformed request"]:
+                    await asyncio.sleep(0.01)
+                async with good.subscribe("quotes", "price < 1") as events:
+                    good.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
+                    assert (await anext(aiter(events)))["number"] == 1
+        finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_a_lone_broker_told_to_move_stays() -> None:
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        try:
+            async with connect("{}:{}".format(*broker.address)) as client:
+                client.order(Release(5.0))
+                client.order(Release(5.0, math.nan))
+                client.order(Place(((1, math.nan),), math.inf))
+                (zone,) = (await client.status())["zones"]
+                assert (zone["path"], zone["cuts"]) == ("", [])
+        finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
