@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.errors import EventError
 from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.events import ParcelAccepted, ParcelRefused, Write
-from rookery.routing.brokers.ledger import Held
+from rookery.routing.brokers.held import Held
 from rookery.routing.brokers.parcels import (
     Accepted,
     Again,

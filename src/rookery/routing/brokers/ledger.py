@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rookery.routing.brokers.configuration import Durability
+from rookery.routing.brokers.held import Held
 from rookery.routing.brokers.lots import Lot, lots_of, match_parcels
 from rookery.routing.brokers.messages import Subscription
 from rookery.routing.brokers.parcels import (
-    NOTHING,
     Accepted,
     Carry,
     Columns,
@@ -36,12 +35,11 @@ from rookery.routing.brokers.parcels import (
 )
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.store import ZoneStore
-from rookery.routing.brokers.zones import Point
 
 if TYPE_CHECKING:
     from rookery.routing.brokers.broker import Broker
 
-__all__ = ["Held", "Ledger"]
+__all__ = ["Ledger"]
 
 #: Parcels remembered so that none is taken twice.
 REMEMBERED = 1 << 14
@@ -49,32 +47,6 @@ REMEMBERED = 1 << 14
 MOST_AGAIN = 64
 #: Why a broker on its own refuses.
 ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
-
-
-@dataclass(slots=True)
-class Held:
-    """A parcel, or the part of one that lies in own zones, from its arrival until nobody waits for it."""
-
-    part: int
-    parcel: Parcel
-    point: Point
-    origins: set[int]
-    since: int
-    #: What clients have not confirmed: by number of the notice, their broker and their pairs.
-    open: dict[int, tuple[int, Lot]]
-    #: When its zone comes of age, 0 if it has; until then all pairs that were told.
-    young: int = 0
-    told: set[tuple[int, str]] = field(default_factory=set)
-    stored: bool = False
-    copied: bool = False
-    acknowledged: bool = False
-    #: Rows sent on to their present owners, and whether these have not accepted them yet.
-    gone: frozenset[int] = frozenset()
-    moving: bool = False
-
-    def numbers(self) -> list[int]:
-        """Return which events of the parcel are this broker's affair."""
-        return [number for row, number in enumerate(self.parcel.numbers()) if row not in self.gone]
 
 
 class Ledger:
@@ -196,7 +168,7 @@ class Ledger:
             held.told.update(pair for lot in lots.values() for pair in lot.pairs(held.parcel.count))
         if not lots and not held.young:
             self._acknowledge(held)  # nobody wants it: there is nothing to lose
-            held.parcel = _emptied(held.parcel)
+            held.empty()
             return
         self.held[held.part] = held
         self._open(held, lots)
@@ -316,7 +288,7 @@ class Ledger:
         for number in list(held.open):
             self._close(held, number)
         held.told.clear()
-        held.parcel = _emptied(held.parcel)  # it is remembered by its numbers
+        held.empty()  # it is remembered by its numbers
 
     def again(self, numbers: Iterable[int], access: int) -> None:
         """Clients of a broker can take what these notices said."""
@@ -475,7 +447,3 @@ class Ledger:
                         self._shrink(held, number, lot.without(over))
         for held in list(self.held.values()):
             self._check_finished(held)
-
-
-def _emptied(parcel: Parcel) -> Parcel:
-    return Parcel(parcel.publisher, parcel.first, parcel.count, NOTHING, parcel.offsets)

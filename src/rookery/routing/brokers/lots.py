@@ -20,7 +20,7 @@ from rookery.routing.brokers.parcels import Columns, Notice, Parcel, columns_of,
 from rookery.routing.brokers.store import Matches
 
 if TYPE_CHECKING:
-    from rookery.routing.brokers.ledger import Held
+    from rookery.routing.brokers.held import Held
     from rookery.routing.brokers.seats import Seat
 
 __all__ = ["Lot", "lots_of", "match_parcels"]
