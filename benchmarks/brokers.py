@@ -11,6 +11,7 @@ import argparse
 import gc
 import math
 import random
+import resource
 import sys
 import time
 from collections import Counter
@@ -153,7 +154,7 @@ def network(count: int, matrix: Path | None) -> None:
     made = SimulatedBrokers(BrokerConfiguration(space=space), seed=1, conditions=conditions)
     dice = random.Random(1)
     gc.disable()  # millions of live objects and no cycles among the messages: the collector would only walk them
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     made.join()
     batch = 1
     while len(made.brokers) < count:  # joins in rounds, each as large as a tenth of the network
@@ -184,7 +185,8 @@ def network(count: int, matrix: Path | None) -> None:
     print(
         f"  taken over {taken['taken over']}, merged {taken['merged']}, settled {taken['settled']}, yielded "
         f"{taken['yielded']}; {made.messages:,} messages in {made.calendar.now / SECOND:.0f} simulated s, "
-        f"{time.perf_counter() - began:.0f} s of work"
+        f"{time.perf_counter() - began:.0f} s of work, {time.process_time() - cpu:.0f} s of CPU, "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB at the peak"
     )
 
 
