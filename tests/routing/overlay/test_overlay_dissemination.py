@@ -99,6 +99,26 @@ def test_injection_by_metric_tries_peer_after_peer() -> None:
     assert by_directory.messages["Inject"] < overlay.messages["Inject"]
 
 
+def test_injection_by_metric_ends_although_a_link_leads_to_a_member_of_the_own_cluster() -> None:
+    """The member hands the event back to its primary, which must not send it there again."""
+    overlay, market, _ = static(60, configuration=OverlayConfiguration(heartbeat=None, directory=False))
+    held = set().union(*(peer.descriptor.cells for peer in overlay))
+    nobodys = next(
+        (stock, bucket + 0.5)
+        for stock in range(market.stocks)
+        for bucket in range(market.buckets)
+        if market.cell((stock, bucket + 0.5)) not in held
+    )
+    publisher = next(peer for peer in overlay if peer.state.table.chosen)
+    for node in publisher.state.table.chosen:
+        member = overlay.peers[node].state
+        member.phase, member.primary = Phase.MEMBER, publisher.descriptor
+    overlay.publish(publisher.node, nobodys)
+    overlay.run(600_000_000)
+    assert overlay.messages["Inject"] <= 4 * len(overlay.peers)
+    assert overlay.notes["injection given up"] == 1
+
+
 def test_the_second_event_of_a_cell_is_injected_in_one_hop() -> None:
     overlay, market, _ = static(100)
     stock, low, high = overlay.peers[0].state.interests.boxes[0]  # type: ignore[attr-defined]

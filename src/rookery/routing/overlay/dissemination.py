@@ -96,8 +96,10 @@ def inject_by_metric(state: PeerState, message: Inject) -> None:
     if len(visited) > state.configuration.hop_limit:
         state.note("injection given up")
     elif ranked:
-        path = (*message.path, state.own.node)
-        state.send(ranked[0][1], Inject(message.event_id, message.cell, message.payload, message.origin, visited, path))
+        path, onto = (*message.path, state.own.node), ranked[0][1]
+        # Met from now on, whoever answers for it: a member hands the event to its primary, which may be us.
+        visited = (*visited, onto)
+        state.send(onto, Inject(message.event_id, message.cell, message.payload, message.origin, visited, path))
     elif message.path:
         *rest, back = message.path
         onward = Inject(message.event_id, message.cell, message.payload, message.origin, visited, tuple(rest))
