@@ -16,7 +16,7 @@ from rookery.routing.overlay.state import Phase
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512, 1024, 2048, 4096], asked=50, runs=10)
+FULL = grid(peers=[64, 128, 256, 512, 1024, 2048, 4096], asked=20, runs=3)
 QUICK = grid(peers=[64, 256, 1024], asked=10, runs=2)
 
 

@@ -13,7 +13,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512, 1024, 2048, 4096], events=200, runs=10)
+FULL = grid(peers=[64, 128, 256, 512, 1024], events=200, runs=10)
 QUICK = grid(peers=[64, 512], events=80, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.overlay.configuration import OverlayConfiguration
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 READINGS = ["cells, both ways", "as printed, both ways", "as printed, one way"]
-FULL = grid(reading=READINGS, hash_count=[2, 4], peers=1024, events=80, runs=10)
+FULL = grid(reading=READINGS, hash_count=[2, 4], peers=1024, events=80, runs=3)
 QUICK = grid(reading=READINGS, hash_count=[2, 4], peers=256, events=60, runs=1)
 
 

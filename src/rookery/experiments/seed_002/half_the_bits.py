@@ -14,7 +14,7 @@ from rookery.routing.overlay.configuration import OverlayConfiguration
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512], bits=1024, runs=10)
+FULL = grid(peers=[64, 128, 256, 512], bits=1024, runs=5)
 QUICK = grid(peers=[64, 128], bits=1024, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.overlay.configuration import OverlayConfiguration
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 SYSTEMS = ["overlay, each its arc", "overlay, flooding the cell", "hypercube", "gossip", "flooding"]
-FULL = grid(system=SYSTEMS, peers=[64, 256, 1024], events=40, runs=10)
+FULL = grid(system=SYSTEMS, peers=[64, 256, 1024], events=40, runs=3)
 QUICK = grid(system=SYSTEMS, peers=[64, 256], events=20, runs=1)
 
 

@@ -15,7 +15,7 @@ from rookery.routing.overlay.configuration import OverlayConfiguration
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 #: 0 is the even distribution.
-FULL = grid(alpha=[0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0], peers=4000, events=200, runs=10)
+FULL = grid(alpha=[0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0], peers=4000, events=100, runs=10)
 QUICK = grid(alpha=[0, 1.0, 2.0, 4.0], peers=300, events=30, runs=8)
 
 

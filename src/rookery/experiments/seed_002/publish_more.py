@@ -15,7 +15,7 @@ from rookery.routing.overlay.overhead import crossover, join_overhead, relay_ove
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 RATIOS = (1, 2, 10, 100, 1000, 10_000)
-FULL = grid(peers=[256, 1024], bits=1024, events=100, runs=5)
+FULL = grid(peers=[256, 1024], bits=1024, events=100, runs=2)
 QUICK = grid(peers=[64, 128], bits=1024, events=20, runs=1)
 
 

@@ -14,7 +14,7 @@ from rookery.routing.overlay.overhead import relay_overhead, unwanted_probabilit
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 256, 1024], events=60, runs=10)
+FULL = grid(peers=[64, 256, 1024], events=60, runs=5)
 QUICK = grid(peers=[64, 256], events=20, runs=1)
 
 

@@ -17,7 +17,7 @@ from rookery.routing.overlay.workload import StockMarket
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(crashed=[0.05, 0.1, 0.2, 0.3], peers=256, events=60, runs=10)
+FULL = grid(crashed=[0.05, 0.1, 0.2, 0.3], peers=256, events=60, runs=3)
 QUICK = grid(crashed=[0.1, 0.3], peers=80, events=30, runs=1)
 
 
