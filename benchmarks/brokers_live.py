@@ -245,7 +245,7 @@ def live(*, peers: str, count: int) -> None:
             ("zenoh", lambda port: peer_roles(peers, port)["zenoh"], count),
             ("rookery content", own(content=True), count),
             ("nats", lambda port: peer_roles(peers, port)["nats"], count),
-            ("mosquitto", lambda port: peer_roles(peers, port)["mosquitto"], count // 4),
+            ("mosquitto", lambda port: peer_roles(peers, port)["mosquitto"], count // 20),
             ("rookery plain, two disks", own(content=False, durability="two-disks"), count // 4),
         ]
         for name, make, messages in systems:

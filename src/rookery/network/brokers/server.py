@@ -373,12 +373,13 @@ def warm() -> None:
     """Compile or load what matching in batches needs."""
     from rookery.node.exchange import warm as warm_rows
     from rookery.routing.brokers.messages import Subscription
-    from rookery.routing.brokers.store import ZoneStore
+    from rookery.routing.brokers.store import FEW, ZoneStore
 
     warm_rows()
     store = ZoneStore(Schema(word=str, number=int, share=float))
     store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
-    store.match_columns({"word": ["a", "b"], "number": [1, 2], "share": [0.5, None]}, 2)
+    for count in (1, FEW + 1):  # one by one, and as a batch
+        store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
 
 
 async def identity_at(address: Address, settings: LinkSettings) -> int | None:
