@@ -255,13 +255,16 @@ def test_a_file_cut_short_stops_the_stream_and_nothing_of_it_is_seen(bench: Benc
 
 @pytest.fixture
 def warned() -> Iterator[list[logging.LogRecord]]:
-    """What streams warn of; not by `caplog`, which hears nothing once a command has set the logs up."""
+    """What streams warn of; not by `caplog`: a command that ran in this process has set the logs up its own way."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = records.append  # type: ignore[method-assign]
     log = logging.getLogger("rookery.spark")
     log.addHandler(handler)
+    level = log.level
+    log.setLevel(logging.WARNING)
     yield records
+    log.setLevel(level)
     log.removeHandler(handler)
 
 
