@@ -201,7 +201,7 @@ def rookery_roles(port: int, folder: Path, *, content: bool, durability: str) ->
     return Roles("rookery", relays, role)
 
 
-def peer_roles(python: str, port: int) -> dict[str, Roles | str]:
+def peer_roles(python: str, port: int, folder: Path) -> dict[str, Roles | str]:
     """Return how each peer is run, or why it is not."""
 
     def role(system: str) -> Callable[[str, int, float], list[str]]:
@@ -223,7 +223,11 @@ def peer_roles(python: str, port: int) -> dict[str, Roles | str]:
     if mosquitto is None or not has("paho.mqtt"):
         found["mosquitto"] = "no mosquitto, or no module paho"
     else:
-        found["mosquitto"] = Roles("mosquitto", [[mosquitto, "-p", str(port)]], role("mosquitto"))
+        settings = folder / f"mosquitto-{port}.conf"
+        # Unlimited queues: by default mosquitto drops what a slow subscriber has not taken.
+        limits = "max_queued_messages 0\nmax_inflight_messages 0\n"
+        settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{limits}")
+        found["mosquitto"] = Roles("mosquitto", [[mosquitto, "-c", str(settings)]], role("mosquitto"))
     return found
 
 
@@ -242,10 +246,10 @@ def live(*, peers: str, count: int) -> None:
 
         systems: list[tuple[str, Callable[[int], Roles | str], int]] = [
             ("rookery plain", own(content=False), count),
-            ("zenoh", lambda port: peer_roles(peers, port)["zenoh"], count),
+            ("zenoh", lambda port: peer_roles(peers, port, Path(folder))["zenoh"], count),
             ("rookery content", own(content=True), count),
-            ("nats", lambda port: peer_roles(peers, port)["nats"], count),
-            ("mosquitto", lambda port: peer_roles(peers, port)["mosquitto"], count // 20),
+            ("nats", lambda port: peer_roles(peers, port, Path(folder))["nats"], count),
+            ("mosquitto", lambda port: peer_roles(peers, port, Path(folder))["mosquitto"], count // 20),
             ("rookery plain, two disks", own(content=False, durability="two-disks"), count // 4),
         ]
         for name, make, messages in systems:
