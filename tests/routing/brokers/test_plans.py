@@ -199,7 +199,10 @@ def test_crashes_while_zones_are_shared_anew_lose_nothing(seed: int) -> None:
 @pytest.mark.timeout(3600)
 def test_five_hundred_crashes_while_zones_are_shared_anew() -> None:
     for seed in range(500):
-        disturbed(seed)
+        try:
+            disturbed(seed)
+        except AssertionError as error:
+            raise AssertionError(f"history {seed}") from error
 
 
 def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
