@@ -91,6 +91,14 @@ def test_nothing_that_a_link_brings_is_raised(frames: list[tuple[int, bytes]], l
     assert all(isinstance(frame, bytes) for _, frame in backbone.frames_to_send())
 
 
+def test_text_that_is_no_utf8_is_no_message() -> None:
+    greeting, want = encode(Greeting("site-a", 1)), encode(Want(1, True, ["x > 1"], {}, 1))
+    assert decode_message(greeting) == Greeting("site-a", 1)
+    assert decode_body(want) == Want(1, True, ["x > 1"], {}, 1)
+    assert decode_message(greeting.replace(b"site-a", b"\xff\xfete-a")) is None
+    assert decode_body(want.replace(b"x > 1", b"x > \xff")) is None
+
+
 def test_what_sites_agree_upon_is_sent_although_too_many_samples_wait() -> None:
     backbone = Backbone("a", incarnation=5, owner=Quiet())
     backbone.link_opened(1)

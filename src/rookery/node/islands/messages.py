@@ -139,6 +139,8 @@ Body: TypeAlias = Offer | Withdraw | Want | Forwarded | Ready
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body)
 _encoder = msgspec.msgpack.Encoder()
+#: What a decoder raises at octets that are no message; text that is no UTF-8 is not an error of its own to msgspec.
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 def encode(message: Message | Body) -> bytes:
@@ -150,7 +152,7 @@ def decode_message(data: bytes) -> Message | None:
     """Return the message of a frame, or None if it is none."""
     try:
         return _messages.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except _MALFORMED:
         return None
 
 
@@ -158,5 +160,5 @@ def decode_body(data: bytes) -> Body | None:
     """Return the body of a parcel, or None if it is none."""
     try:
         return _bodies.decode(data)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except _MALFORMED:
         return None

@@ -305,6 +305,6 @@ def decode(octets: bytes) -> Message | None:
     """Return the message, or None where the octets are none."""
     try:
         message: Message = _DECODER.decode(octets)
-    except (msgspec.DecodeError, RecursionError, OverflowError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
     return message
