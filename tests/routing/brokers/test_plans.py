@@ -190,7 +190,7 @@ def disturbed(seed: int) -> None:
     finish(world)
 
 
-@pytest.mark.parametrize("seed", [8, 19, 20, 22, 26, 44, 130])
+@pytest.mark.parametrize("seed", [8, 19, 20, 22, 26, 44, 130, 191])
 def test_crashes_while_zones_are_shared_anew_lose_nothing(seed: int) -> None:
     disturbed(seed)
 

@@ -346,9 +346,10 @@ class Broker:
             self._arrive(seat, routed)
             return
         if not self.seats:
-            onward = self.membership.forwarding(point)
-            if onward is not None:
-                self.send(onward, routed)
+            onward = self.membership.forwarding(point, routed.visited)
+            if onward is not None and len(routed.visited) < MOST_HOPS:
+                visited = (*routed.visited, self.id)
+                self.send(onward, Routed(point, body, routed.origin, visited, routed.source, routed.via))
             else:
                 self.counters["dropped"] += 1
             return
@@ -371,7 +372,7 @@ class Broker:
     def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
         """Return the broker that brings a message closer to a point."""
         if not self.seats:
-            return self.membership.forwarding(point)
+            return self.membership.forwarding(point, visited)
         _, hop = self._next_hop(point, visited, came_back=came_back)
         return None if hop is None else hop.owner
 

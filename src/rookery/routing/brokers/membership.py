@@ -12,6 +12,7 @@ Y takes X's).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.routing.brokers.claims import Claim
@@ -42,6 +43,8 @@ class Membership:
         self._asked = 0
         #: Until when a broker without a zone waits to be given one, by a plan, before it looks for one.
         self._waits = 0
+        #: Counts what was sent on through brokers met before.
+        self._turn = 0
         #: Zones granted and not yet confirmed: the claim made for the receiver, the seat as it was, since when.
         self._granted: dict[Path, tuple[Claim, Seat, int]] = {}
         self._greet: set[int] = set()
@@ -233,8 +236,12 @@ class Membership:
         self.take(mine, seat.state(mine, [(other, 0) for other in seat.neighbors], broker.now))
         self.announce()
 
-    def forwarding(self, point: Point) -> int | None:
-        """Return who has got the zone around a point, while one is between seats."""
+    def forwarding(self, point: Point, visited: Sequence[int] = ()) -> int | None:
+        """Return who brings a message on, while one is between seats: who has got the zone, else one met before.
+
+        Without a seat one hears no heartbeats, so whoever died is not missed: those met before take turns, and what
+        one of them could not bring on is sent again through another.
+        """
         dimensions = self._broker.configuration.space.dimensions
         owners = [
             claim.owner for claim, _, _ in self._granted.values() if contains(cell_of(claim.path, dimensions), point)
@@ -242,7 +249,10 @@ class Membership:
         owners += [claim.owner for claim, _, _ in self._granted.values()]
         if not owners and self._bootstrap is not None:
             around = self._broker.around
-            owners = [other for other in (self._bootstrap, *around.acquaintances) if around.alive(other)]
+            met = dict.fromkeys((self._bootstrap, *around.acquaintances))
+            owners = [other for other in met if around.alive(other) and other not in visited]
+            self._turn += 1
+            return owners[self._turn % len(owners)] if owners else None
         return owners[0] if owners else None
 
     # ---- leaving -------------------------------------------------------------------------------------------------
