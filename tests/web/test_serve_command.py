@@ -109,6 +109,7 @@ def test_a_simulation_is_shown_and_recorded_and_can_be_replayed(serve: Serve, tm
     with serve("--simulate", *size, "--record", file) as url:
         shown = eventually(url, lambda state: state["totals"]["events"] > 50 and state["ledger"])
         assert len(shown["participants"]) == 6
+        assert shown["title"] == "a simulated network"
         assert shown["ledger"]["brokers"].get("missed", 0) == 0
     with serve(file, "--speed", "100") as url:
         state = eventually(url, lambda state: not state["status"]["playing"])

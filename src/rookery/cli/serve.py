@@ -113,13 +113,14 @@ def command(
     else:
         from rookery.web.recorder import Recorder
 
-        recorder = Recorder(record, title="live", listener=broadcast.feed)
+        watched = domain_id if domain_id is not None or simulate or broker else 0
+        recorder = Recorder(record, title=_title(simulate, broker, watched), listener=broadcast.feed)
         if simulate:
             beside.append(_simulation(recorder, brokers, participants, rate))
         if broker is not None:
             beside.append(_brokers(recorder, broker, examples))
-        if domain_id is not None or not (simulate or broker):
-            beside.append(_domain(recorder, domain_id or 0, interface))
+        if watched is not None:
+            beside.append(_domain(recorder, watched, interface))
 
     def ready() -> None:
         if json:
@@ -136,6 +137,14 @@ def command(
         if replay is not None:
             replay.close()
     return ExitCode.INTERRUPTED if ended is signal.SIGINT else ExitCode.DONE
+
+
+def _title(simulate: bool, broker: str | None, domain_id: int | None) -> str:
+    """Say what the page shows; what is simulated says so."""
+    parts = ["a simulated network"] if simulate else []
+    parts += [f"brokers at {broker}"] if broker is not None else []
+    parts += [f"DDS domain {domain_id}"] if domain_id is not None else []
+    return ", ".join(parts)
 
 
 async def _serve(
