@@ -139,6 +139,8 @@ def _play(children: list[subprocess.Popen[str]], window: float, names: list[Any]
     for child in children:
         _write(child)
     reports = [_read(child) for child in children]
+    if None in reports:
+        raise RuntimeError(f"{reports.count(None)} of {len(reports)} processes ended before they reported")
     missing = sum(report["missing"] for report in reports)
     processor = sum(report.get("cpu_seconds", 0.0) for report in reports)
     capture.stop()
