@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery import Schema
-from rookery.cli.overlay_node import read_address
 from rookery.errors import EventError, JoinError, SettingsError, TopicError
+from rookery.network.brokers.settings import parse_address
 from rookery.network.overlay import join_overlay
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.packed import pack, unpack
@@ -169,10 +169,10 @@ def test_numbers_of_numpy_travel_and_others_do_not() -> None:
 
 
 def test_addresses_are_read() -> None:
-    assert read_address("127.0.0.1:7400") == ("127.0.0.1", 7400)
-    for wrong in ("7400", "host:", "host:x", "host:70000"):
+    assert parse_address("127.0.0.1:7400") == ("127.0.0.1", 7400)
+    for wrong in ("7400", "host:", "host:x", "host:70000", "host:\u00b2"):
         with pytest.raises(SettingsError):
-            read_address(wrong)
+            parse_address(wrong)
 
 
 @pytest.mark.wire

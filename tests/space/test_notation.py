@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from rookery import Schema
+from rookery.cli.rules import read_cuts
 from rookery.errors import RookeryError, SpaceError
 from rookery.model.lower import lower
 from rookery.model.parser import parse
@@ -32,12 +34,23 @@ def test_brokers_and_the_overlay_read_the_same_text(text: str, ranges: list[Axis
     assert [axis.bucket_count for axis in read_grid(text, SCHEMA).axes] == buckets
 
 
-def test_a_file_says_the_same(tmp_path: Path) -> None:
-    document = tmp_path / "space.json"
-    document.write_text('{"symbol": ["ACME", "BOLT"], "price": [0, 25, 50, 75, 100]}')
+def test_a_document_says_the_same(tmp_path: Path) -> None:
+    cuts = {"symbol": ["ACME", "BOLT"], "price": [0, 25, 50, 75, 100]}
     text = "symbol=BOLT|ACME,price=0..100/4"
-    assert read_grid(str(document), SCHEMA).axes == read_grid(text, SCHEMA).axes
-    assert read_space(str(document), SCHEMA).axes == read_space(text, SCHEMA).axes
+    assert read_grid(cuts, SCHEMA).axes == read_grid(text, SCHEMA).axes
+    assert read_space(cuts, SCHEMA).axes == read_space(text, SCHEMA).axes
+    with pytest.raises(SpaceError, match="an object of lists"):
+        read_grid({"price": 5}, SCHEMA)  # type: ignore[dict-item]
+    file = tmp_path / "space.json"
+    file.write_text(json.dumps(cuts))
+    assert read_cuts(str(file)) == cuts
+    assert read_cuts(text) == text
+    for wrong in ("[1]", "{"):
+        file.write_text(wrong)
+        with pytest.raises(SpaceError, match="space"):
+            read_cuts(str(file))
+    with pytest.raises(SpaceError, match="cannot read the space"):
+        read_cuts("none.json")
 
 
 def test_the_kinds_of_axes() -> None:
@@ -53,7 +66,7 @@ def test_the_kinds_of_axes() -> None:
 @pytest.mark.parametrize(
     "wrong",
     ["price", "prize=1|2", "price=a|b", "price=9..1/3", "price=0..9/x", "price:1", "price:a:b", "price=", "", "halted",
-     "none.json", "=1|2", "price:5:5"],
+     "=1|2", "price:5:5"],
 )  # fmt: skip
 def test_what_cuts_nothing_is_refused_with_an_example(wrong: str) -> None:
     with pytest.raises(SpaceError):

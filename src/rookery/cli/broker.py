@@ -91,7 +91,7 @@ def command(
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
-    from rookery.cli.rules import read_schema
+    from rookery.cli.rules import read_cuts, read_schema
     from rookery.network.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.routing.brokers.configuration import Durability
     from rookery.space.notation import read_space
@@ -108,7 +108,7 @@ def command(
         tls = tls_contexts(certificate, private_key, authority)
     settings = BrokerSettings(
         topic=topic,
-        space=read_space(space, read_schema(schema)),
+        space=read_space(read_cuts(space), read_schema(schema)),
         listen=address,
         join=tuple(map(parse_address, join or ())),
         data=data or _state_folder(topic, address),

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.cli.keys import read_key
 from rookery.cli.options import note, write
-from rookery.cli.rules import read_schema
+from rookery.cli.rules import read_cuts, read_schema
 from rookery.errors import EventError, SettingsError
 from rookery.space.notation import read_grid
 
 if TYPE_CHECKING:
     from rookery.network.overlay import OverlayNode
 
-__all__ = ["Ways", "read_address", "run"]
+__all__ = ["Ways", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,15 @@ def run(
             "an overlay needs --topic, --schema and --space, the same for all its peers, for example "
             "--topic quotes --schema 'symbol:string,price:float64' --space price:0:100,symbol"
         )
+    from rookery.network.brokers.settings import parse_address
+
     known = read_schema(schema)
     options: dict[str, Any] = {
         "topic": topic,
         "schema": known,
-        "grid": read_grid(space, known),
-        "join": [read_address(one) for one in ways.join],
-        "listen": read_address(ways.listen),
+        "grid": read_grid(read_cuts(space), known),
+        "join": [parse_address(one) for one in ways.join],
+        "listen": parse_address(ways.listen),
         "key": read_key(ways.key_file),
         "arc": arc,
     }
@@ -112,11 +114,3 @@ async def _publish(node: OverlayNode) -> None:
             node.publish(node.topic, event)
         except ValueError as error:
             note(f"line {number} is not published: {error}")
-
-
-def read_address(text: str) -> tuple[str, int]:
-    """Read `host:port`."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise SettingsError(f"{text!r} is no address; write it as host:port, for example 127.0.0.1:7400")
-    return host, int(port)

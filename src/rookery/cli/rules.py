@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rookery.errors import EventError, SchemaError, SubscriptionError
+from rookery.errors import EventError, SchemaError, SpaceError, SubscriptionError
 from rookery.model.arrow_types import schema_document
 from rookery.model.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_event", "read_schema", "read_subscriptions"]
+__all__ = ["read_cuts", "read_event", "read_schema", "read_subscriptions"]
 
 
 def read_subscriptions(path: Path) -> pa.Table:
@@ -72,6 +72,20 @@ def read_schema(given: str) -> Schema:
             raise SchemaError(f"the schema repeats {name.strip()!r}")
         types[name.strip()] = kind.strip()
     return Schema.from_dict(types)
+
+
+def read_cuts(given: str) -> str | dict[str, Any]:
+    """Return how a space is cut, for `space/notation.py`: the text itself, or the document in a JSON file."""
+    path = Path(given)
+    if path.suffix.lower() != ".json":
+        return given
+    try:
+        cuts = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SpaceError(f"{given}: cannot read the space: {error}") from None
+    if not isinstance(cuts, dict):
+        raise SpaceError(f'{given}: a space is an object of lists, such as {{"price": [0, 10, 20]}}')
+    return cuts
 
 
 def read_event(given: str) -> dict[str, Any]:

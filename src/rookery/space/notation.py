@@ -1,6 +1,6 @@
 """How people write an event space: one notation for brokers, which need ranges, and the overlay, which needs cells.
 
-Attributes stand with commas between them, or in a JSON file as an object of lists:
+Attributes stand with commas between them; in a document they are the names of lists of edges or values:
 
     price:0:1000          a number from 0 to 1000, cut into 16 buckets
     price=0..1000/32      the same, cut into 32
@@ -14,9 +14,8 @@ of its range goes to the edge; brokers, who cut the space by load, have no use f
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from string import ascii_letters
 from typing import Any
 
@@ -47,7 +46,7 @@ class _Cut:
             raise SpaceError(f"{self.name} is a number, and one of {list(self.values)} is no edge of it") from None
 
 
-def read_space(given: str, schema: Schema) -> EventSpace:
+def read_space(given: str | Mapping[str, Sequence[Any]], schema: Schema) -> EventSpace:
     """Read the space that brokers divide among themselves."""
     axes = []
     for cut in _read(given):
@@ -59,7 +58,7 @@ def read_space(given: str, schema: Schema) -> EventSpace:
     return EventSpace(schema, axes)
 
 
-def read_grid(given: str, schema: Schema) -> Grid:
+def read_grid(given: str | Mapping[str, Sequence[Any]], schema: Schema) -> Grid:
     """Read the grid whose cells the peers of an overlay are interested in."""
     axes: list[GridAxis] = []
     for cut in _read(given):
@@ -81,17 +80,12 @@ def _is_number(cut: _Cut, schema: Schema) -> bool:
     return cut.name in schema and schema.attribute((cut.name,)).type.family == "number"
 
 
-def _read(given: str) -> list[_Cut]:
-    path = Path(given)
-    if path.suffix.lower() == ".json":
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise SpaceError(f"{given}: cannot read the space: {error}") from None
-        if not isinstance(document, dict) or not all(isinstance(one, list) for one in document.values()):
-            raise SpaceError(f'{given}: a space is an object of lists, such as {{"price": [0, 10, 20]}}')
-        return [_Cut(name, tuple(values)) for name, values in document.items()]
-    return [_read_one(part.strip()) for part in given.split(",")]
+def _read(given: str | Mapping[str, Sequence[Any]]) -> list[_Cut]:
+    if isinstance(given, str):
+        return [_read_one(part.strip()) for part in given.split(",")]
+    if not all(isinstance(values, list | tuple) for values in given.values()):
+        raise SpaceError('a space is an object of lists, such as {"price": [0, 10, 20]}')
+    return [_Cut(name, tuple(values)) for name, values in given.items()]
 
 
 def _read_one(part: str) -> _Cut:

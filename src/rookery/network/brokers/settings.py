@@ -71,7 +71,7 @@ class BrokerSettings:
 def parse_address(text: str) -> Address:
     """Read `host:port`."""
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdigit() or not 0 <= int(port) < 1 << 16:
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) >= 1 << 16:
         raise SettingsError(f"{text!r} is no address: write host:port, for example 127.0.0.1:7401")
     return ("127.0.0.1" if host == "localhost" else host), int(port)
 
