@@ -218,6 +218,27 @@ def test_invariants_at_length(machine: type[OverlayMachine]) -> None:
     run_state_machine_as_test(machine, settings=settings(SMALL, max_examples=5_000, derandomize=False))
 
 
+@pytest.mark.parametrize("heir_goes_too", [False, True])
+@pytest.mark.parametrize("seed", [12, 13, 16, 17])
+def test_who_comes_to_a_cluster_while_its_primary_goes_is_not_forgotten(seed: int, *, heir_goes_too: bool) -> None:
+    """The heir hears the farewell before it hears of the newcomer, which then waits for one that is gone."""
+    overlay = SimulatedOverlay(
+        seed=seed, space=SemanticSpace(cell_count=MARKET.cell_count), shortest_delay=1_000, longest_delay=60_000
+    )
+    nothing, something = MARKET.interests([]), MARKET.interests([(0, 0.0, 0.4)])
+    for interests in (nothing, nothing, something):
+        overlay.join(interests)
+        overlay.run(QUIET)
+    overlay.subscribe(2, nothing)
+    overlay.run(60 * SECOND, until=lambda: len(overlay.ready) == len(overlay.peers))
+    overlay.leave(0)
+    if heir_goes_too:
+        overlay.run(SECOND)
+        overlay.leave(1)
+    overlay.run(QUIET)
+    check_quiet_tables(overlay)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_everybody_of_the_same_mind(seed: int) -> None:
     """Many peers, few kinds: clusters form while others join, and lose their primaries."""

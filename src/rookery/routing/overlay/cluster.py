@@ -93,7 +93,11 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         return
     if state.phase is Phase.ACTIVE:
         if message.primary.epoch <= state.own.epoch:
-            return  # an old picture of a cluster that we speak for now
+            # An old picture of a cluster that we speak for now; it may show who came just before we took over.
+            for member in message.members if message.primary.random_id == state.own.random_id else ():
+                if member.node != mine and all(one.node != member.node for one in state.members):
+                    receive_join(state, now, ClusterJoin(member))
+            return
         for member in state.members:
             state.send(member.node, message)
     elif not _is_ours(state, now, sender, message):
@@ -159,7 +163,8 @@ def beat(state: PeerState, now: int) -> None:
         return
     mine = state.self_descriptor.node
     place = next((place for place, one in enumerate(state.members) if one.node == mine), len(state.members))
-    if now - state.heard.get(state.primary.node, now) > (3 + place) * period:
+    # Whoever buried the primary forgot when it spoke last: the wait begins now, or it would never end.
+    if now - state.heard.setdefault(state.primary.node, now) > (3 + place) * period:
         succeed(state, now, gone=state.primary)
     else:
         state.send(state.primary.node, MemberAlive(state.self_descriptor))
@@ -194,7 +199,9 @@ def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
 
 
 def receive_primary(state: PeerState, now: int, message: Primary) -> None:
-    """A cluster we link to has a new voice."""
+    """A cluster we link to has a new voice, or our own has: then we ask to be on its list."""
+    if state.phase is Phase.MEMBER and state.primary is not None and state.primary.node == message.old:
+        state.send(message.new.node, ClusterJoin(state.self_descriptor))
     state.table.forget(message.old)
     state.bury(message.old, now, epoch=message.new.epoch - 1)
     state.directory.drop(message.old)
