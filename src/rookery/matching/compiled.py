@@ -159,6 +159,11 @@ class CompiledSet:
         """Return the matches of a batch as two arrays: the event's row in the batch, and the subscription's slot."""
         return self._view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
 
+    def names(self, slots: Array) -> tuple[pa.Array, pa.Array]:
+        """Return the ids and the versions of slots, as `match_indices` gives them."""
+        ids, versions = self._view.records.names(pa.array(slots))
+        return _whole(ids), _whole(versions)
+
     def explain(
         self,
         subscription_id: str | int,
@@ -271,6 +276,13 @@ class CompiledSet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array; one chunk is not copied."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _table_bytes(table: pa.Table) -> Array:

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.spark.carriers import carry
+from rookery.spark.crossing import unfold
 from rookery.spark.plans import Plan, choose
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.subscriptions import Subscriptions
-from rookery.spark.worker import MatchRows, match_schema
+from rookery.spark.worker import MatchRows, crossing_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,22 +92,17 @@ def match_broadcast(
     explain: bool = False,
 ) -> DataFrame:
     """Match with the whole set in every worker."""
-    from pyspark.sql.functions import lit
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    arrow = arrow_schema(events)
+    identity = arrow_schema(events).field(reading.event_id).type
     version = rules.compiled.version
-    # One version of all need not cross from Python to Spark with every match: it is a third of the octets.
-    output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None)
+    output = crossing_schema(identity, rules.id_type, explain=explain, versions=version is None)
     needed = reading.columns(rules.columns, events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
     found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
         MatchRows(carrier, reading, output), from_arrow_schema(output, prefer_timestamp_ntz=True)
     )
-    if version is not None:
-        found = found.withColumn("version", lit(version).cast("bigint"))
-    tail = ["explain"] if explain else []
-    return found.withColumn("zone", lit(0)).select("event_id", "subscription_id", "version", "zone", *tail)
+    return unfold(found, version=version)
 
 
 def prepare(events: DataFrame, rules: Any, reading: Reading) -> CompiledRules:

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.errors import PipelineError, RookeryError
+from rookery.spark.crossing import unfold
 from rookery.spark.records import TRIGGER_COLUMNS
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
 from rookery.spark.versions import SetVersion, VersionLog
-from rookery.spark.worker import match_schema, rows
+from rookery.spark.worker import crossing_schema, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -180,7 +181,6 @@ def match_stream(
     events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, explain: bool = False
 ) -> DataFrame:
     """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire."""
-    from pyspark.sql.functions import lit
     from pyspark.sql.pandas.types import from_arrow_schema
 
     live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
@@ -190,7 +190,5 @@ def match_stream(
 
         return match_triggers(events, live, records)
     id_type = records.schema.field("subscription_id").type
-    output = match_schema(live.events.field(reading.event_id).type, id_type, explain=explain)
-    found = events.mapInArrow(MatchStream(live, output), from_arrow_schema(output))
-    tail = ["explain"] if explain else []
-    return found.withColumn("zone", lit(0)).select("event_id", "subscription_id", "version", "zone", *tail)
+    output = crossing_schema(live.events.field(reading.event_id).type, id_type, explain=explain)
+    return unfold(events.mapInArrow(MatchStream(live, output), from_arrow_schema(output)))

@@ -15,25 +15,28 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.spark.carriers import Carrier
+from rookery.spark.crossing import OUTPUT_ROWS, fold, folded_schema, is_folded
 from rookery.spark.rules import Reading
 
 if TYPE_CHECKING:
     from rookery import CompiledSet
 
-__all__ = ["MatchRows", "explained", "match_schema", "matches"]
-
-#: Rows of one output batch: enough to be fast, few enough that a broad rule does not fill the worker's memory.
-OUTPUT_ROWS = 262_144
+__all__ = ["MatchRows", "crossing_schema", "explained", "match_schema", "matches"]
 
 
-def match_schema(
-    event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False, versions: bool = True
-) -> pa.Schema:
+def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False) -> pa.Schema:
     """Return the schema of matches for these two id types."""
-    fields = [("event_id", event_id), ("subscription_id", subscription_id)]
-    if versions:
-        fields.append(("version", pa.int64()))
+    fields = [("event_id", event_id), ("subscription_id", subscription_id), ("version", pa.int64())]
     return pa.schema([*fields, ("explain", pa.string())] if explain else fields)
+
+
+def crossing_schema(
+    event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool, versions: bool = True
+) -> pa.Schema:
+    """Return the schema in which matches cross to the JVM, where `unfold` takes them."""
+    if explain:
+        return match_schema(event_id, subscription_id, explain=True)
+    return folded_schema(event_id, subscription_id, versions=versions)
 
 
 def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
@@ -76,8 +79,11 @@ class MatchRows:
 
 
 def rows(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Match one batch and give the matches in batches of the declared types, which Spark does not cast."""
+    """Match one batch and give the matches in batches of the declared form and types, which Spark does not cast."""
     if not batch.num_rows:
+        return
+    if is_folded(output):
+        yield from fold(compiled, batch, reading, output)
         return
     found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
     yield from found.select(output.names).cast(output).to_batches(max_chunksize=OUTPUT_ROWS)

@@ -23,8 +23,9 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.space import Boxes, KdTree
 from rookery.spark.carriers import ShippedSet, ship
+from rookery.spark.crossing import unfold
 from rookery.spark.rules import CompiledRules, Reading
-from rookery.spark.worker import match_schema, rows
+from rookery.spark.worker import crossing_schema, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -139,12 +140,13 @@ def match_zoned(
     slots = np.split(row[order], np.cumsum(np.bincount(zone, minlength=zone_map.tree.zone_count))[:-1])
     spark = events.sparkSession
     carriers = tuple(ship(spark, rules.compiled.take(np.sort(part))) if len(part) else None for part in slots)
-    arrow = arrow_schema(events)
-    output = match_schema(arrow.field(reading.event_id).type, rules.id_type, explain=explain)
-    output = output.insert(3, pa.field("zone", pa.int32()))
+    identity, version = arrow_schema(events).field(reading.event_id).type, rules.compiled.version
+    output = crossing_schema(identity, rules.id_type, explain=explain, versions=version is None)
+    output = output.append(pa.field("zone", pa.int32()))
     needed = reading.columns([*rules.columns, *zone_map.tree.attributes], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
-    return placed.mapInArrow(MatchZone(carriers, reading, output), from_arrow_schema(output))
+    found = placed.mapInArrow(MatchZone(carriers, reading, output), from_arrow_schema(output))
+    return unfold(found, version=version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class MatchZone:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches; Spark may have coalesced several zones into one task."""
-        pairs = self.output.remove(3)
+        pairs = self.output.remove(len(self.output) - 1)
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -169,8 +171,7 @@ class MatchZone:
                 part = batch if (numbers == zone).all() else batch.filter(pa.array(numbers == zone))
                 for found in rows(carrier.load(), part, self.reading, pairs):
                     label = pa.array(np.full(found.num_rows, zone, dtype=np.int32))
-                    columns = [*found.columns[:3], label, *found.columns[3:]]
-                    yield pa.record_batch(columns, schema=self.output)
+                    yield pa.record_batch([*found.columns, label], schema=self.output)
 
 
 def zone_expression(tree: KdTree, events: DataFrame) -> Column:
