@@ -232,7 +232,7 @@ class EndpointDiscovery:
         topic = topic_of(guid)
         proxy = self.writers[topic].readers[Guid(prefix, _READER_OF[topic])]
         passed_by = proxy.answered or proxy.told or proxy.start > self.writers[topic].history.first
-        if passed_by and guid.octets() not in proxy.told:
+        if passed_by and proxy.told.get(guid.octets()) is None:
             announcement = self._own[guid]
             self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 

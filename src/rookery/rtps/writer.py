@@ -65,8 +65,9 @@ class ReaderProxy:
     last_fragment_count: int | None = None
     wants: Callable[[bytes], bool] | None = None
     """Which instances the reader is to hear of; None means all."""
-    told: dict[bytes, int] = field(default_factory=dict)
-    """With `wants`: the instances that the reader was sent, and under which number."""
+    told: dict[bytes, int | None] = field(default_factory=dict)
+    """With `wants`: the instances that the reader was sent, and under which number; None if it has begun again since,
+    and may have the instance or not."""
     confirmed: int = 0
     """The highest base of an ACKNACK."""
     skipped: int | None = None
@@ -76,9 +77,9 @@ class ReaderProxy:
         """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
         if self.wants is None:
             return True
-        before = self.told.get(change.instance)
         if change.kind is not SampleKind.ALIVE:
-            return before is not None
+            return change.instance in self.told
+        before = self.told.get(change.instance)
         if before is not None and before != change.sequence and before < self.acknowledged:
             return False
         return self.wants(change.instance)
@@ -181,8 +182,8 @@ class Writer:
         proxy.answered = True
         proxy.period = HEARTBEAT_PERIOD
         if message.missing.base < proxy.confirmed:
-            # It forgot us and begins again: it has nothing of what it was told.
-            proxy.told.clear()
+            # It forgot us and begins again: of what it was told it has only what overtook this message.
+            proxy.told = dict.fromkeys(proxy.told)
             proxy.acknowledged = message.missing.base
         proxy.confirmed = message.missing.base
         if message.missing.base > proxy.acknowledged:
