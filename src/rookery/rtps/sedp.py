@@ -269,6 +269,8 @@ class EndpointDiscovery:
                 believed.update((guid_from_octets(instance), None) for instance in proxy.told)
             elif proxy is not None:
                 believed.update((guid, None) for guid in self._own if topic_of(guid) == topic)
+                unheard = (one for one in self.writers[topic].history if one.sequence >= proxy.acknowledged)
+                believed.update((guid_from_octets(one.instance), None) for one in unheard)  # ends that got lost
         self._parted[prefix] = believed
         if len(self._parted) > self._limits.participants:
             del self._parted[next(iter(self._parted))]
