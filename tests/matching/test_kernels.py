@@ -50,7 +50,11 @@ def test_integers_get_their_codes(items: list[tuple[int, bool]]) -> None:
     assert ((codes[:, 0] == NULL_CODE) == ~valid).all()
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9) | st.integers(0, 2**31 - 1)), max_size=60))
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9) | st.integers(0, 2**31 - 1)), max_size=60)
+    # Many of one event, over what is sorted by insertion.
+    | st.lists(st.tuples(st.just(3), st.integers(0, 99)), min_size=30, max_size=200)
+)
 def test_pairs_are_put_in_order(items: list[tuple[int, int]]) -> None:
     pairs = np.array([event << 32 | slot for event, slot in items], np.int64)
     assert same_arrays(kernels.order_pairs(pairs.copy(), 6), twins.order_pairs(pairs, 6))

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.arrays import distinct
 from rookery.errors import FilterError
 from rookery.filters.container import read_prefix, write_prefix
 from rookery.filters.hashing import DomainKey, KeyHasher, Keys
@@ -42,7 +43,7 @@ class HashList:
     def of(cls, keys: Keys, *, epoch: int = 0, domain_key: DomainKey | None = None) -> Self:
         """Hash the keys."""
         hasher = KeyHasher(domain_key=domain_key)
-        values = np.unique((hasher.many(keys) >> np.uint64(64 - _BITS)).astype(np.uint32))
+        values = distinct((hasher.many(keys) >> np.uint64(64 - _BITS)).astype(np.uint32))
         return cls(values, hasher=hasher, epoch=epoch)
 
     @classmethod

@@ -24,6 +24,8 @@ NULL_CODE = -(1 << 63)
 #: Set in a predicate's attribute number: its bounds are a range of the pool of intervals.
 SET_FLAG = 0x8000
 ATTRIBUTE_MASK = 0x7FFF
+#: Matches of an event that are sorted by insertion.
+FEW_MATCHES = 32
 
 
 @kernel
@@ -102,8 +104,9 @@ def scan_rows(
 def order_pairs(pairs: Any, event_count: Any) -> Any:
     """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
 
-    Events are counted, so a pair goes to its place at once; the few of one event are then sorted by insertion. Engines
-    give the pairs of some thousand events after the other, so the places that are written to are near each other.
+    Events are counted, so a pair goes to its place at once; the slots of one event are then sorted, few of them by
+    insertion. Engines give the pairs of some thousand events after the other, so the places that are written to are
+    near each other.
     """
     first = np.zeros(event_count + 1, np.int64)
     for index in range(pairs.shape[0]):
@@ -120,7 +123,9 @@ def order_pairs(pairs: Any, event_count: Any) -> Any:
     count = 0
     for event in range(event_count):
         low, high = first[event], first[event + 1]
-        for index in range(low + 1, high):
+        if high - low > FEW_MATCHES:
+            slots[low:high].sort()
+        for index in range(low + 1, high):  # what is sorted stays so
             slot = slots[index]
             at = index
             while at > low and slots[at - 1] > slot:

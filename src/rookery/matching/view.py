@@ -33,8 +33,6 @@ Path = tuple[str | int, ...]
 
 #: Events coded and matched at a time: a batch of any length takes bounded memory beside its result.
 BATCH_EVENTS = 131_072
-#: Matches of an event up to which, on average, those of each are sorted by insertion.
-FEW_MATCHES = 32
 
 
 class Engine(Protocol):
@@ -56,15 +54,6 @@ class Engine(Protocol):
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot` of live slots; a subscription with several rows may repeat."""
-
-
-def ordered(pairs: Array, event_count: int) -> tuple[Array, Array]:
-    """Return the events and the slots of pairs, in order, each pair once."""
-    if len(pairs) <= FEW_MATCHES * event_count:
-        found: tuple[Array, Array] = order_pairs(pairs, event_count)
-        return found
-    once = np.unique(pairs)
-    return once >> 32, once & 0xFFFFFFFF
 
 
 @dataclass(slots=True)
@@ -126,7 +115,7 @@ class View:
         """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
         codes = self.space.encode(batch, hidden, missing=missing)
-        events, slots = ordered(self.engine.probe(codes, self.alive), len(codes))
+        events, slots = order_pairs(self.engine.probe(codes, self.alive), len(codes))
         if self.inexact:
             kept = self._verified(batch, events, slots, missing)
             events, slots = events[kept], slots[kept]

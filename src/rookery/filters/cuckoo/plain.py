@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.arrays import distinct
 from rookery.errors import FilterError
 from rookery.filters.cuckoo.kernels import MAXIMAL_KICKS
 from rookery.filters.hashing.plain import fmix64
@@ -123,4 +124,4 @@ def exact_rate(slots: NDArray[np.uint16], width: int) -> float:
     offsets = np.array([bucket_offset(int(tag), width, bucket_count) for tag in known], dtype=np.int64)[places]
     buckets = occupied >> 1
     pairs = np.concatenate([buckets, buckets ^ offsets]) + bucket_count * np.concatenate([fingerprints, fingerprints])
-    return float(np.unique(pairs).size / (bucket_count << (width - 1)))
+    return float(distinct(pairs).size / (bucket_count << (width - 1)))

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.arrays import distinct
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.container import FILL_CAP, GOLOMB, read_prefix, write_prefix
 from rookery.filters.golomb import kernels
@@ -194,4 +195,4 @@ class GolombSet:
     @property
     def expected_false_positive_rate(self) -> float:
         """Distinct values / 2^(q + r)."""
-        return float(np.unique(self.values).size / (1 << self.value_bits))
+        return float(distinct(self.values).size / (1 << self.value_bits))

@@ -23,6 +23,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.arrays import distinct
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.container import RIBBON, read_prefix, write_prefix
 from rookery.filters.equations import combined_rate
@@ -184,7 +185,7 @@ class RibbonFilter:
         if self._owned:
             bits = min(64, max(1, self._held.size - 1).bit_length() + layers)
         values = np.fromiter(self._delta, dtype=np.uint64, count=len(self._delta))
-        values = np.unique(values >> np.uint64(self._delta_bits - bits))
+        values = distinct(values >> np.uint64(self._delta_bits - bits))
         rice = _delta_rice(bits, int(values.size))
         length, payload = encode_values(values, drop=0, rice=rice)
         return bits, int(values.size), length, payload

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from rookery.arrays import distinct
 from rookery.matching.bitmap.build_kernels import (
     assign_keys,
     bucket_spans,
@@ -228,10 +229,9 @@ def _cut_points(rows: Rows, attributes: int) -> Array:
 
 
 def _quantiles(points: Array) -> Array:
-    chosen = np.unique(points[np.linspace(0, len(points) - 1, CUTS + 2).astype(np.int64)[1:-1]])
+    chosen = distinct(points[np.linspace(0, len(points) - 1, CUTS + 2).astype(np.int64)[1:-1]])
     if len(chosen) < CUTS:  # many equal bounds: spend what is left on the other values
-        distinct = np.unique(points)
-        rest = np.setdiff1d(distinct, chosen)
+        rest = np.setdiff1d(distinct(points), chosen, assume_unique=True)
         missing = min(CUTS - len(chosen), len(rest))
         if missing:
             spread = rest[np.linspace(0, len(rest) - 1, missing).astype(np.int64)]

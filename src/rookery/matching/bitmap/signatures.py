@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rookery.arrays import distinct
 from rookery.matching.kernels import SET_FLAG
 from rookery.matching.rows import Rows
 
@@ -72,7 +73,7 @@ def _points(rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
 def _distinct(rows: Rows, candidates: list[int]) -> dict[int, int]:
     """Return how many values each attribute is compared with, by the first rows: enough to rank attributes."""
     _, numbers, values = next(_points(rows))
-    return {number: len(np.unique(values[numbers == number])) for number in candidates}
+    return {number: len(distinct(values[numbers == number])) for number in candidates}
 
 
 def _bits(mask: int) -> list[int]:

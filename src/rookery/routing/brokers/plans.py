@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from rookery.arrays import distinct
 from rookery.errors import SpaceError
 from rookery.routing.brokers.zones import ROOT, Cell, Path, cell_of, inside, sibling, split
 from rookery.space.axes import EventSpace
@@ -116,7 +117,7 @@ class SplitPlan:
         if not self.known[axis]:
             return None
         low, high = cell.lower[axis], cell.upper[axis]
-        edges = np.unique(np.clip(np.concatenate([self._lower[:, axis], self._upper[:, axis], [low, high]]), low, high))
+        edges = distinct(np.clip(np.concatenate([self._lower[:, axis], self._upper[:, axis], [low, high]]), low, high))
         shares = np.array([self.share_below(cell, axis, float(edge)) for edge in edges])
         place = int(np.searchsorted(shares, share))
         if 0 < place < len(edges):

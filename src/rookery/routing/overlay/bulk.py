@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rookery.arrays import distinct
 from rookery.routing.overlay.identity import Descriptor, Relation, relation
 from rookery.routing.overlay.links import LinkTable
 from rookery.routing.overlay.paper import PaperTable
@@ -79,7 +80,7 @@ def exact_tables(
         near = _walk_shared_ring(order, index, bare)
         cells = np.array(sorted(peer.cells), dtype=np.int64)
         slices = [near, *(_around(arrays[cell], index, window) for cell in cells.tolist() if cell != shared_cell)]
-        candidates = np.unique(np.concatenate(slices))
+        candidates = distinct(np.concatenate(slices))
         candidates = candidates[candidates != index]
         _fill(tables[peer.node], order, member[np.ix_(candidates, cells)], sizes[candidates], cells, candidates, index)
     for table in tables.values():
@@ -160,7 +161,7 @@ def exact_shortcuts(primaries: Sequence[Descriptor], *, shared_cell: int) -> dic
         for cell in cells.tolist():
             first = np.searchsorted(places[cell], targets)
             slices.append(rings[cell][((first[:, None] + np.arange(SAMPLE)) % len(rings[cell])).ravel()])
-        candidates = np.unique(np.concatenate(slices))
+        candidates = distinct(np.concatenate(slices))
         candidates = candidates[candidates != index]
         found[peer.node] = [order[one] for one in _best_of_classes(member, random_ids, cells, candidates, index)]
     return found
