@@ -179,6 +179,55 @@ def test_ten_thousand_seeds(protocol: str) -> None:
         check(seed, protocol)
 
 
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "simple"])
+def test_who_forgot_a_peer_that_told_others_meanwhile_finds_all_of_it_again(protocol: str) -> None:
+    network = SimulatedNetwork(4041)
+    options = {"period": SECOND, "discovery": protocol}
+    patient = network.join(lease=5 * SECOND, **options)
+    forgetful, third = (network.join(lease=3_600 * SECOND, **options) for _ in range(2))
+
+    def create(member: SimulatedParticipant, writes: bool, topic: str) -> Guid:
+        make = member.participant.create_writer if writes else member.participant.create_reader
+        guid = make(topic, "T", QUALITIES[0], keyed=False, now=member.now)
+        member.flush()
+        return guid
+
+    for topic in ("known", "for the third"):
+        create(patient, False, topic)
+    create(third, True, "for the third")
+    known, new = create(forgetful, True, "known"), create(forgetful, True, "new")
+    network.run(2 * SECOND)
+    network.partition([forgetful])
+    assert network.run(20 * SECOND, until=lambda: len(forgetful.participant.peers) == 1)
+    create(third, True, "known")  # so the reader is announced again, and that is none of the first one's business
+    network.run(2 * SECOND)
+    network.heal()
+    assert network.run(20 * SECOND, until=lambda: len(forgetful.participant.peers) == 2)
+    create(patient, False, "new")  # before it can know that it was forgotten, and after a GAP
+    network.run(10 * SECOND)
+    assert [len(forgetful.participant.matched(writer)) for writer in (known, new)] == [1, 1]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_ends_before_a_silent_peer_is_given_up_ends_there_too(protocol: str) -> None:
+    network = SimulatedNetwork(6170)
+    leaving = network.join(lease=3_600 * SECOND, period=SECOND, discovery=protocol)
+    silent = network.join(lease=5 * SECOND, period=SECOND, discovery=protocol)
+    common = {"topic": "rt/topic0", "type_name": "T", "qos": QUALITIES[0], "keyed": False, "now": 0}
+    writer, reader = leaving.participant.create_writer(**common), silent.participant.create_reader(**common)
+    leaving.flush()
+    silent.flush()
+    assert network.run(5 * SECOND, until=lambda: silent.participant.matched(reader) == (writer,))
+    network.run(SECOND)
+    network.partition([silent])
+    leaving.participant.delete_endpoint(writer, leaving.now)
+    leaving.flush()
+    assert network.run(20 * SECOND, until=lambda: not leaving.participant.peers)
+    assert silent.participant.matched(reader) == (writer,)
+    network.heal()
+    assert network.run(20 * SECOND, until=lambda: not silent.participant.matched(reader))
+
+
 def test_replay_of_one_seed_sends_the_same_octets() -> None:
     seed, protocol = int(os.environ.get("ROOKERY_SEED", "1")), os.environ.get("ROOKERY_PROTOCOL", "ribbon")
     assert check(seed, protocol) == check(seed, protocol)

@@ -232,7 +232,7 @@ class EndpointDiscovery:
         topic = topic_of(guid)
         proxy = self.writers[topic].readers[Guid(prefix, _READER_OF[topic])]
         passed_by = proxy.answered or proxy.told or proxy.start > self.writers[topic].history.first
-        if passed_by and proxy.told.get(guid.octets()) is None:
+        if passed_by and guid.octets() not in proxy.told:
             announcement = self._own[guid]
             self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
@@ -268,9 +268,9 @@ class EndpointDiscovery:
             if proxy is not None and proxy.wants is not None:
                 believed.update((guid_from_octets(instance), None) for instance in proxy.told)
             elif proxy is not None:
-                believed.update((guid, None) for guid in self._own if topic_of(guid) == topic)
-                unheard = (one for one in self.writers[topic].history if one.sequence >= proxy.acknowledged)
-                believed.update((guid_from_octets(one.instance), None) for one in unheard)  # ends that got lost
+                # What is there, and what has ended without everyone having heard of it.
+                history = self.writers[topic].history
+                believed.update((guid_from_octets(change.instance), None) for change in history)
         self._parted[prefix] = believed
         if len(self._parted) > self._limits.participants:
             del self._parted[next(iter(self._parted))]

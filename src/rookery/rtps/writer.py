@@ -10,6 +10,10 @@ A reader can also be matched with a choice of instances (`wants`): it is told of
 others are a GAP. Discovery does this: an endpoint that a peer has no use for is never described to it. When interest
 appears later the instance is written again, under a new number; whoever has it already gets a GAP for that number too.
 
+A reader that gave us up while we noticed nothing begins again: it has nothing, but it may have believed such a GAP. So
+what it was passed over for is written once more when it is seen to begin again, by asking for what it had confirmed.
+For that a HEARTBEAT always offers it what it was offered first, even if nothing is left there and the answer is a GAP.
+
 The repetition does not depend on there being samples: a reader that has never answered is asked again, because Cyclone
 DDS takes a new participant in asynchronously and loses the HEARTBEAT that follows its first announcement.
 """
@@ -65,9 +69,8 @@ class ReaderProxy:
     last_fragment_count: int | None = None
     wants: Callable[[bytes], bool] | None = None
     """Which instances the reader is to hear of; None means all."""
-    told: dict[bytes, int | None] = field(default_factory=dict)
-    """With `wants`: the instances that the reader was sent, and under which number; None if it has begun again since,
-    and may have the instance or not."""
+    told: dict[bytes, int] = field(default_factory=dict)
+    """With `wants`: the instances that the reader was sent, and under which number."""
     confirmed: int = 0
     """The highest base of an ACKNACK."""
     skipped: int | None = None
@@ -77,9 +80,9 @@ class ReaderProxy:
         """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
         if self.wants is None:
             return True
-        if change.kind is not SampleKind.ALIVE:
-            return change.instance in self.told
         before = self.told.get(change.instance)
+        if change.kind is not SampleKind.ALIVE:
+            return before is not None
         if before is not None and before != change.sequence and before < self.acknowledged:
             return False
         return self.wants(change.instance)
@@ -181,11 +184,10 @@ class Writer:
         proxy.last_count = message.count
         proxy.answered = True
         proxy.period = HEARTBEAT_PERIOD
-        if message.missing.base < proxy.confirmed:
-            # It forgot us and begins again: of what it was told it has only what overtook this message.
-            proxy.told = dict.fromkeys(proxy.told)
-            proxy.acknowledged = message.missing.base
+        begins_again = message.missing.base < proxy.confirmed
         proxy.confirmed = message.missing.base
+        if begins_again:
+            self._begin_again(proxy, now)
         if message.missing.base > proxy.acknowledged:
             proxy.acknowledged = message.missing.base
             self._collect()
@@ -217,6 +219,15 @@ class Writer:
             return
         count = -(-len(change.payload) // self._fragment_octets)
         self._send_fragments(change, (n for n in message.missing if 1 <= n <= count), proxy.destination, reader.entity)
+
+    def _begin_again(self, proxy: ReaderProxy, now: int) -> None:
+        """Take note that a reader forgot us, and write again what a GAP may have kept from it."""
+        proxy.acknowledged = proxy.confirmed
+        for change in self.history:
+            # What has the number that it was told it gets when it asks; any other number may be void for it by now.
+            if change.kind is SampleKind.ALIVE and proxy.told.get(change.instance, change.sequence) != change.sequence:
+                del proxy.told[change.instance]
+                self.write(change.kind, change.instance, change.payload, timestamp=change.timestamp, now=now)
 
     def _resend(self, proxy: ReaderProxy, wanted: NumberSet) -> bool:
         """Send what is wanted, as far as one answer may go; say whether that was all."""
@@ -310,6 +321,8 @@ class Writer:
     def _send_heartbeat(self, proxy: ReaderProxy, *, final: bool) -> None:
         self._heartbeat_count += 1
         first = max(self.history.first, proxy.start)
+        if proxy.wants is not None and proxy.confirmed > proxy.start:
+            first = proxy.start  # a reader that begins again is to show it by asking from there
         heartbeat = Heartbeat(
             proxy.guid.entity, self.guid.entity, first, self.history.last, self._heartbeat_count, final
         )
