@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
-from benchmarks.plan import PROTOCOLS, _simulate, fitted, predictions
+from benchmarks.plan import PROTOCOLS, _simulate, expected, fitted, predictions
 
 from rookery.discovery.planning.constants import constants_of
 
@@ -32,9 +33,23 @@ def test_sixteen_participants_are_predicted(path: Path, protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_constants_are_those_of_the_kept_runs(protocol: str) -> None:
-    octets, datagrams = fitted(load(CASES / "simulated.json"), protocol)
+    octets, datagrams = fitted(load(CASES / "live.json"), protocol)
     assert constants_of(protocol).octets.row() == pytest.approx(octets.row(), abs=1e-3)
     assert constants_of(protocol).datagrams.row() == pytest.approx(datagrams.row(), abs=1e-3)
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_constants_hold_live_and_simulated(path: Path, protocol: str) -> None:
+    constants = constants_of(protocol).octets.row()
+    for scene in ("ring", "disjoint", "dense"):
+        runs = [
+            run
+            for run in load(path)
+            if (run["protocol"], run["shape"], run["participants"], run["endpoints"]) == (protocol, scene, 16, 10)
+        ]
+        octets = sum(often * once for often, once in zip(constants, expected(runs[0])[0].row(), strict=True))
+        assert octets == pytest.approx(median(run["bytes"] for run in runs), rel=0.10), (protocol, scene)
 
 
 def test_the_kept_runs_are_what_participants_do_today() -> None:
