@@ -417,8 +417,8 @@ class Broker:
                 self.around.learn(claim, self.now)
                 for seat in self.seats.values():
                     seat.queue.learn(claim)
-            case Grant(state, back):
-                self.membership.accept(state, sender, back)
+            case Grant():
+                self.membership.accept(message, sender)
             case Granted(path, epoch):
                 self.membership.granted(path, epoch)
             case Replica():

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.events import Joined, Left
 from rookery.routing.brokers.messages import Grant, Granted, Heartbeat, Join, Routed, SeatState
+from rookery.routing.brokers.neighborhood import ACQUAINTANCES
 from rookery.routing.brokers.sampling import FEWEST_SAMPLES, cut_of
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.succession import Succession, carve
@@ -159,7 +160,7 @@ class Membership:
         broker.around.heard[join.newcomer] = broker.now
         mine.learn(theirs)
         self._granted[high] = (theirs, seat, broker.now)
-        broker.send(join.newcomer, Grant(state))
+        broker.send(join.newcomer, Grant(state, met=tuple(broker.around.acquaintances)))
         self.announce(before | {join.newcomer})
 
     # ---- zones that change hands ---------------------------------------------------------------------------------
@@ -175,11 +176,12 @@ class Membership:
             if other.learn(claim):
                 broker.around.heard[receiver] = broker.now
         broker.counters["granted"] += 1
-        broker.send(receiver, Grant(state, back))
+        broker.send(receiver, Grant(state, back, tuple(broker.around.acquaintances)))
 
-    def accept(self, state: SeatState, sender: int, back: float | None = None) -> None:
+    def accept(self, grant: Grant, sender: int) -> None:
         """Take a zone that was granted; give a part of it and its sibling back, if that is wanted."""
         broker = self._broker
+        state, back = grant.state, grant.back
         claim = state.claim
         if claim.owner != broker.id:
             return
@@ -187,6 +189,8 @@ class Membership:
         self._waits = 0
         first = not broker.seats
         mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
+        for other in (*grant.met[:ACQUAINTANCES], sender):
+            broker.around.meet(other)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
             broker.around.meet(known.owner)
         self.take(mine, state)

@@ -88,10 +88,14 @@ class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
-    """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper."""
+    """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper.
+
+    `met` are brokers that the giver knows of: they may be all that is left of another part of the network.
+    """
 
     state: SeatState
     back: float | None = None
+    met: tuple[int, ...] = ()
 
 
 class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):

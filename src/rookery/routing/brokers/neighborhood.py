@@ -17,7 +17,7 @@ from rookery.routing.brokers.seats import Seat
 if TYPE_CHECKING:
     from rookery.routing.brokers.broker import Broker
 
-__all__ = ["Neighborhood"]
+__all__ = ["ACQUAINTANCES", "Neighborhood"]
 
 #: Brokers that a broker remembers having met.
 ACQUAINTANCES = 32
