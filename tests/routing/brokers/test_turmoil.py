@@ -42,6 +42,17 @@ def test_a_history_is_a_function_of_its_seed() -> None:
     assert live_through(6, brokers=5, steps=12, conditions=LOSSY).made.messages != one.made.messages
 
 
+def test_who_gets_a_zone_learns_whom_its_giver_has_met() -> None:
+    made = network(4, seed=1)
+    giver = made.brokers[2]
+    (path,) = giver.seats
+    giver.around.meet(99)
+    made.leave(2)
+    made.run(SECOND // 2)
+    (heir,) = (broker for broker in made.brokers.values() if any(path[: len(own)] == own for own in broker.seats))
+    assert 99 in heir.around.acquaintances
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> None:
     """The heir has the subscriptions before anyone sends them again; events meanwhile are sent until they arrive."""
