@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rookery.errors import PipelineError, RookeryError
+from rookery.errors import CheckpointError, PipelineError, RookeryError
 from rookery.spark.crossing import unfold
 from rookery.spark.records import TRIGGER_COLUMNS
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
@@ -144,7 +144,10 @@ class RulePoll(threading.Thread):
             context = getattr(SparkContext, "_active_spark_context", None)
             if context is not None and context._jsc is None:
                 return  # the session is over
-            head = self.rules.log.head()
+            try:
+                head = self.rules.log.head()
+            except CheckpointError:
+                continue  # it is being removed: at the next look it is gone. Of one that is damaged the stream tells
             if head is None:
                 return  # the checkpoint was removed, and the stream with it
             try:
