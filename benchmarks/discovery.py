@@ -65,13 +65,9 @@ def play(
     workers = processes or (count if implementation == "cyclone" else 1)
     command = [sys.executable, "-m", "benchmarks.discovery_scene", implementation, scene.shape, str(count)]
     command += [str(scene.endpoints), protocol, str(seconds), str(workers)]
-    for last in (False, True):  # on a busy machine a process of a peer may die: then the scene is played once more
-        done = subprocess.run(in_a_namespace(*command), capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            break
-        print(f"{implementation} {protocol} {scene}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        if last:
-            raise RuntimeError(f"{implementation} {protocol} {scene}: {done.stderr}")
+    done = subprocess.run(in_a_namespace(*command), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{implementation} {protocol} {scene}: {done.stderr}")
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 

@@ -10,7 +10,6 @@ from collections import defaultdict
 
 import pytest
 
-from rookery.discovery import PROTOCOLS
 from rookery.errors import CalendarError
 from rookery.network.calendar import Calendar
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
@@ -167,27 +166,6 @@ def test_one_side_forgetting_the_other_is_repaired() -> None:
     patient.participant.write(writer, encode_sample(MESSAGE, {"number": 1, "text": "again"}), now=patient.now)
     patient.flush()
     assert network.run(5 * SECOND, until=lambda: bool(received_numbers(hasty)))
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_end_that_got_lost_is_told_to_who_is_back(protocol: str) -> None:
-    # The end is told to nobody, then the one who told it gives the other up, who never notices.
-    network = SimulatedNetwork(11)
-    teller = network.join(lease=3_600 * SECOND, discovery=protocol)
-    other = network.join(lease=5 * SECOND, discovery=protocol)
-    common = {"type_name": MESSAGE.name, "qos": LASTING, "keyed": False}
-    writer = teller.participant.create_writer("news", **common, now=0)
-    reader = other.participant.create_reader("news", **common, now=0)
-    teller.flush()
-    other.flush()
-    assert network.run(SECOND, until=lambda: bool(other.participant.matched(reader)))
-    network.partition([other])
-    teller.participant.delete_endpoint(writer, teller.now)
-    teller.flush()
-    assert network.run(20 * SECOND, until=lambda: not teller.participant.peers)
-    assert other.participant.matched(reader)
-    network.heal()
-    assert network.run(60 * SECOND, until=lambda: not other.participant.matched(reader))
 
 
 def test_a_participant_reads_what_it_writes_itself() -> None:

@@ -158,18 +158,6 @@ def test_a_reader_that_begins_again_gets_everything_again() -> None:
     assert gone(said) == {1, 3}
 
 
-def test_a_reader_that_begins_again_hears_of_the_end_of_what_overtook_its_asking() -> None:
-    scene = Scene("a", "b")
-    scene.wanted = {b"a", b"b", b"c"}
-    scene.match()
-    scene.ask(1, 2, base=1)
-    scene.ask(base=3)
-    assert data(scene.write("c")) == [(3, b"c")]
-    assert [number for number, _ in data(scene.ask(1, 2, base=1))] == [1, 2]  # begins again, and 3 has arrived
-    scene.ask(base=4)
-    assert [number for number, _ in data(scene.write("c", SampleKind.DISPOSED_AND_UNREGISTERED))] == [4]
-
-
 def test_what_was_told_and_is_gone_is_forgotten() -> None:
     scene = Scene()
     scene.match()

@@ -223,7 +223,7 @@ class Writer:
     def _begin_again(self, proxy: ReaderProxy, now: int) -> None:
         """Take note that a reader forgot us, and write again what a GAP may have kept from it."""
         proxy.acknowledged = proxy.confirmed
-        for change in self.history:
+        for change in self.history if proxy.told else ():
             # What has the number that it was told it gets when it asks; any other number may be void for it by now.
             if change.kind is SampleKind.ALIVE and proxy.told.get(change.instance, change.sequence) != change.sequence:
                 del proxy.told[change.instance]
