@@ -20,6 +20,7 @@ import rookery.matching.bitmap.engine
 from model.generators import random_event, random_filter, random_schema, table_of
 from rookery.errors import RookeryError, UnknownSubscriptionError
 from rookery.matching import ENGINES, CompiledSet
+from rookery.matching.output import match_table
 from rookery.model.schema import Schema
 
 FAST = [engine for engine in ENGINES if engine != "scan"]
@@ -115,10 +116,14 @@ class Edits(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(sys.modules["rookery.matching.matcher"], "MOST_DEAD", 3)
         self.patch.setattr(rookery.matching.bitmap.engine, "LEAST_TAIL", 6)
-        self.patch.setattr(rookery.matching.bitmap.engine, "DIRECT_ROWS", 2)
+        self.patch.setattr(rookery.matching.bitmap.tail, "DIRECT_ROWS", 2)
         self.patch.setattr(rookery.matching.bitmap.build, "DIRECT_ROWS", 2)
+        self.patch.setattr(rookery.matching.records, "LEAST_TAIL", 5)
+        self.patch.setattr(rookery.matching.labels, "_FEW", 2)
         self.folder = tempfile.TemporaryDirectory()
         self.matchers: dict[str, Any] = {}
+        #: Earlier states of the sets, with what they matched then.
+        self.earlier: list[tuple[Any, pa.Table, list[Any]]] = []
 
     def teardown(self) -> None:
         self.patch.undo()
@@ -162,6 +167,10 @@ class Edits(RuleBasedStateMachine):
             assert pairs_of(matcher.match_many(table, as_of=TIMES[2])) == as_of, engine
             ids = matcher.match(events[0], topic=topics[0], time=times[0].as_py())
             assert sorted(ids) == sorted(one for place, one, _ in wanted if place == 0), engine
+            self.earlier.append((matcher._view, table, wanted))
+        for view, before, matched in random.sample(self.earlier, min(4, len(self.earlier))):
+            again = match_table(view, before, event_id="event_id", time="ts", topic=None, as_of=None, missing="error")
+            assert pairs_of(again) == matched, "a state of the set has changed"
 
     @staticmethod
     def subscription(random: Random) -> dict[str, Any]:

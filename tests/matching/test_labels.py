@@ -30,9 +30,9 @@ def check(labels: Labels) -> None:
 def test_codes_stand_as_the_texts_stand(batches: list[list[str]], asked: list[str]) -> None:
     labels = Labels()
     for batch in batches:
-        labels.insert(batch)
+        labels, _ = labels.insert(batch)
         check(labels)
-    labels.ordered = True
+    labels = labels.in_order()
     for text in asked:
         code = labels.code(text)
         for known in labels.texts:
@@ -46,23 +46,46 @@ def test_a_column_of_any_kind_is_looked_up_as_text_by_text(
     known: list[str], asked: list[str | None], ordered: bool
 ) -> None:
     labels = Labels()
-    labels.insert(known)
-    labels.ordered = ordered
+    labels, _ = labels.insert(known)
+    labels = labels.in_order() if ordered else labels
     expected = [-7 if text is None else labels.code(text) for text in asked]
     for kind in (pa.string(), pa.large_string()):
         column = pa.array(asked, kind)
         assert labels.codes(column, -7).tolist() == expected
         assert labels.codes(pa.concat_arrays([column, column]).slice(len(asked)), -7).tolist() == expected
     more = [f"{text}+" for text in known]
-    labels.insert(more)  # the next look-up must see them
+    labels, _ = labels.insert(more)  # the next look-up must see them
     assert labels.codes(pa.array(more * 8, pa.string()), -7).tolist() == [labels[text] for text in more] * 8
+
+
+@settings(max_examples=150)
+@given(st.lists(TEXTS, min_size=1, max_size=8), st.data())
+def test_labels_stay_as_they_are_when_others_are_made_of_them(batches: list[list[str]], data: st.DataObject) -> None:
+    """Each state of the labels answers as it did, whatever was inserted into it or taken from it since."""
+    states = [Labels()]
+    answers: list[dict[str, int]] = [{}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rookery.matching.labels._FEW", 1)
+        for batch in batches:
+            before = data.draw(st.sampled_from(states))  # from any of them: two may go on from one
+            labels, _ = before.insert(batch)
+            if data.draw(st.booleans()) and len(labels):
+                kept = data.draw(st.sets(st.sampled_from(labels.texts)))
+                bounds = [[labels[text] + data.draw(st.integers(-1, 1))] * 2 for text in sorted(kept)]
+                labels = labels.kept(np.array(bounds, np.int64).reshape(-1, 2))
+                assert labels.texts == sorted(kept)
+            states.append(labels)
+            answers.append({text: labels[text] for text in labels.texts})
+            check(labels)
+        for labels, answer in zip(states, answers, strict=True):
+            assert {text: labels[text] for text in labels.texts} == answer
 
 
 @pytest.mark.parametrize("way", ["up", "down", "between", "prefixes"])
 def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> None:
     """Insert always into the same gap: sooner or later it is full, and old bounds must follow their texts."""
     labels = Labels()
-    labels.insert(["a", "z"])
+    labels, _ = labels.insert(["a", "z"])
     tracked: dict[str, int] = {text: labels[text] for text in ("a", "z")}
     spreads = 0
     for step in range(300):
@@ -72,7 +95,7 @@ def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> No
             "between": f"b{step:04}",
             "prefixes": "a" * (step + 2),
         }[way]
-        moves = labels.insert([text])
+        labels, moves = labels.insert([text])
         check(labels)
         if moves is not None:
             spreads += 1
@@ -96,8 +119,7 @@ def test_bounds_that_are_no_labels_stay() -> None:
 
 
 def test_labels_come_back_as_they_were() -> None:
-    labels = Labels()
-    labels.insert(["b", "a", "c"])
+    labels, _ = Labels().insert(["b", "a", "c"])
     twin = Labels.restore(list(labels.texts), list(labels.values), True)
     assert [twin[text] for text in "abc"] == [labels[text] for text in "abc"]
     assert len(twin) == 3
@@ -105,8 +127,7 @@ def test_labels_come_back_as_they_were() -> None:
 
 
 def test_without_order_an_unknown_text_equals_none() -> None:
-    labels = Labels()
-    labels.insert(["a", "b"])
+    labels, _ = Labels().insert(["a", "b"])
     assert labels.code("zzz") not in labels.values
 
 

@@ -10,16 +10,14 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
+from rookery.errors import SubscriptionError
 from rookery.matching.records import Record, Records, make_record, record_schema
 
 
 def filled() -> Records:
-    records = Records()
-    records.append(make_record("a", "x > 1", topic="north"))
-    records.append(make_record("b", "", topic="south", parameters=["1", 2.5]))
-    records.append(make_record("a", "x > 2", version=2, valid_from="2026-01-01T00:00:00Z"))
-    return records
+    records = Records().appended([make_record("a", "x > 1", topic="north")])
+    records = records.appended([make_record("b", "", topic="south", parameters=["1", 2.5])])
+    return records.appended([make_record("a", "x > 2", version=2, valid_from="2026-01-01T00:00:00Z")])
 
 
 def test_a_record_keeps_what_was_given() -> None:
@@ -41,13 +39,11 @@ def test_a_record_keeps_what_was_given() -> None:
 def test_slots_are_found_by_id() -> None:
     records = filled()
     assert len(records) == 3
-    assert records.slots_of("a") == [0, 2]
+    assert records.find("a") == [0, 2]
     assert records.find("nobody") == []
-    with pytest.raises(UnknownSubscriptionError, match="'nobody'"):
-        records.slots_of("nobody")
-    assert sorted(records.topics) == ["north", "south"]
-    assert records.dated == 1
+    assert records.find(7) == []
     assert records[1] == Record("b", "", "south", ("1", "2.5"))
+    assert records.ids([2, 1]) == ["a", "b"]
 
 
 def test_the_table_and_the_list_say_the_same() -> None:
@@ -55,49 +51,48 @@ def test_the_table_and_the_list_say_the_same() -> None:
     one_by_one = [records[slot] for slot in range(3)]
     table = records.table()
     assert table.schema.equals(record_schema(pa.string()))
-    assert [records[slot] for slot in range(3)] == one_by_one
     again = Records(table)
     assert [again[slot] for slot in range(3)] == one_by_one
-    assert sorted(again.topics) == sorted(records.topics)
-    assert again.dated == 1
-    assert again.slots_of("a") == [0, 2]
+    assert again.find("a") == [0, 2]
+    half = Records(table.slice(0, 1)).appended(one_by_one[1:])
+    for some in (records, again, half):
+        ids, versions = some.names(np.array([2, 0, 1, 2]))
+        assert (ids.to_pylist(), versions.to_pylist()) == (["a", "a", "b", "a"], [2, 1, 1, 2])
 
 
-def test_a_discarded_slot_is_forgotten() -> None:
-    records = filled()
-    records.discard(0)
-    assert records.find("a") == [2]
-    assert records.topics == ["south"]
-    records.discard(2)
-    assert records.dated == 0
-    assert records.find("a") == []
-    assert len(records) == 3
+def test_records_stay_as_they_are_when_others_follow() -> None:
+    """Two may go on from the same records, and none sees what the other has put behind them."""
+    first = filled()
+    one, other = first.appended([make_record("c", "")]), first.appended([make_record("d", ""), make_record("e", "")])
+    assert [len(some) for some in (first, one, other)] == [3, 4, 5]
+    assert one[3].subscription_id == "c"
+    assert [other[slot].subscription_id for slot in (3, 4)] == ["d", "e"]
+    assert other.find("c") == one.find("e") == []
+    assert first.table().num_rows == 3
 
 
-def test_a_bulk_is_appended_behind_the_others() -> None:
-    records = filled()
+def test_a_long_list_joins_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rookery.matching.records.LEAST_TAIL", 4)
+    records = Records()
+    for number in range(23):
+        records = records.appended([make_record(number, f"x > {number}", version=number % 3)])
+        assert records.table()["where"].to_pylist() == [f"x > {one}" for one in range(number + 1)]
+    ids, versions = records.names(np.arange(22, -1, -1))
+    assert ids.to_pylist() == list(range(22, -1, -1))
+    assert versions.to_pylist() == [one % 3 for one in range(22, -1, -1)]
+
+
+def test_a_bulk_is_put_behind_the_others() -> None:
     schema = record_schema(pa.string())
     more = pa.table({name: pa.nulls(2, schema.field(name).type) for name in schema.names}, schema=schema)
     more = more.set_column(0, "subscription_id", pa.array(["c", "d"])).set_column(5, "version", pa.array([1, 1]))
-    assert records.extend(more.cast(schema)) == 3
+    records = filled().extended(more.cast(schema))
     assert len(records) == 5
     assert records.find("d") == [4]
     assert records.find("a") == [0, 2]
     assert records[4].where is None
-
-
-def test_duplicates_and_mixed_ids_are_refused() -> None:
-    records = filled()
-    with pytest.raises(DuplicateSubscriptionError):
-        records.check_new(make_record("a", "", version=2))
-    records.check_new(make_record("a", "", version=3))
-    records.check_new(make_record("a", "", version=2), replacing=True)
-    with pytest.raises(SubscriptionError, match="ids of this set"):
-        records.check_new(make_record(5, ""))
-    for ids, fragment in (([1, 2], "ids of this set"), (["x", "x"], "twice"), (["x", "a"], "in the set already")):
-        with pytest.raises(SubscriptionError, match=fragment):
-            records.check_bulk(pa.chunked_array([ids]))
-    records.check_bulk(pa.chunked_array([["x", "y"]]))
+    taken = records.taken(np.array([4, 0]))
+    assert taken.ids([0, 1]) == ["d", "a"]
 
 
 @pytest.mark.parametrize("id_type", [str, int])

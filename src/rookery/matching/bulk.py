@@ -26,7 +26,7 @@ from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import EnumType, IntegerType
 
-__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused", "read_records", "records_to_table"]
+__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused", "read_records"]
 
 Array = np.ndarray[Any, Any]
 
@@ -103,17 +103,6 @@ def _parameter_list(subscription_id: object, text: str) -> list[object]:
     return values
 
 
-def records_to_table(records: list[Record], id_type: pa.DataType | None) -> pa.Table:
-    """Return records as a table."""
-    if id_type is None or records:
-        id_type = pa.string() if records and isinstance(records[0].subscription_id, str) else pa.int64()
-    schema = record_schema(id_type)
-    return pa.table(
-        {name: pa.array([getattr(one, name) for one in records], schema.field(name).type) for name in schema.names},
-        schema=schema,
-    )
-
-
 def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
     """Return the records of boxes."""
     ids = subscription_id if isinstance(subscription_id, pa.Array | pa.ChunkedArray) else pa.array(subscription_id)
@@ -162,7 +151,8 @@ def boxes_to_rows(labeler: Labeler, boxes: Boxes, *, first: int, count: int) -> 
     for (_, _, which), (number, column) in zip(given, columns, strict=True):
         if number in space.labels:
             texts.setdefault(number, set()).update(_texts(column))
-            space.labels[number].ordered |= len(which) == 1
+            if len(which) == 1:
+                space.use_order(number)
     if topic is not None:
         texts[space.number(TOPIC.path)] = {topic}
     labeler.label(texts)

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rookery.arrays import distinct
 from rookery.errors import SchemaError
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
-from rookery.matching.labels import Labels
+from rookery.matching.labels import Labels, Moves
 from rookery.model.events import comparable, event_column, step_into
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (
@@ -37,6 +38,9 @@ from rookery.model.types import (
     float_key,
 )
 from rookery.model.values import TOP
+
+if TYPE_CHECKING:
+    from rookery.matching.rows import Rows
 
 __all__ = ["HIGHEST_CODE", "LOWEST_CODE", "TIME", "TOPIC", "CodeSpace", "code_bounds"]
 
@@ -74,18 +78,34 @@ def code_bounds(kind: LeafType, low: Key, high: Key) -> tuple[int, int, bool]:
 
 
 class CodeSpace:
-    """The attributes that a set's subscriptions use, their numbers, and the labels of their strings."""
+    """The attributes that a set's subscriptions use, their numbers, and the labels of their strings.
 
-    __slots__ = ("_numbers", "attributes", "labels", "schema")
+    Readers share a space with each other and with later states of the set. So an edit takes `edited()` first, and what
+    it registers or labels is then in that space alone.
+    """
+
+    __slots__ = ("_numbers", "_shared_attributes", "_shared_labels", "attributes", "labels", "schema")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.attributes: list[Attribute] = []
         self._numbers: dict[tuple[str | int, ...], int] = {}
         self.labels: dict[int, Labels] = {}
+        self._shared_attributes = self._shared_labels = False
 
     def __len__(self) -> int:
         return len(self.attributes)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(labels.nbytes for labels in self.labels.values())
+
+    def edited(self) -> CodeSpace:
+        """Return an equal space that may be edited; what it does not change it shares with this one."""
+        twin = CodeSpace(self.schema)
+        twin.attributes, twin._numbers, twin.labels = self.attributes, self._numbers, self.labels
+        twin._shared_attributes = twin._shared_labels = True
+        return twin
 
     def number(self, path: tuple[str | int, ...]) -> int:
         """Return an attribute's number, giving it one at first use."""
@@ -100,27 +120,38 @@ class CodeSpace:
             return TOPIC
         return TIME if path == TIME.path else self.schema.attribute(path)
 
-    def register(self, attribute: Attribute) -> int:
-        """Give an attribute the next number."""
+    def register(self, attribute: Attribute, labels: Labels | None = None) -> int:
+        """Give an attribute the next number, and a string attribute its labels."""
         number = len(self.attributes)
         if number > ATTRIBUTE_MASK:
             raise SchemaError(f"one set may test at most {ATTRIBUTE_MASK + 1:,} attributes")
+        if self._shared_attributes:
+            self.attributes, self._numbers = list(self.attributes), dict(self._numbers)
+            self._shared_attributes = False
         self.attributes.append(attribute)
         self._numbers[attribute.path] = number
         if isinstance(attribute.type, StringType):
-            self.labels[number] = Labels()
+            self._label(number, labels or Labels())
         return number
 
-    def copy(self) -> CodeSpace:
-        """Return a space of its own, so that the one who edits it does not disturb the others."""
-        twin = CodeSpace(self.schema)
-        twin.attributes = list(self.attributes)
-        twin._numbers = dict(self._numbers)
-        twin.labels = {
-            number: Labels.restore(list(one.texts), list(one.values), one.ordered)
-            for number, one in self.labels.items()
-        }
-        return twin
+    def _label(self, number: int, labels: Labels) -> None:
+        if self._shared_labels:
+            self.labels, self._shared_labels = dict(self.labels), False
+        self.labels[number] = labels
+
+    def used_by(self, rows: Rows) -> tuple[CodeSpace, Rows]:
+        """Return a space of what rows use, attributes and texts, and the rows as they are in it."""
+        used = distinct(rows.attribute & ATTRIBUTE_MASK).tolist()
+        space, number = CodeSpace(self.schema), np.zeros(len(self), np.int64)
+        for old in used:
+            labels = self.labels[old].kept(rows.bounds_of(old)) if old in self.labels else None
+            number[old] = space.register(self.attributes[old], labels)
+        return space, rows.renumbered(number)
+
+    def use_order(self, number: int) -> None:
+        """Note that some subscription uses the order of a string attribute."""
+        if not self.labels[number].ordered:
+            self._label(number, self.labels[number].in_order())
 
     def known(self, path: tuple[str | int, ...]) -> int | None:
         """Return an attribute's number if some subscription uses it."""
@@ -128,9 +159,9 @@ class CodeSpace:
 
     def label_bounds(self, number: int, low: Key, high: Key) -> tuple[int, int]:
         """Return the codes of an interval of string keys, whose texts must have labels."""
-        labels = self.labels[number]
         if low != high:
-            labels.ordered = True
+            self.use_order(number)
+        labels = self.labels[number]
         bottom = LOWEST_CODE if low == StringType.lowest and low != high else labels[low[0]] + low[1]
         return bottom, HIGHEST_CODE if high is TOP else labels[high[0]] + high[1]
 
@@ -251,10 +282,16 @@ class CodeSpace:
             codes.append(self.code(number, value))
         return np.array([codes or [NULL_CODE]], np.int64)
 
-    def insert_texts(self, texts: Mapping[int, Iterable[str]]) -> dict[int, tuple[list[int], list[int]]]:
+    def insert_texts(self, texts: Mapping[int, Iterable[str]]) -> dict[int, Moves]:
         """Give labels to texts by attribute number; return the moves of the attributes whose labels moved."""
-        moves = {number: self.labels[number].insert(found) for number, found in texts.items()}
-        return {number: move for number, move in moves.items() if move is not None}
+        moves: dict[int, Moves] = {}
+        for number, found in texts.items():
+            labels, moved = self.labels[number].insert(found)
+            if labels is not self.labels[number]:
+                self._label(number, labels)
+            if moved is not None:
+                moves[number] = moved
+        return moves
 
 
 def _is_double(attribute: Attribute) -> bool:

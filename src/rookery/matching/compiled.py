@@ -10,6 +10,7 @@ Rule 2: a compiled set never changes. `rookery.matcher(compiled)` goes on editin
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,29 +55,14 @@ class CompiledSet:
             index = engine.index
         else:
             index = build_index(engine.rows(), len(view.space))
-        return cls(
-            View(
-                view.space.copy(),
-                BitmapEngine(index),
-                Records(view.records.slim_table()),
-                np.ones(len(view.records), np.uint8),
-                set(view.inexact),
-                {},
-            )
-        )
+        return cls(dataclasses.replace(view, engine=BitmapEngine(index), set_version=0))
 
     def fresh_view(self) -> View:
-        """Return a view of its own for a matcher that will edit it."""
+        """Return a view of its own for a matcher that will edit it: what an edit writes into is shared with nobody."""
         view = self._view
-        engine = view.engine
-        assert isinstance(engine, BitmapEngine)
-        return View(
-            view.space.copy(),
-            BitmapEngine(engine.index),
-            Records(view.records.slim_table()),
-            view.alive.copy(),
-            set(view.inexact),
-            {},
+        slots = len(view.records)
+        return dataclasses.replace(
+            view, alive=np.ones(slots, np.uint8), inexact=view.inexact[:slots].copy(), conditions={}
         )
 
     # ---- what it holds -------------------------------------------------------------------------------------------
@@ -98,7 +84,8 @@ class CompiledSet:
 
     @property
     def topics(self) -> list[str]:
-        return self._view.records.topics
+        topics = self._view.records.slim_table()
+        return topics["topic"].unique().drop_null().to_pylist() if "topic" in topics.schema.names else []
 
     @property
     def attributes(self) -> list[str]:
@@ -113,11 +100,11 @@ class CompiledSet:
     @property
     def dated(self) -> bool:
         """Whether any subscription has effective dates, so that events need a time."""
-        return self._view.records.dated > 0
+        return self._view.dated > 0
 
     @property
     def nbytes(self) -> int:
-        return self._view.engine.nbytes + self._view.records.nbytes
+        return self._view.nbytes
 
     @property
     def content_hash(self) -> str:
@@ -131,8 +118,7 @@ class CompiledSet:
 
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies."""
-        slots = self._view.match_event(event, topic=topic, time=time)
-        return self._view.records.ids(slots)
+        return self._view.records.ids(self._view.match_event(event, topic=topic, time=time))
 
     def match_many(
         self,
@@ -161,8 +147,7 @@ class CompiledSet:
 
     def names(self, slots: Array) -> tuple[pa.Array, pa.Array]:
         """Return the ids and the versions of slots, as `match_indices` gives them."""
-        ids, versions = self._view.records.names(pa.array(slots))
-        return _whole(ids), _whole(versions)
+        return self._view.records.names(slots)
 
     def explain(
         self,
@@ -192,11 +177,10 @@ class CompiledSet:
         number[slots] = np.arange(len(slots))
         rows = view.engine.rows()
         rows = rows.take(np.flatnonzero(number[rows.slot] >= 0))
-        rows = rows.with_slots(number[rows.slot])
-        records = Records(view.records.slim_table().take(pa.array(slots)))
-        inexact = {int(number[slot]) for slot in view.inexact if number[slot] >= 0}
-        engine = BitmapEngine(build_index(rows, len(view.space)))
-        return CompiledSet(View(view.space, engine, records, np.ones(len(slots), np.uint8), inexact, {}))
+        space, rows = view.space.used_by(rows.trimmed())
+        engine = BitmapEngine(build_index(rows.with_slots(number[rows.slot]), len(space)))
+        inexact = np.flatnonzero(view.inexact[slots])
+        return CompiledSet(View.of(space, engine, view.records.taken(slots), inexact.tolist()))
 
     # ---- as bytes ------------------------------------------------------------------------------------------------
 
@@ -216,7 +200,7 @@ class CompiledSet:
             "slots": len(view.records),
         }
         arrays = dict(index.arrays())
-        arrays["inexact"] = np.array(sorted(view.inexact), np.int64)
+        arrays["inexact"] = np.array(view.inexact_slots(), np.int64)
         for number, labels in space.labels.items():
             arrays[f"labels/{number}"] = np.array(labels.values, np.int64)
             texts = pa.table({"text": pa.array(labels.texts, pa.string())})
@@ -278,13 +262,6 @@ class CompiledSet:
         return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
 
 
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; one chunk is not copied."""
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def _table_bytes(table: pa.Table) -> Array:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -321,4 +298,4 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
     inexact = {int(slot) for slot in arrays["inexact"]}
     if inexact and not 0 <= min(inexact) <= max(inexact) < table.num_rows:
         raise CompiledSetError("a subscription to verify is not in the set")
-    return View(space, BitmapEngine(index), Records(table), np.ones(table.num_rows, np.uint8), inexact, {})
+    return View.of(space, BitmapEngine(index), Records(table), inexact)

@@ -91,7 +91,7 @@ def explain(
 ) -> Explanation:
     """Explain one subscription against one event; of several versions, the one that decides at the event's time."""
     records = view.records
-    family = [records[slot] for slot in records.slots_of(subscription_id)]
+    family = [records[slot] for slot in view.slots_of(subscription_id)]
     at = None if time is None else microseconds_of(time)
     if at is None and any(record.dated for record in family):
         raise EventError(f"{subscription_id!r} has effective dates; give the event's time: time=")

@@ -5,6 +5,9 @@ them. A text of an event that has a label takes it; any other takes the label of
 `<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
 without touching the others. Where a gap is full, all are spread anew, and the caller moves its bounds along (`moved`).
 
+Rule: labels never change. An edit returns others, which share with these all that stays: most texts lie in a large
+part that is made anew only when the few beside it have become many.
+
 A column of events is looked up by Arrow in one pass over its bytes, with no Python object per text. Arrow hashes the
 labelled texts anew at each call, so a column much shorter than their list is looked up text by text.
 """
@@ -13,13 +16,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from heapq import merge
+from math import isqrt
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Labels", "moved"]
+__all__ = ["Labels", "Moves", "moved"]
+
+Array = np.ndarray[Any, Any]
+#: The labels that moved, old and new, both ascending.
+Moves = tuple[list[int], list[int]]
 
 _LOWEST, _HIGHEST = -(1 << 62), 1 << 62
 #: A label, the gap just after it, the gap just before the next one.
@@ -28,65 +38,125 @@ _LEAST_STEP = 4
 _END_STEP = 1 << 36
 #: A column is looked up by Arrow from this fraction of the labelled texts on.
 _SHORT = 8
+#: The newest texts, which every edit copies, are this many at the most; in a large set more (`_most_recent`).
+_FEW = 256
+
+
+class _Part:
+    """Texts in order with their labels; never changed once made."""
+
+    __slots__ = ("_columns", "by_text", "labels", "texts")
+
+    def __init__(self, texts: list[str], labels: list[int]) -> None:
+        self.texts = texts
+        self.labels = labels
+        self.by_text = dict(zip(texts, labels, strict=True))
+        self._columns: tuple[pa.Array, Array] | None = None
+
+    def columns(self) -> tuple[pa.Array, Array]:
+        """Return the texts and the labels as columns, made at the first look-up; who comes second makes the same."""
+        if self._columns is None:
+            self._columns = pa.array(self.texts, pa.string()), np.array(self.labels, np.int64)
+        return self._columns
+
+    @property
+    def nbytes(self) -> int:
+        sample = self.texts[:: len(self.texts) // 256 + 1]
+        texts = sum(map(getsizeof, sample)) * len(self.texts) // max(1, len(sample))
+        columns = 0 if self._columns is None else self._columns[0].nbytes + self._columns[1].nbytes
+        return (
+            texts + 32 * len(self.labels) + getsizeof(self.texts) + getsizeof(self.labels) + getsizeof(self.by_text)
+        ) + columns
+
+
+_NONE = _Part([], [])
 
 
 class Labels:
-    """The labels of one string attribute."""
+    """The labels of one string attribute: a large part, and the newest texts beside it."""
 
-    __slots__ = ("_by_text", "_labels", "_table", "_texts", "ordered")
+    __slots__ = ("_base", "_recent", "ordered")
 
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-        self._labels: list[int] = []
-        self._by_text: dict[str, int] = {}
-        #: The texts and labels as columns, made at the first look-up after an edit.
-        self._table: tuple[pa.Array, np.ndarray[Any, Any]] | None = None
+    def __init__(self, base: _Part = _NONE, recent: _Part = _NONE, *, ordered: bool = False) -> None:
+        self._base = base
+        self._recent = recent
         #: Whether any subscription uses the order; without it an unknown text needs no search.
-        self.ordered = False
+        self.ordered = ordered
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._base.texts) + len(self._recent.texts)
+
+    @property
+    def nbytes(self) -> int:
+        return self._base.nbytes + self._recent.nbytes
 
     @property
     def texts(self) -> list[str]:
-        return self._texts
+        """All texts, in order."""
+        return [text for text, _ in self._items()] if self._recent.texts else self._base.texts
 
     @property
     def values(self) -> list[int]:
-        return self._labels
+        """All labels, in order."""
+        return [label for _, label in self._items()] if self._recent.texts else self._base.labels
+
+    def _items(self) -> Iterable[tuple[str, int]]:
+        return merge(*(zip(part.texts, part.labels, strict=True) for part in (self._base, self._recent)))
 
     @classmethod
     def restore(cls, texts: list[str], values: list[int], ordered: bool) -> Labels:
         """Make labels again from what `texts` and `values` gave."""
-        labels = cls()
-        labels._texts, labels._labels, labels.ordered = texts, values, ordered
-        labels._by_text = dict(zip(texts, values, strict=True))
-        return labels
+        return cls(_Part(texts, values), ordered=ordered)
+
+    def in_order(self) -> Labels:
+        """Return the same labels for a set in which some subscription uses the order."""
+        return self if self.ordered else Labels(self._base, self._recent, ordered=True)
 
     def __getitem__(self, text: str) -> int:
-        return self._by_text[text]
+        label = self._known(text)
+        if label is None:
+            raise KeyError(text)
+        return label
+
+    def _known(self, text: str) -> int | None:
+        label = self._base.by_text.get(text)
+        return self._recent.by_text.get(text) if label is None else label
 
     def code(self, text: str) -> int:
         """Return the code of an event's text."""
-        label = self._by_text.get(text)
+        label = self._known(text)
         if label is not None:
             return label
         if not self.ordered:
             return _LOWEST
-        position = bisect_right(self._texts, text)
-        return self._labels[position - 1] + 1 if position else _LOWEST
+        before, _ = self._around(text)
+        return _LOWEST if before is None else before + 1
 
-    def codes(self, texts: pa.Array, null: int) -> np.ndarray[Any, Any]:
+    def _around(self, text: str) -> tuple[int | None, int | None]:
+        """Return the labels of the texts just before and just after one that has none."""
+        below: int | None = None
+        above: int | None = None
+        for part in (self._base, self._recent):
+            position = bisect_right(part.texts, text)
+            if position and (below is None or part.labels[position - 1] > below):
+                below = part.labels[position - 1]
+            if position < len(part.labels) and (above is None or part.labels[position] < above):
+                above = part.labels[position]
+        return below, above
+
+    def codes(self, texts: pa.Array, null: int) -> Array:
         """Return the codes of an Arrow array of strings; a null has the code `null`."""
-        if _SHORT * len(texts) < len(self._texts):
+        if _SHORT * len(texts) < len(self):
             return np.array([null if text is None else self.code(text) for text in texts.to_pylist()], np.int64)
-        if self._table is None:
-            self._table = pa.array(self._texts, pa.string()), np.array(self._labels, np.int64)
-        known, labels = self._table
-        place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
-        found = place.is_valid().to_numpy(zero_copy_only=False)
         codes = np.full(len(texts), _LOWEST, np.int64)
-        codes[found] = labels[place.drop_null().to_numpy()]
+        found = np.zeros(len(texts), np.bool_)
+        for part in (self._base, self._recent):
+            if part.texts:
+                known, labels = part.columns()
+                place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
+                mine = place.is_valid().to_numpy(zero_copy_only=False)
+                codes[mine] = labels[place.drop_null().to_numpy()]
+                found |= mine
         if self.ordered:
             strange = texts.filter(pa.array(~found)).dictionary_encode()
             by_text = [null if text is None else self.code(text) for text in strange.dictionary.to_pylist()]
@@ -95,39 +165,50 @@ class Labels:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
         return codes
 
-    def insert(self, texts: Iterable[str]) -> tuple[list[int], list[int]] | None:
-        """Give labels to new texts. Returns None, or the old and new labels of the old texts if all had to move."""
-        fresh = sorted({text for text in texts if text not in self._by_text})
+    # ---- other labels ---------------------------------------------------------------------------------------------
+
+    def insert(self, texts: Iterable[str]) -> tuple[Labels, Moves | None]:
+        """Return labels with these texts too, and the old and new labels of the old texts if all had to move."""
+        fresh = sorted({text for text in texts if self._known(text) is None})
         if not fresh:
-            return None
-        self._table = None
-        if len(fresh) == 1 or len(fresh) * 8 < len(self._texts):
-            placed = min([self._place(text) for text in fresh])  # every text is placed, in a good gap or not
+            return self, None
+        if len(fresh) * 8 < len(self) or len(fresh) == 1:
+            labels, enough = self._placed(fresh)
         else:
-            placed = self._merge(fresh)
-        return None if placed else self._spread(set(fresh))
+            labels, enough = self._merged(fresh)
+        if enough:
+            return labels, None
+        spread = Labels(_numbered(labels.texts), ordered=self.ordered)
+        old = self.values
+        return spread, (old, [spread[text] for text in self.texts])
 
-    def _place(self, text: str) -> bool:
-        position = bisect_right(self._texts, text)
-        low = self._labels[position - 1] if position else _LOWEST
-        high = self._labels[position] if position < len(self._labels) else _HIGHEST
-        at_end = position == len(self._labels)
-        step = min((high - low) // 2, _END_STEP) if at_end or not position else (high - low) // 2
-        label = low + step if position or at_end else high - step
-        self._texts.insert(position, text)
-        self._labels.insert(position, label)
-        self._by_text[text] = label
-        return step >= _LEAST_STEP
+    def _placed(self, fresh: list[str]) -> tuple[Labels, bool]:
+        """Place a few texts, each in its gap; say whether every gap was large enough."""
+        texts, values = self._recent.texts.copy(), self._recent.labels.copy()
+        labels = Labels(self._base, _Part(texts, values), ordered=self.ordered)
+        enough = True
+        for text in fresh:
+            below, above = labels._around(text)
+            low = _LOWEST if below is None else below
+            high = _HIGHEST if above is None else above
+            at_an_end = below is None or above is None
+            step = min((high - low) // 2, _END_STEP) if at_an_end else (high - low) // 2
+            label = high - step if below is None and above is not None else low + step
+            position = bisect_right(texts, text)
+            texts.insert(position, text)
+            values.insert(position, label)
+            labels._recent.by_text[text] = label
+            enough = enough and step >= _LEAST_STEP
+        if len(texts) > _most_recent(len(labels)):
+            labels = Labels(_Part(labels.texts, labels.values), ordered=self.ordered)
+        return labels, enough
 
-    def _merge(self, fresh: list[str]) -> bool:
+    def _merged(self, fresh: list[str]) -> tuple[Labels, bool]:
         """Merge many texts, mostly into nothing; say whether every gap was large enough."""
-        before = len(self._texts)
-        self._texts = sorted(self._texts + fresh)
-        if not before:
-            self._number()
-            return True
-        old = self._by_text
-        labels: list[int | None] = [old.get(text) for text in self._texts]
+        texts = sorted(self.texts + fresh)
+        if not len(self):
+            return Labels(_numbered(texts), ordered=self.ordered), True
+        labels: list[int | None] = [self._known(text) for text in texts]
         place, enough = 0, True
         while place < len(labels):
             if labels[place] is not None:
@@ -145,24 +226,38 @@ class Labels:
             for index in range(place, end):
                 labels[index] = low + step * (index - place + 1)
             place = end
-        self._labels = [label for label in labels if label is not None]
-        self._by_text = dict(zip(self._texts, self._labels, strict=True))
-        return enough
+        return Labels(_Part(texts, [label for label in labels if label is not None]), ordered=self.ordered), enough
 
-    def _number(self) -> None:
-        step = min((_HIGHEST - _LOWEST) // (len(self._texts) + 1), _END_STEP)
-        start = -step * (len(self._texts) // 2)
-        self._labels = [start + step * index for index in range(len(self._texts))]
-        self._by_text = dict(zip(self._texts, self._labels, strict=True))
+    def kept(self, bounds: Array) -> Labels:
+        """Return the labels without the texts that none of these bounds names; the others keep their labels."""
+        values = np.array(self.values, np.int64)
+        if not len(values):
+            return self
+        named = np.zeros(len(values), np.bool_)
+        flat = bounds.reshape(-1)
+        place = np.searchsorted(values, flat)
+        for side in (np.clip(place - 1, 0, len(values) - 1), np.clip(place, 0, len(values) - 1)):
+            named[side[np.abs(flat - values[side]) <= 1]] = True
+        if named.all():
+            return self
+        texts = self.texts
+        places = np.flatnonzero(named)
+        return Labels(_Part([texts[one] for one in places.tolist()], values[places].tolist()), ordered=self.ordered)
 
-    def _spread(self, fresh: set[str]) -> tuple[list[int], list[int]]:
-        old = {text: label for text, label in self._by_text.items() if text not in fresh}
-        self._number()
-        pairs = sorted((label, self._by_text[text]) for text, label in old.items())
-        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+def _most_recent(count: int) -> int:
+    """Return how many texts may be new: copying them at each edit costs about what merging them now and then does."""
+    return max(_FEW, 2 * isqrt(count))
 
 
-def moved(bounds: np.ndarray[Any, Any], old: list[int], new: list[int]) -> np.ndarray[Any, Any]:
+def _numbered(texts: list[str]) -> _Part:
+    """Return texts with labels that are spread evenly."""
+    step = min((_HIGHEST - _LOWEST) // (len(texts) + 1), _END_STEP)
+    start = -step * (len(texts) // 2)
+    return _Part(texts, [start + step * index for index in range(len(texts))])
+
+
+def moved(bounds: Array, old: list[int], new: list[int]) -> Array:
     """Return bounds made with the old labels (a label, or one beside it) as the new labels give them."""
     olds, news = np.array(old, np.int64), np.array(new, np.int64)
     if not len(olds):

@@ -2,13 +2,19 @@
 
 Rule 1: an edit is whole or not at all. Everything that can fail (parse, types, ids, dates) is done before anything
 changes.
-Rule 2: a bad subscription is reported with its id, its text and the place; with `on_error="quarantine"` it is put aside
+Rule 2: many may read while one edits. What a match reads is a view, one state of the set, which never changes; an edit
+makes the next view beside it and puts it in place by one assignment. So every answer is that of one state, which the
+set had at some time between the call and its return. Edits wait for each other; readers wait for nobody.
+Rule 3: a bad subscription is reported with its id, its text and the place; with `on_error="quarantine"` it is put aside
 in `quarantined` and the good ones still compile. None is ever dropped or altered in silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -16,14 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import (
-    Boxes,
-    boxes_to_rows,
-    boxes_to_table,
-    collector_paused,
-    read_records,
-    records_to_table,
-)
+from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, collector_paused, read_records
+from rookery.matching.catalog import Catalog
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
@@ -36,6 +36,8 @@ from rookery.model.shapes import Shapes
 
 __all__ = ["Matcher"]
 
+Array = np.ndarray[Any, Any]
+
 #: Subscriptions lowered before their rows are made, in a bulk: their trees need not be in memory together.
 BULK = 20_000
 #: Dead subscriptions that are kept before the set is packed without them.
@@ -45,40 +47,45 @@ MOST_DEAD = 4096
 class Matcher:
     """A set of subscriptions over one schema; see `rookery.matcher`."""
 
-    __slots__ = ("_dead", "_make_engine", "_on_error", "_set_version", "_shapes", "_view", "quarantined", "schema")
+    __slots__ = ("_catalog", "_lock", "_on_error", "_shapes", "_view", "quarantined", "schema")
 
     def __init__(self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> None:
         if on_error not in ("raise", "quarantine"):
             raise ValueError(f"on_error is 'raise' or 'quarantine', got {on_error!r}")
         self.schema = schema
-        self._shapes = Shapes(schema)
         #: The subscriptions that could not be compiled, with the reason and the place.
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
-        self._make_engine = make_engine
-        self._view = View(CodeSpace(schema), make_engine(), Records(), np.ones(0, np.uint8), set(), {})
-        self._dead = 0
-        self._set_version = 0
+        self._lock = Lock()  # held by the one who edits; the shapes and the catalog are its own
+        self._shapes = Shapes(schema)
+        self._view = View.of(CodeSpace(schema), make_engine(), Records(), [])
+        self._catalog = Catalog(self._view.records)
 
     @classmethod
     def resume(cls, compiled: CompiledSet, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> Matcher:
         """Go on editing a compiled set."""
         matcher = cls(compiled.schema, make_engine, on_error=on_error)
-        matcher._view = compiled.fresh_view()
-        if matcher._view.engine.name != make_engine().name:
-            engine = make_engine()
-            engine.replace(matcher._view.engine.rows(), len(matcher._view.space))
-            matcher._view.engine = engine
+        view = compiled.fresh_view()
+        engine = make_engine()
+        if view.engine.name != engine.name:
+            view = dataclasses.replace(view, engine=engine.packed(view.engine.rows(), len(view.space)))
+        matcher._view, matcher._catalog = view, Catalog(view.records)
         return matcher
 
     # ---- the set -------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Count the subscriptions, each version once."""
-        return len(self._view.records) - self._dead
+        return self._view.live
 
     def __contains__(self, subscription_id: object) -> bool:
-        return isinstance(subscription_id, str | int) and bool(self._view.records.find(subscription_id))
+        if not isinstance(subscription_id, str | int):
+            return False
+        slots = self._catalog.slots
+        if slots is None:
+            with self._lock:
+                slots = self._catalog.prepare(self._view.records, self._view.alive)
+        return subscription_id in slots
 
     @property
     def engine(self) -> str:
@@ -87,13 +94,13 @@ class Matcher:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the set takes: its index and its records, texts included."""
-        return self._view.engine.nbytes + self._view.records.nbytes + self._view.alive.nbytes
+        """The bytes that the set takes: its index, its records and texts, and what finds a subscription by its id."""
+        return self._view.nbytes + self._catalog.nbytes
 
     @property
     def set_version(self) -> int:
         """A counter that moves with every edit of the set."""
-        return self._set_version
+        return self._view.set_version
 
     def add(
         self,
@@ -135,9 +142,6 @@ class Matcher:
         valid_to: object = None,
     ) -> None:
         """Put this in the place of all versions of a subscription, as version highest plus one if none is given."""
-        if version is None:
-            slots = self._view.records.slots_of(subscription_id)
-            version = max(self._view.records[slot].version for slot in slots) + 1
         self._edit(
             subscription_id,
             where,
@@ -156,41 +160,47 @@ class Matcher:
         self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
     ) -> None:
         """Change the values of `%0`, `%1`, … of a subscription (of its highest version if not said); its text stays."""
-        records = self._view.records
-        slots = records.slots_of(subscription_id)
-        family = [records[slot] for slot in slots]
-        wanted = max(record.version for record in family) if version is None else version
-        if all(record.version != wanted for record in family):
-            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
-        values = make_record(subscription_id, "", parameters=parameters).parameters
-        family = [msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family]
-        self._install(family_entries(family, self._shapes), list(slots))
+        with self._editing() as (view, catalog):
+            slots = list(catalog.slots_of(subscription_id))
+            family = [view.records[slot] for slot in slots]
+            wanted = max(record.version for record in family) if version is None else version
+            if all(record.version != wanted for record in family):
+                raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
+            values = make_record(subscription_id, "", parameters=parameters).parameters
+            family = [
+                msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family
+            ]
+            self._install(family_entries(family, self._shapes), slots)
 
     def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
         """Remove a subscription, or one version of it."""
-        records = self._view.records
-        slots = list(records.slots_of(subscription_id))
-        family = [records[slot] for slot in slots]
-        left = [] if version is None else [record for record in family if record.version != version]
-        if len(left) == len(family):
-            raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
-        self._install(family_entries(left, self._shapes), slots)
+        with self._editing() as (view, catalog):
+            slots = list(catalog.slots_of(subscription_id))
+            family = [view.records[slot] for slot in slots]
+            left = [] if version is None else [record for record in family if record.version != version]
+            if len(left) == len(family):
+                raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
+            self._install(family_entries(left, self._shapes), slots)
 
     def _edit(self, subscription_id: object, where: object, details: dict[str, Any], *, replacing: bool) -> None:
         """Add or replace one subscription."""
-        records = self._view.records
-        try:
-            record = make_record(subscription_id, where, **details)
-            records.check_new(record, replacing=replacing)
-            slots = list(records.find(record.subscription_id))
-            family = [] if replacing else [records[slot] for slot in slots]
-            entries = family_entries([*family, record], self._shapes)
-        except SubscriptionError as error:
-            if self._on_error == "raise":
-                raise
-            self.quarantined.append(error)
-            return
-        self._install(entries, slots)
+        with self._editing() as (view, catalog):
+            records = view.records
+            if replacing and details["version"] is None:
+                slots = catalog.slots_of(subscription_id)  # type: ignore[arg-type]
+                details["version"] = max(records[slot].version for slot in slots) + 1
+            try:
+                record = make_record(subscription_id, where, **details)
+                catalog.check_new(record, records, replacing=replacing)
+                slots = list(catalog.find(record.subscription_id))
+                family = [] if replacing else [records[slot] for slot in slots]
+                entries = family_entries([*family, record], self._shapes)
+            except SubscriptionError as error:
+                if self._on_error == "raise":
+                    raise
+                self.quarantined.append(error)
+                return
+            self._install(entries, slots)
 
     def add_many(self, table: pa.Table) -> int:
         """Add subscriptions from a table (columns `subscription_id` and `where` at least); return how many.
@@ -206,32 +216,33 @@ class Matcher:
                     faults.append(one)
                 else:
                     candidates.append(one)
-        self.compact()
-        candidates, families, dead = sort_out(candidates, self._view.records, faults)
-        stage = Stage(self._view.space.copy())
-        plain: list[Record] = []
-        first = len(self._view.records)
-        for begin in range(0, len(candidates), BULK):
-            entries: list[Entry] = []
-            with collector_paused():
-                for record in candidates[begin : begin + BULK]:
-                    try:
-                        entries.append((record, lower_record(record, self._shapes), None))
-                    except SubscriptionError as error:
-                        faults.append(error)
-                stage.add(entries, first + len(plain))
-            plain += [entry[0] for entry in entries]
-        entries = [entry for family in families for entry in family_entries(family, self._shapes, faults)]
-        if faults and self._on_error == "raise":
-            first_fault = faults[0]
-            if len(faults) > 1:
-                first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
-            raise first_fault
-        self.quarantined += faults
-        self._extend(stage, records_to_table(plain, self._view.records.id_type))
-        if entries:
-            self._install(entries, dead)
-        return len(plain) + len(entries) - len(dead)
+        with self._editing() as (view, catalog):
+            candidates, families, dead = sort_out(candidates, view.records, catalog, faults)
+            stage = Stage(view.space)
+            plain: list[Record] = []
+            first = len(view.records)
+            for begin in range(0, len(candidates), BULK):
+                entries: list[Entry] = []
+                with collector_paused():
+                    for record in candidates[begin : begin + BULK]:
+                        try:
+                            entries.append((record, lower_record(record, self._shapes), None))
+                        except SubscriptionError as error:
+                            faults.append(error)
+                    stage.add(entries, first + len(plain))
+                plain += [entry[0] for entry in entries]
+            entries = [entry for family in families for entry in family_entries(family, self._shapes, faults)]
+            if faults and self._on_error == "raise":
+                first_fault = faults[0]
+                if len(faults) > 1:
+                    first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
+                raise first_fault
+            self.quarantined += faults
+            stage.add(entries, first + len(plain))
+            added = plain + [entry[0] for entry in entries]
+            if added:
+                self._swap(stage, added, dead)
+        return len(added) - len(dead)
 
     def add_boxes(
         self,
@@ -248,83 +259,92 @@ class Matcher:
         and the greatest value it may have (both inclusive). A null leaves that side open. Returns how many were
         added.
         """
-        self.compact()
         table = boxes_to_table(subscription_id, topic)
-        self._view.records.check_bulk(table["subscription_id"])
-        stage = Stage(self._view.space.copy())
-        boxes = Boxes(equals or {}, lower or {}, upper or {}, topic)
-        stage.add_rows(boxes_to_rows(stage, boxes, first=len(self._view.records), count=table.num_rows))
-        self._extend(stage, table)
+        with self._editing(by_id=4 * table.num_rows < len(self)) as (view, catalog):
+            catalog.check_bulk(table["subscription_id"], view.records)
+            stage = Stage(view.space)
+            boxes = Boxes(equals or {}, lower or {}, upper or {}, topic)
+            stage.add_rows(boxes_to_rows(stage, boxes, first=len(view.records), count=table.num_rows))
+            if table.num_rows:
+                self._swap(stage, table, [])
         return int(table.num_rows)
 
     # ---- how an edit is carried out ------------------------------------------------------------------------------
 
+    @contextmanager
+    def _editing(self, *, by_id: bool = True) -> Iterator[tuple[View, Catalog]]:
+        """Be the only one who edits; give the view and the catalog, and no dead record where none is found by id."""
+        with self._lock:
+            if by_id:
+                self._catalog.prepare(self._view.records, self._view.alive)
+            if not self._view.live or self._catalog.slots is None:
+                self._pack()
+            yield self._view, self._catalog
+
     def _install(self, entries: list[Entry], dead: list[int]) -> None:
-        """Take `dead` out and put `entries` in: the one place where a single edit changes the set."""
-        view = self._view
-        stage = Stage(view.space)
-        stage.add(entries, len(view.records))
-        for slot in dead:
-            view.records.discard(slot)
-            view.alive[slot] = 0
-            view.inexact.discard(slot)
-            view.conditions.pop(slot, None)
-        self._dead += len(dead)
-        for record, _, _ in entries:
-            view.records.append(record)
-        self._take_over(stage)
-        if self._dead > max(MOST_DEAD, len(self)):
-            self.compact()
+        """Take `dead` out and put `entries` in."""
+        stage = Stage(self._view.space)
+        stage.add(entries, len(self._view.records))
+        self._swap(stage, [record for record, _, _ in entries], dead)
 
-    def _extend(self, stage: Stage, table: pa.Table) -> None:
-        """Put many subscriptions in at once."""
-        if table.num_rows:
-            self._view.records.extend(table)
-            self._take_over(stage)
-
-    def _take_over(self, stage: Stage) -> None:
-        """Make the stage's space and rows those of the set, whose records are there already."""
-        view = self._view
-        view.space = stage.space
+    def _swap(self, stage: Stage, added: list[Record] | pa.Table, dead: list[int]) -> None:
+        """Put the next view in place: the one where the set changes, and the last step of an edit."""
+        view, catalog = self._view, self._catalog
+        first = len(view.records)
+        engine = view.engine
         for moves in stage.moves:
-            view.engine.replace(view.engine.rows().relabeled(moves), len(view.space))
-        self._grow(len(view.records))
-        view.inexact |= stage.inexact
+            engine = engine.packed(engine.rows().relabeled(moves), len(stage.space))
         rows = stage.take_rows()
         if len(rows):
-            view.engine.insert(rows, len(view.space))
-        self._set_version += 1
-
-    def _grow(self, slots: int) -> None:
-        alive = self._view.alive
-        if slots > len(alive):
-            grown = np.ones(max(slots, 2 * len(alive), 64), np.uint8)
-            grown[: len(alive)] = alive
-            self._view.alive = grown
+            engine = engine.extended(rows, len(stage.space))
+        by_one = isinstance(added, list)
+        records = view.records.appended(added) if by_one else view.records.extended(added)
+        alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)
+        inexact[first : len(records)] = 0
+        inexact[list(stage.inexact)] = 1
+        if dead:
+            alive = alive.copy()
+            alive[dead] = 0
+        catalog.discard(dead, view.records)
+        if by_one:
+            catalog.append(added, first)
+        else:
+            catalog.extend(added)
+        for slot in dead:
+            view.conditions.pop(slot, None)
+        self._view = View(
+            space=stage.space,
+            engine=engine,
+            records=records,
+            alive=alive,
+            inexact=inexact,
+            inexact_count=view.inexact_count + len(stage.inexact) - int(view.inexact[dead].sum()),
+            topics=catalog.topics,
+            dated=catalog.dated,
+            conditions=view.conditions,
+            live=catalog.live,
+            set_version=view.set_version + 1,
+        )
+        if len(records) - catalog.live > max(MOST_DEAD, catalog.live):
+            self._pack()
 
     def compact(self) -> None:
         """Pack the set: forget removed subscriptions. Done by itself when there are many."""
-        if not self._dead:
-            return
+        with self._lock:
+            self._pack()
+
+    def _pack(self) -> None:
         view = self._view
-        kept = np.flatnonzero(view.alive[: len(view.records)])
-        number = np.full(len(view.records), -1, np.int64)
-        number[kept] = np.arange(len(kept))
-        rows = view.engine.rows()
-        rows = rows.take(np.flatnonzero(view.alive[rows.slot]))
-        view.engine.replace(rows.with_slots(number[rows.slot]), len(view.space))
-        view.records = Records(view.records.slim_table().take(pa.array(kept)))
-        view.alive = np.ones(max(len(kept), 64), np.uint8)
-        view.inexact = {int(number[slot]) for slot in view.inexact}
-        view.conditions = {}
-        self._dead = 0
+        packed = view.packed()
+        if packed is not view:
+            self._view, self._catalog = packed, Catalog(packed.records)
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies, in the order they were added."""
-        slots = self._view.match_event(event, topic=topic, time=time)
-        return self._view.records.ids(slots)
+        view = self._view
+        return view.records.ids(view.match_event(event, topic=topic, time=time))
 
     def match_many(
         self,
@@ -356,5 +376,13 @@ class Matcher:
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""
-        self.compact()
-        return CompiledSet.of(self._view)
+        return CompiledSet.of(self._view.packed())
+
+
+def _with_room(flags: Array, slots: int, default: int) -> Array:
+    """Return flags for so many slots: these, or a longer copy."""
+    if slots <= len(flags):
+        return flags
+    longer = np.full(max(slots, 2 * len(flags), 64), default, np.uint8)
+    longer[: len(flags)] = flags
+    return longer

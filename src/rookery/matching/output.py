@@ -34,4 +34,4 @@ def match_table(
     found, slots = view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
     ids = events.column(event_id)
     names = ids.take(pa.array(found))
-    return pa.table([names, *view.records.names(pa.array(slots))], names=["event_id", "subscription_id", "version"])
+    return pa.table([names, *view.records.names(slots)], names=["event_id", "subscription_id", "version"])

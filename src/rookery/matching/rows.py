@@ -6,15 +6,15 @@ not one interval (`<>`, IN, NOT BETWEEN) has SET_FLAG on its number, and its int
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rookery.matching.codes import CodeSpace, code_bounds
-from rookery.matching.kernels import NULL_CODE, SET_FLAG
-from rookery.matching.labels import moved
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.labels import Moves, moved
 from rookery.model.lower import Term
 from rookery.model.types import StringType
 from rookery.model.values import TOP, everything
@@ -87,11 +87,35 @@ class Rows:
         places = np.repeat(self.start[:-1][order] - start[:-1], lengths) + np.arange(start[-1])
         return Rows(self.slot[order], start, self.attribute[places], self.bounds[places], self.pool)
 
+    def trimmed(self) -> Rows:
+        """Return the same rows with a pool that holds what they use and nothing else."""
+        places = np.flatnonzero(self.attribute & SET_FLAG)
+        first, last = self.bounds[places].T
+        lengths = last - first
+        ends = np.cumsum(lengths)
+        bounds = self.bounds.copy()
+        bounds[places, 0], bounds[places, 1] = ends - lengths, ends
+        used = np.repeat(first - (ends - lengths), lengths) + np.arange(int(lengths.sum()))
+        return Rows(self.slot, self.start, self.attribute, bounds, self.pool[used])
+
     def with_slots(self, slot: Array) -> Rows:
         """Return the same rows for other subscriptions."""
         return Rows(slot.astype(np.int32), self.start, self.attribute, self.bounds, self.pool)
 
-    def relabeled(self, moves: dict[int, tuple[list[int], list[int]]]) -> Rows:
+    def renumbered(self, number: Array) -> Rows:
+        """Return the rows with other numbers for their attributes: `number[old]` is the new one."""
+        flags = self.attribute & SET_FLAG
+        attribute = number[self.attribute & ATTRIBUTE_MASK].astype(np.uint16) | flags
+        return Rows(self.slot, self.start, attribute, self.bounds, self.pool)
+
+    def bounds_of(self, number: int) -> Array:
+        """Return the bounds of all predicates on an attribute, and of the intervals of their sets."""
+        sets = self.bounds[self.attribute == (number | SET_FLAG)]
+        return np.concatenate(
+            [self.bounds[self.attribute == number], *(self.pool[first:last] for first, last in sets.tolist())]
+        )
+
+    def relabeled(self, moves: Mapping[int, Moves]) -> Rows:
         """Return the rows with the bounds of string attributes moved to new labels."""
         bounds, pool = self.bounds.copy(), self.pool.copy()
         for number, (old, new) in moves.items():

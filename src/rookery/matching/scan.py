@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import read_records, records_to_table
+from rookery.matching.bulk import read_records
 from rookery.matching.output import check_request
-from rookery.matching.records import Record, make_record
+from rookery.matching.records import Record, make_record, records_to_table
 from rookery.matching.view import event_time, fields_of
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
@@ -34,10 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["ScanMatcher"]
 
 Path = tuple[str | int, ...]
+#: The versions of one id: of each its record, and its condition.
+Versions = dict[int, tuple[Record, Condition]]
 
 
 class ScanMatcher:
-    """The same interface as `Matcher`, with dicts and loops."""
+    """The same interface as `Matcher`, with dicts and loops.
+
+    An edit puts new dicts in place of those that it changes, and who matches takes a copy of the outermost first, so
+    one may edit while others match.
+    """
 
     engine = "scan"
 
@@ -45,11 +51,11 @@ class ScanMatcher:
         self.schema = schema
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
-        self._versions: dict[str | int, dict[int, tuple[Record, Condition]]] = {}
+        self._versions: dict[str | int, Versions] = {}
         self._paths: dict[Path, None] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._versions.values()))
+        return sum(map(len, list(self._versions.values())))
 
     def __contains__(self, subscription_id: object) -> bool:
         return subscription_id in self._versions
@@ -63,22 +69,20 @@ class ScanMatcher:
     def add(self, subscription_id: str | int, where: str = "", **details: Any) -> None:
         try:
             record = make_record(subscription_id, where, **details)
-            self._enter(record)
+            self._enter(self._versions, record)
         except SubscriptionError as error:
             if self._on_error == "raise":
                 raise
             self.quarantined.append(error)
 
-    def _enter(self, record: Record, *, replacing: bool = False) -> None:
-        versions = self._versions.get(record.subscription_id, {})
+    def _enter(self, held: dict[str | int, Versions], record: Record, *, replacing: bool = False) -> None:
+        versions = held.get(record.subscription_id, {})
         if record.version in versions and not replacing:
             raise DuplicateSubscriptionError("in the set already", subscription_id=record.subscription_id)
-        if self._versions and type(record.subscription_id) is not type(next(iter(self._versions))):
+        if held and type(record.subscription_id) is not type(next(iter(held))):
             raise SubscriptionError("ids are of one type", subscription_id=record.subscription_id)
         entry = (record, self._compile(record))
-        self._versions[record.subscription_id] = (
-            {record.version: entry} if replacing else {**versions, record.version: entry}
-        )
+        held[record.subscription_id] = {record.version: entry} if replacing else {**versions, record.version: entry}
 
     def _compile(self, record: Record) -> Condition:
         where = record.where or ""
@@ -92,20 +96,20 @@ class ScanMatcher:
         return decide
 
     def add_many(self, table: pa.Table) -> int:
-        before = {one: dict(versions) for one, versions in self._versions.items()}
-        paths, count, faults = dict(self._paths), 0, []
+        held = dict(self._versions)
+        count, faults = 0, []
         for record in read_records(table):
             try:
                 if isinstance(record, SubscriptionError):
                     raise record
-                self._enter(record)
+                self._enter(held, record)
                 count += 1
             except SubscriptionError as error:
                 faults.append(error)
         if faults and self._on_error == "raise":
-            self._versions, self._paths = before, paths
             raise faults[0]
         self.quarantined += faults
+        self._versions = held
         return count
 
     def replace(
@@ -113,7 +117,8 @@ class ScanMatcher:
     ) -> None:
         if version is None:
             version = max(self._known(subscription_id)) + 1
-        self._enter(make_record(subscription_id, where, version=version, **details), replacing=True)
+        record = make_record(subscription_id, where, version=version, **details)
+        self._enter(self._versions, record, replacing=True)
 
     def set_parameters(
         self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
@@ -127,7 +132,7 @@ class ScanMatcher:
         record = Record(
             old.subscription_id, old.where, old.topic, values, old.subscriber, old.version, old.valid_from, old.valid_to
         )
-        versions[wanted] = (record, self._compile(record))
+        self._versions[subscription_id] = {**versions, wanted: (record, self._compile(record))}
 
     def remove(self, subscription_id: str | int, *, version: int | None = None) -> None:
         versions = self._known(subscription_id)
@@ -136,12 +141,14 @@ class ScanMatcher:
         if version is None or len(versions) == 1:
             del self._versions[subscription_id]
         else:
-            del versions[version]
+            left = {one: entry for one, entry in versions.items() if one != version}
+            self._versions[subscription_id] = left
 
-    def _known(self, subscription_id: str | int) -> dict[int, tuple[Record, Condition]]:
-        if subscription_id not in self._versions:
+    def _known(self, subscription_id: str | int) -> Versions:
+        found = self._versions.get(subscription_id)
+        if found is None:
             raise UnknownSubscriptionError(f"no subscription {subscription_id!r} is in the set")
-        return self._versions[subscription_id]
+        return found
 
     def add_boxes(
         self,
@@ -168,33 +175,34 @@ class ScanMatcher:
             pa.table({"subscription_id": ids, "where": texts, "topic": pa.array([topic] * len(ids), pa.string())})
         )
 
-    def _twin(self, ids: Iterable[str | int]) -> Matcher:
+    def _twin(self, held: Iterable[Versions]) -> Matcher:
         """Return a matcher of another engine with some of the subscriptions: for what is no part of an oracle."""
         from rookery.matching.bitmap.engine import BitmapEngine
         from rookery.matching.matcher import Matcher
 
         twin = Matcher(self.schema, BitmapEngine)
-        records = [record for one in ids for record, _ in self._known(one).values()]
+        records = [record for versions in held for record, _ in versions.values()]
         twin.add_many(records_to_table(records, None))
         return twin
 
     def explain(self, subscription_id: str | int, event: Mapping[str, Any], **details: Any) -> Explanation:
         """Say why an event does or does not match a subscription."""
-        return self._twin([subscription_id]).explain(subscription_id, event, **details)
+        return self._twin([self._known(subscription_id)]).explain(subscription_id, event, **details)
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable."""
-        return self._twin(list(self._versions)).compile()
+        return self._twin(list(self._versions.values())).compile()
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
     def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
-        row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in self._paths}
+        held = dict(self._versions)
+        row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in list(self._paths)}
         at = None if time is None else event_time(time)
         self._require_time(at is not None)
         if topic is None and self._topics():
             topic = event.get("topic")
-        return [one for one, _ in self._decide(row, self._topic(topic), at)]
+        return [one for one, _ in self._decide(held, row, self._topic(topic), at)]
 
     def match_many(
         self,
@@ -207,8 +215,9 @@ class ScanMatcher:
         missing: str = "error",
     ) -> pa.Table:
         check_request(events, event_id=event_id, missing=missing)
+        held = dict(self._versions)
         columns: dict[Path, list[Any]] = {}
-        for path in self._paths:
+        for path in list(self._paths):
             if missing == "null" and path[0] not in events.schema.names:
                 columns[path] = [None] * events.num_rows
             else:
@@ -228,7 +237,7 @@ class ScanMatcher:
         rows: list[tuple[int, str | int, int]] = []
         for index in range(events.num_rows):
             row = {path: values[index] for path, values in columns.items()}
-            rows += [(index, one, version) for one, version in self._decide(row, topics[index], times[index])]
+            rows += [(index, one, version) for one, version in self._decide(held, row, topics[index], times[index])]
         ids: list[Any] = [one for _, one, _ in rows]
         id_type = pa.int64() if self._versions and isinstance(next(iter(self._versions)), int) else pa.string()
         return pa.table(
@@ -239,9 +248,11 @@ class ScanMatcher:
             }
         )
 
-    def _decide(self, row: Mapping[Path, Any], topic: str | None, at: int | None) -> list[tuple[str | int, int]]:
+    def _decide(
+        self, held: Mapping[str | int, Versions], row: Mapping[Path, Any], topic: str | None, at: int | None
+    ) -> list[tuple[str | int, int]]:
         found: list[tuple[str | int, int]] = []
-        for subscription_id, versions in self._versions.items():
+        for subscription_id, versions in held.items():
             version = _in_effect([record for record, _ in versions.values()], at)
             if version is None:
                 continue
@@ -253,7 +264,7 @@ class ScanMatcher:
     def _topics(self) -> set[str]:
         return {
             record.topic
-            for versions in self._versions.values()
+            for versions in list(self._versions.values())
             for record, _ in versions.values()
             if record.topic is not None
         }
@@ -265,7 +276,8 @@ class ScanMatcher:
         return topic if topic is not None or not topics else next(iter(topics))
 
     def _require_time(self, given: bool) -> None:
-        if not given and any(record.dated for versions in self._versions.values() for record, _ in versions.values()):
+        everyone = list(self._versions.values())
+        if not given and any(record.dated for versions in everyone for record, _ in versions.values()):
             raise EventError("subscriptions have effective dates, and the events have no time")
 
 

@@ -1,8 +1,6 @@
 """Staging: an edit is prepared beside the set, and the set changes only when nothing can fail any more.
 
-A stage holds the rows of the subscriptions to come and the code space that they need. A bulk works on a copy of the
-set's space, since its faults come one by one; a single edit is checked before it touches the space, and works on the
-space itself.
+A stage holds the rows of the subscriptions to come and the code space that they need, beside the set's own.
 """
 
 from __future__ import annotations
@@ -11,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError
+from rookery.matching.catalog import Catalog
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.matching.labels import Moves
 from rookery.matching.records import Record, Records
 from rookery.matching.rows import Rows, RowsBuilder
 from rookery.matching.timeline import Dating, deciding_times
@@ -31,10 +31,10 @@ class Stage:
     __slots__ = ("_parts", "inexact", "moves", "space")
 
     def __init__(self, space: CodeSpace) -> None:
-        self.space = space
+        self.space = space.edited()
         self.inexact: set[int] = set()
         #: Labels that had to move, oldest first: what the rows of the set must follow when the stage is taken over.
-        self.moves: list[dict[int, tuple[list[int], list[int]]]] = []
+        self.moves: list[dict[int, Moves]] = []
         self._parts: list[Rows] = []
 
     def add(self, entries: Iterable[Entry], first: int) -> None:
@@ -106,7 +106,7 @@ def family_entries(family: list[Record], shapes: Shapes, faults: list[Subscripti
 
 
 def sort_out(
-    candidates: list[Record], records: Records, faults: list[SubscriptionError]
+    candidates: list[Record], records: Records, catalog: Catalog, faults: list[SubscriptionError]
 ) -> tuple[list[Record], list[list[Record]], list[int]]:
     """Part new records into plain ones, and families that need all their versions at hand.
 
@@ -116,7 +116,7 @@ def sort_out(
     by_id: dict[str | int, list[Record]] = {}
     for record in candidates:
         try:
-            _check(record, records, by_id)
+            _check(record, records, catalog, by_id)
         except SubscriptionError as error:
             faults.append(error)
         else:
@@ -125,7 +125,7 @@ def sort_out(
     families: list[list[Record]] = []
     dead: list[int] = []
     for subscription_id, mine in by_id.items():
-        slots = records.find(subscription_id)
+        slots = catalog.find(subscription_id)
         if not slots and len(mine) == 1 and not mine[0].dated:
             plain += mine
         elif any(records[slot].where is None for slot in slots):
@@ -136,8 +136,8 @@ def sort_out(
     return plain, families, dead
 
 
-def _check(record: Record, records: Records, by_id: Mapping[Any, list[Record]]) -> None:
-    records.check_new(record)
+def _check(record: Record, records: Records, catalog: Catalog, by_id: Mapping[Any, list[Record]]) -> None:
+    catalog.check_new(record, records)
     if any(other.version == record.version for other in by_id.get(record.subscription_id, ())):
         raise DuplicateSubscriptionError(
             f"version {record.version} is given twice",

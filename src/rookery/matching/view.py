@@ -1,19 +1,21 @@
 """A set as it stands: what a match reads, whoever holds it (a live matcher, a compiled set, a task on Spark).
 
-Rule: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then
+Rule 1: a view never changes, so any number of threads may read it while another makes the next one.
+Rule 2: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then
 name the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from rookery.errors import EventError
+from rookery.errors import EventError, UnknownSubscriptionError
+from rookery.matching.catalog import SHOWN_TOPICS, Catalog, Topics
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import order_pairs
 from rookery.matching.records import Records
@@ -43,11 +45,11 @@ class Engine(Protocol):
     @property
     def nbytes(self) -> int: ...
 
-    def insert(self, rows: Rows, attributes: int) -> None:
-        """Add rows, whose attributes are numbered below `attributes`."""
+    def extended(self, rows: Rows, attributes: int) -> Engine:
+        """Return an engine with more rows, whose attributes are numbered below `attributes`; this one stays."""
 
-    def replace(self, rows: Rows, attributes: int) -> None:
-        """Hold exactly these rows."""
+    def packed(self, rows: Rows, attributes: int) -> Engine:
+        """Return an engine of the same kind with exactly these rows."""
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""
@@ -56,26 +58,88 @@ class Engine(Protocol):
         """Return the pairs `event << 32 | slot` of live slots; a subscription with several rows may repeat."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class View:
-    """The parts that a match reads. `inexact` are the slots whose rows are larger than the truth."""
+    """One state of a set: the parts that a match reads. An edit makes another view, which shares what stays.
+
+    `alive` and `inexact` say of each slot whether it is in the set, and whether its rows are larger than the truth;
+    they may be longer than the records. `conditions` is filled as it is needed: what a slot's condition is, never
+    changes, so all states that number their slots alike share it.
+    """
 
     space: CodeSpace
     engine: Engine
     records: Records
     alive: Array
-    inexact: set[int]
-    conditions: dict[int, tuple[Condition, list[Attribute]]]
+    inexact: Array
+    inexact_count: int
+    topics: Topics
+    dated: int
+    conditions: dict[int, tuple[Condition, list[Attribute]]] = field(default_factory=dict)
+    live: int = 0
+    set_version: int = 0
+
+    @classmethod
+    def of(cls, space: CodeSpace, engine: Engine, records: Records, inexact: Iterable[int]) -> View:
+        """Return the view of records that are all alive; `inexact` are the slots whose rows are too large."""
+        flags = np.zeros(len(records), np.uint8)
+        flags[list(inexact)] = 1
+        catalog = Catalog(records)
+        return cls(
+            space, engine, records, np.ones(len(records), np.uint8), flags, int(flags.sum()), catalog.topics,
+            catalog.dated, live=len(records),
+        )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of index, records and texts, those that Python keeps estimated from a sample of them."""
+        flags = self.alive.nbytes + self.inexact.nbytes
+        return self.engine.nbytes + self.records.nbytes + self.space.nbytes + flags
+
+    def inexact_slots(self) -> list[int]:
+        """Return the slots whose rows are larger than the truth."""
+        slots: list[int] = np.flatnonzero(self.inexact[: len(self.records)]).tolist()
+        return slots
+
+    def slots_of(self, subscription_id: str | int) -> list[int]:
+        """Return the live slots of an id; UnknownSubscriptionError if there is none."""
+        slots = [slot for slot in self.records.find(subscription_id) if self.alive[slot]]
+        if not slots:
+            raise UnknownSubscriptionError(f"no subscription {subscription_id!r} is in the set")
+        return slots
+
+    def packed(self) -> View:
+        """Return the same set without its dead subscriptions, their texts, and attributes that nobody tests."""
+        if self.live == len(self.records):
+            return self
+        kept = np.flatnonzero(self.alive[: len(self.records)])
+        number = np.full(len(self.records), -1, np.int64)
+        number[kept] = np.arange(len(kept))
+        rows = self.engine.rows()
+        rows = rows.take(np.flatnonzero(self.alive[rows.slot])).trimmed()
+        space, rows = self.space.used_by(rows)
+        return View(
+            space,
+            self.engine.packed(rows.with_slots(number[rows.slot]), len(space)),
+            self.records.taken(kept),
+            np.ones(len(kept), np.uint8),
+            self.inexact[kept],
+            self.inexact_count,
+            self.topics,
+            self.dated,
+            live=self.live,
+            set_version=self.set_version,
+        )
 
     def match_event(self, event: Mapping[str, Any], *, topic: str | None, time: object) -> list[int]:
         """Return the slots that match one dict event."""
-        if topic is None and self.records.topics:
+        if topic is None and self.topics.total:
             topic = event.get("topic")  # an event names its topic itself, unless the caller does
         hidden = self._hidden_event(topic, time)
         pairs = self.engine.probe(self.space.encode_event(event, hidden), self.alive)
         slots = sorted(set(pairs.tolist()))  # one event, so a pair is its slot
-        if self.inexact:
-            slots = [slot for slot in slots if slot not in self.inexact or self._verify(slot, event)]
+        if self.inexact_count:
+            slots = [slot for slot in slots if not self.inexact[slot] or self._verify(slot, event)]
         return slots
 
     def _verify(self, slot: int, event: Mapping[str, Any]) -> bool:
@@ -116,14 +180,14 @@ class View:
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
         codes = self.space.encode(batch, hidden, missing=missing)
         events, slots = order_pairs(self.engine.probe(codes, self.alive), len(codes))
-        if self.inexact:
+        if self.inexact_count:
             kept = self._verified(batch, events, slots, missing)
             events, slots = events[kept], slots[kept]
         return events + first if first else events, slots
 
     def _verified(self, batch: pa.Table | pa.RecordBatch, events: Array, slots: Array, missing: str) -> Array:
         kept = np.ones(len(events), np.bool_)
-        doubtful = np.flatnonzero(np.isin(slots, np.fromiter(self.inexact, np.int64)))
+        doubtful = np.flatnonzero(self.inexact[slots])
         if not len(doubtful):
             return kept
         involved, place = np.unique(events[doubtful], return_inverse=True)
@@ -166,7 +230,7 @@ class View:
         self, batch: pa.Table | pa.RecordBatch, *, time: str | None, topic: str | None, as_of: object
     ) -> dict[str, Any]:
         hidden: dict[str, Any] = {}
-        if topic is None and "topic" in batch.schema.names and len(self.records.topics):
+        if topic is None and "topic" in batch.schema.names and self.topics.total:
             hidden[TOPIC.text] = batch.column("topic")
         else:
             hidden[TOPIC.text] = self._one_topic(topic)
@@ -179,22 +243,20 @@ class View:
         return hidden
 
     def _refuse_dated(self, advice: str) -> None:
-        if self.records.dated:
-            raise EventError(
-                f"{self.records.dated} subscriptions have effective dates, and the events have no time; {advice}"
-            )
+        if self.dated:
+            raise EventError(f"{self.dated} subscriptions have effective dates, and the events have no time; {advice}")
 
     def _one_topic(self, topic: str | None) -> str | None:
         if topic is not None:
             return topic
-        topics = self.records.topics
-        if len(topics) > 1:
-            shown = ", ".join(sorted(topics)[:5])
+        total, first = self.topics
+        if total > 1:
+            shown = ", ".join(first[:SHOWN_TOPICS])
             raise EventError(
-                f"the set has {len(topics)} topics ({shown}{', …' if len(topics) > 5 else ''}) the events name none; "
+                f"the set has {total} topics ({shown}{', …' if total > SHOWN_TOPICS else ''}) the events name none; "
                 "add a column `topic`, or state one topic for all: topic="
             )
-        return topics[0] if topics else None
+        return first[0] if total else None
 
 
 def event_time(value: object) -> int:

@@ -32,7 +32,7 @@ class Structure(Protocol):
 
 
 class PackedEngine:
-    """Rows in a structure that is built once, plus a tail that is scanned."""
+    """Rows in a structure that is built once, plus a tail that is scanned; more rows are another engine."""
 
     __slots__ = ("_build", "_packed", "_structure", "_tail", "name")
 
@@ -47,17 +47,21 @@ class PackedEngine:
         structure = 0 if self._structure is None else self._structure.nbytes
         return structure + self._packed.nbytes + self._tail.nbytes
 
-    def insert(self, rows: Rows, attributes: int) -> None:
-        """Add rows."""
+    def extended(self, rows: Rows, attributes: int) -> PackedEngine:
+        """Return an engine with more rows."""
         if len(self._tail) + len(rows) > max(LEAST_TAIL, len(self._packed) // 4):
-            self.replace(Rows.concatenate([self._packed, self._tail, rows]), attributes)
-        else:
-            self._tail = Rows.concatenate([self._tail, rows])
+            return self.packed(Rows.concatenate([self._packed, self._tail, rows]), attributes)
+        other = PackedEngine(self.name, self._build)
+        other._packed, other._structure = self._packed, self._structure
+        other._tail = Rows.concatenate([self._tail, rows])
+        return other
 
-    def replace(self, rows: Rows, attributes: int) -> None:
-        """Hold exactly these rows."""
-        self._packed, self._tail = rows, Rows.empty()
-        self._structure = self._build(rows, attributes) if len(rows) else None
+    def packed(self, rows: Rows, attributes: int) -> PackedEngine:
+        """Return an engine with exactly these rows."""
+        other = PackedEngine(self.name, self._build)
+        other._packed = rows
+        other._structure = self._build(rows, attributes) if len(rows) else None
+        return other
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""

@@ -1,0 +1,163 @@
+"""The tail of the bitmap engine: the newest rows in the order they came, in one partition without a key.
+
+Rule: a tail never changes for who reads it. It is an index over the first rows of arrays that have room for more. The
+next tail writes its rows behind them, in the same arrays: a reader of this one looks at no row past its own count, and
+in a line at no bit of one. Who would write where another has written already takes arrays of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, line_words
+from rookery.matching.bitmap.build_kernels import fill_row
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS
+from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.matching.rows import Rows
+
+__all__ = ["Tail"]
+
+Array = np.ndarray[Any, Any]
+
+_NONE = np.empty(0, np.int64)
+_NO_PAIRS = np.empty((0, 2), np.int64)
+_NO_LINES = np.empty(0, np.uint64)
+
+
+class Tail:
+    """Rows with lines that are filled as they come."""
+
+    __slots__ = ("_arrays", "index")
+
+    def __init__(self, index: BitmapIndex, arrays: _Arrays) -> None:
+        self.index = index
+        self._arrays = arrays
+
+    @classmethod
+    def empty(cls, cuts: Array) -> Tail:
+        """Return a tail without rows, beside an index with these cut points."""
+        return _Arrays(cuts).tail()
+
+    @property
+    def nbytes(self) -> int:
+        return self._arrays.nbytes
+
+    def rows(self) -> Rows:
+        index = self.index
+        return Rows(index.slot, index.start, index.attribute, index.bounds, index.pool)
+
+    def extended(self, rows: Rows, attributes: int) -> Tail:
+        """Return a tail with more rows, whose attributes are numbered below `attributes`."""
+        arrays = self._arrays
+        if arrays.rows != self.index.row_count:  # somebody else has gone on from here
+            arrays = _Arrays(self.index.cuts)
+            arrays.write(self.rows(), attributes)
+        arrays.write(rows, attributes)
+        return arrays.tail()
+
+
+class _Arrays:
+    """What successive tails share: arrays with room behind their rows. Used by the one who edits alone."""
+
+    __slots__ = (
+        "attribute", "block_first", "block_numbers", "bounds", "cuts", "lines", "places", "pool", "pooled", "rows",
+        "slot", "start", "uses",
+    )  # fmt: skip
+
+    def __init__(self, cuts: Array) -> None:
+        self.cuts = cuts
+        self.rows = self.places = self.pooled = 0
+        self.slot, self.start = np.empty(0, np.int32), np.zeros(1, np.int64)
+        self.attribute = np.empty(0, np.uint16)
+        self.bounds, self.pool = _NO_PAIRS, _NO_PAIRS
+        self.block_first, self.block_numbers, self.lines = np.zeros(1, np.int64), _NONE, _NO_LINES
+        self.uses = np.zeros(len(cuts), np.int64)  # how many rows test each attribute
+
+    @property
+    def nbytes(self) -> int:
+        sizes = (self.slot, self.start, self.attribute, self.bounds, self.pool, self.lines, self.block_numbers)
+        return sum(array.nbytes for array in sizes)
+
+    def write(self, rows: Rows, attributes: int) -> None:
+        """Write rows behind those that are there."""
+        if attributes > len(self.cuts):
+            missing = attributes - len(self.cuts)
+            # An attribute that the index never saw has no cut points yet: one bucket, nothing excluded but NULL.
+            self.cuts = np.concatenate([self.cuts, np.full((missing, CUTS), np.iinfo(np.int64).max, np.int64)])
+            self.uses = np.concatenate([self.uses, np.zeros(missing, np.int64)])
+        np.add.at(self.uses, rows.attribute & ATTRIBUTE_MASK, 1)
+        before, places, pooled = self.rows, self.places, self.pooled
+        self.rows, self.places = before + len(rows), places + len(rows.attribute)
+        self.slot = _with_room(self.slot, before, self.rows)
+        self.start = _with_room(self.start, before + 1, self.rows + 1)
+        self.attribute = _with_room(self.attribute, places, self.places)
+        self.bounds = _with_room(self.bounds, places, self.places)
+        self.slot[before : self.rows] = rows.slot
+        self.start[before + 1 : self.rows + 1] = rows.start[1:] + places
+        self.attribute[places : self.places] = rows.attribute
+        bounds = self.bounds[places : self.places]
+        bounds[:] = rows.bounds
+        flagged = (rows.attribute & SET_FLAG) != 0
+        if flagged.any():
+            self.pooled = pooled + len(rows.pool)
+            self.pool = _with_room(self.pool, pooled, self.pooled)
+            self.pool[pooled : self.pooled] = rows.pool
+            bounds[flagged] += pooled
+        for row in range(before, self.rows):
+            block = row // BLOCK_ROWS
+            if row % BLOCK_ROWS == 0:
+                self._open_block()
+            fill_row(
+                row, self.block_first[block], self.block_first[block + 1], self.block_numbers, self.start,
+                self.attribute, self.bounds, self.pool, self.cuts, self.lines,
+            )  # fmt: skip
+
+    def _open_block(self) -> None:
+        """Begin a block: its lines are for the attributes that most rows of the tail test."""
+        used = np.flatnonzero(self.uses)
+        numbers = used[np.argsort(-self.uses[used], kind="stable")][:BLOCK_ATTRIBUTES]
+        self.block_numbers = np.concatenate([self.block_numbers, numbers])
+        self.block_first = np.append(self.block_first, len(self.block_numbers))
+        lines = line_words(len(self.block_numbers) * BUCKETS)
+        lines[: len(self.lines)] = self.lines
+        self.lines = lines
+
+    def tail(self) -> Tail:
+        """Return the rows as they stand, as an index of one partition."""
+        index = BitmapIndex(
+            cuts=self.cuts,
+            signature_first=np.zeros(2, np.int64),
+            signature_numbers=_NONE,
+            table_first=np.array([0, 2], np.int64),
+            table=np.zeros(2, np.int32),  # both places lead to the one partition
+            partition_key=np.zeros((1, 1), np.int64),
+            partition_first=np.array([0, self.rows], np.int64),
+            partition_group=np.array([-1], np.int32),
+            block_first=self.block_first,
+            block_numbers=self.block_numbers,
+            lines=self.lines,
+            group_partition=_NONE,
+            group_block=_NO_PAIRS,
+            group_first=np.zeros(1, np.int64),
+            group_numbers=_NONE,
+            group_lines=_NO_LINES,
+            slot=self.slot[: self.rows],
+            start=self.start[: self.rows + 1],
+            attribute=self.attribute[: self.places],
+            bounds=self.bounds[: self.places],
+            pool=self.pool[: self.pooled],
+            seed=0,
+            blocked_rows=self.rows if self.rows > DIRECT_ROWS else 0,
+        )
+        return Tail(index, self)
+
+
+def _with_room(array: Array, used: int, needed: int) -> Array:
+    """Return an array with room for `needed` items, of which the first `used` are those of `array`."""
+    if needed <= len(array):
+        return array
+    larger = np.zeros((max(needed, 2 * len(array), 64), *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
