@@ -27,8 +27,8 @@ def filled() -> tuple[Records, Catalog]:
 
 def test_what_is_in_the_set_is_found_and_counted() -> None:
     _, catalog = filled()
-    assert catalog.slots_of("a") == [0, 2]
-    assert catalog.find("nobody") == []
+    assert catalog.slots_of("a") == (0, 2)
+    assert catalog.find("nobody") == ()
     with pytest.raises(UnknownSubscriptionError, match="'nobody'"):
         catalog.slots_of("nobody")
     assert catalog.topics == Topics(2, ("north", "south"))
@@ -38,17 +38,17 @@ def test_what_is_in_the_set_is_found_and_counted() -> None:
 def test_a_discarded_slot_is_forgotten() -> None:
     records, catalog = filled()
     catalog.discard([0], records)
-    assert catalog.find("a") == [2]
+    assert catalog.find("a") == (2,)
     assert catalog.topics == Topics(1, ("south",))
     catalog.discard([2], records)
     assert (catalog.dated, catalog.live) == (0, 1)
-    assert catalog.find("a") == []
+    assert catalog.find("a") == ()
 
 
 def test_dead_slots_are_not_found_by_a_look_up_that_is_made_later() -> None:
     records, _ = filled()
     catalog = Catalog(records)
-    assert catalog.prepare(records, np.array([0, 1, 1], np.uint8)) == {"b": [1], "a": [2]}
+    assert catalog.prepare(records, np.array([0, 1, 1], np.uint8)) == {"b": 1, "a": 2}
 
 
 def test_many_records_at_once_are_found_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_many_records_at_once_are_found_as_well(monkeypatch: pytest.MonkeyPatch)
     more = [make_record(f"n{place}", "", topic="west") for place in range(5)]
     catalog.append(more, 3)
     assert catalog.slots is None
-    assert catalog.prepare(records.appended(more), np.ones(8, np.uint8))["n4"] == [7]
+    assert catalog.prepare(records.appended(more), np.ones(8, np.uint8))["n4"] == 7
     assert (catalog.live, catalog.topics.total) == (8, 3)
 
 

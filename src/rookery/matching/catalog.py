@@ -27,6 +27,16 @@ SHOWN_TOPICS = 5
 FEW = 2048
 
 
+#: A number by itself, not a tuple of one: a million ids are then a million objects fewer for the collector to visit.
+SlotsById = dict[str | int, int | tuple[int, ...]]
+
+
+def _put(slots: SlotsById, subscription_id: str | int, slot: int) -> None:
+    found = slots.setdefault(subscription_id, slot)
+    if found is not slot:
+        slots[subscription_id] = (*(found if isinstance(found, tuple) else (found,)), slot)
+
+
 class Topics(NamedTuple):
     """How many topics the subscriptions of a set name, and the first few of them."""
 
@@ -42,8 +52,8 @@ class Catalog:
     def __init__(self, records: Records) -> None:
         """Catalog records of which all are alive."""
         table = records.slim_table()
-        #: The live slots of each id; None until they are asked for.
-        self.slots: dict[str | int, list[int]] | None = None if len(records) else {}
+        #: The live slot of each id, or its slots where it has several; None until they are asked for.
+        self.slots: SlotsById | None = None if len(records) else {}
         self._topics: dict[str, int] = {}
         #: How many live subscriptions have effective dates.
         self.dated = 0
@@ -71,29 +81,30 @@ class Catalog:
             return getsizeof(self._topics)
         some = list(islice(self.slots, 64))
         identity = sum(map(getsizeof, some)) // max(1, len(some))
-        each = identity + getsizeof([0]) + 32  # the id, its list of slots, a slot's number
+        each = identity + 28  # the id, and its slot's number
         return getsizeof(self.slots) + each * len(self.slots) + getsizeof(self._topics)
 
     # ---- look-up -------------------------------------------------------------------------------------------------
 
-    def prepare(self, records: Records, alive: np.ndarray[Any, Any]) -> dict[str | int, list[int]]:
+    def prepare(self, records: Records, alive: np.ndarray[Any, Any]) -> SlotsById:
         """Make the look-up by id, if it is not there: from then on it follows each edit."""
         if self.slots is not None:
             return self.slots
-        slots: dict[str | int, list[int]] = {}
+        slots: SlotsById = {}
         kept = alive[: len(records)].tolist()
         for slot, one in enumerate(records.slim_table()["subscription_id"].to_pylist()):
             if kept[slot]:
-                slots.setdefault(one, []).append(slot)
+                _put(slots, one, slot)
         self.slots = slots
         return slots
 
-    def find(self, subscription_id: str | int) -> list[int]:
+    def find(self, subscription_id: str | int) -> tuple[int, ...]:
         """Return the live slots of an id, none if there is none. The look-up must have been made."""
         assert self.slots is not None
-        return self.slots.get(subscription_id, [])
+        found = self.slots.get(subscription_id, ())
+        return found if isinstance(found, tuple) else (found,)
 
-    def slots_of(self, subscription_id: str | int) -> list[int]:
+    def slots_of(self, subscription_id: str | int) -> tuple[int, ...]:
         """Return the live slots of an id; UnknownSubscriptionError if there is none."""
         slots = self.find(subscription_id)
         if not slots:
@@ -146,10 +157,10 @@ class Catalog:
         assert self.slots is not None
         for slot in slots:
             record = records[slot]
-            mine = self.slots[record.subscription_id]
-            mine.remove(slot)
-            if not mine:
-                del self.slots[record.subscription_id]
+            left = tuple(one for one in self.find(record.subscription_id) if one != slot)
+            del self.slots[record.subscription_id]
+            for one in left:
+                _put(self.slots, record.subscription_id, one)
             self._count(record, -1)
 
     def append(self, records: Sequence[Record], first: int) -> None:
@@ -158,7 +169,7 @@ class Catalog:
             self.slots = None
         for slot, record in enumerate(records, first):
             if self.slots is not None:
-                self.slots.setdefault(record.subscription_id, []).append(slot)
+                _put(self.slots, record.subscription_id, slot)
             self._count(record, 1)
 
     def extend(self, table: pa.Table) -> None:

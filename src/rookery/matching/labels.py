@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from heapq import merge
 from math import isqrt
 from sys import getsizeof
 from typing import Any
@@ -47,10 +46,10 @@ class _Part:
 
     __slots__ = ("_columns", "by_text", "labels", "texts")
 
-    def __init__(self, texts: list[str], labels: list[int]) -> None:
+    def __init__(self, texts: list[str], labels: list[int], by_text: dict[str, int] | None = None) -> None:
         self.texts = texts
         self.labels = labels
-        self.by_text = dict(zip(texts, labels, strict=True))
+        self.by_text = dict(zip(texts, labels, strict=True)) if by_text is None else by_text
         self._columns: tuple[pa.Array, Array] | None = None
 
     def columns(self) -> tuple[pa.Array, Array]:
@@ -93,15 +92,12 @@ class Labels:
     @property
     def texts(self) -> list[str]:
         """All texts, in order."""
-        return [text for text, _ in self._items()] if self._recent.texts else self._base.texts
+        return sorted(self._base.texts + self._recent.texts) if self._recent.texts else self._base.texts
 
     @property
     def values(self) -> list[int]:
         """All labels, in order."""
-        return [label for _, label in self._items()] if self._recent.texts else self._base.labels
-
-    def _items(self) -> Iterable[tuple[str, int]]:
-        return merge(*(zip(part.texts, part.labels, strict=True) for part in (self._base, self._recent)))
+        return sorted(self._base.labels + self._recent.labels) if self._recent.texts else self._base.labels
 
     @classmethod
     def restore(cls, texts: list[str], values: list[int], ordered: bool) -> Labels:
@@ -184,8 +180,8 @@ class Labels:
 
     def _placed(self, fresh: list[str]) -> tuple[Labels, bool]:
         """Place a few texts, each in its gap; say whether every gap was large enough."""
-        texts, values = self._recent.texts.copy(), self._recent.labels.copy()
-        labels = Labels(self._base, _Part(texts, values), ordered=self.ordered)
+        texts, values, by_text = self._recent.texts.copy(), self._recent.labels.copy(), self._recent.by_text.copy()
+        labels = Labels(self._base, _Part(texts, values, by_text), ordered=self.ordered)
         enough = True
         for text in fresh:
             below, above = labels._around(text)
@@ -197,10 +193,10 @@ class Labels:
             position = bisect_right(texts, text)
             texts.insert(position, text)
             values.insert(position, label)
-            labels._recent.by_text[text] = label
+            by_text[text] = label
             enough = enough and step >= _LEAST_STEP
         if len(texts) > _most_recent(len(labels)):
-            labels = Labels(_Part(labels.texts, labels.values), ordered=self.ordered)
+            labels = Labels(_Part(labels.texts, labels.values, self._base.by_text | by_text), ordered=self.ordered)
         return labels, enough
 
     def _merged(self, fresh: list[str]) -> tuple[Labels, bool]:

@@ -87,7 +87,7 @@ class _Arrays:
             # An attribute that the index never saw has no cut points yet: one bucket, nothing excluded but NULL.
             self.cuts = np.concatenate([self.cuts, np.full((missing, CUTS), np.iinfo(np.int64).max, np.int64)])
             self.uses = np.concatenate([self.uses, np.zeros(missing, np.int64)])
-        np.add.at(self.uses, rows.attribute & ATTRIBUTE_MASK, 1)
+        self.uses = self.uses + np.bincount(rows.attribute & ATTRIBUTE_MASK, minlength=len(self.uses))
         before, places, pooled = self.rows, self.places, self.pooled
         self.rows, self.places = before + len(rows), places + len(rows.attribute)
         self.slot = _with_room(self.slot, before, self.rows)
