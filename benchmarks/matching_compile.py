@@ -3,7 +3,7 @@
 - parsing a filter of ten comparisons;
 - a million five-predicate filters as text: parsed, typed, lowered to rows and indexed, with the share of each;
 - `match` of one dict at 1 k to 1 M subscriptions: median and 99th percentile;
-- `add`, `replace` and `remove` of one subscription as text.
+- `add`, `replace` and `remove` of one subscription as text; `add` and then `match_many` of one event; `add_many` of one.
 """
 
 from __future__ import annotations
@@ -45,11 +45,9 @@ def report(*, as_json: bool, quick: bool) -> int:
     for name in ("parse", "lower", "index", "rest"):
         print(f"  {name:<6} {bulk[name]:6.1f} s  {100 * bulk[name] / bulk['total']:3.0f} %  {bulk['meaning'][name]}")
     print("one dict in, a list of ids out; an edit of one subscription as text (device workload), µs: median (99 %)")
-    print(
-        f"  {'':<10}" + "".join(f"{name:>20}" for name in ("range match", "device match", "add", "replace", "remove"))
-    )
+    names = ("range match", "device match", "add", "replace", "remove", "add+match_many", "add_many of 1")
+    print(f"  {'':<10}" + "".join(f"{name:>20}" for name in names))
     for row in result["single"]:
-        names = ("range match", "device match", "add", "replace", "remove")
         print(
             f"  {row['size']:<10,}" + "".join(f"{row[name][0]:>11.1f} ({row[name][1]:.0f})".rjust(20) for name in names)
         )
@@ -94,7 +92,7 @@ def _bulk(count: int) -> dict[str, Any]:
     engine = compiled._view.engine
     rows, attributes = engine.rows(), len(compiled._view.space)
     began = time.process_time()
-    engine.replace(rows, attributes)
+    engine.packed(rows, attributes)
     index = time.process_time() - began
     return {
         "count": count,
@@ -138,6 +136,19 @@ def _single(size: int) -> dict[str, Any]:
     found["add"] = _each(matcher.add, list(zip(ids, texts[:1000], strict=True)))
     found["replace"] = _each(matcher.replace, list(zip(ids, texts[1000:], strict=True)))
     found["remove"] = _each(matcher.remove, [(one,) for one in ids])
+    event = make_events(workload, 1).table()
+
+    def add_and_match(number: int, text: str) -> None:
+        matcher.add(number, text)
+        matcher.match_many(event, event_id="id")
+
+    later = [20_000_000 + number for number in range(1000)]
+    found["add+match_many"] = _each(add_and_match, list(zip(later, texts[:1000], strict=True)))
+    tables = [
+        pa.table({"subscription_id": [30_000_000 + number], "where": [text]})
+        for number, text in enumerate(texts[:1000])
+    ]
+    found["add_many of 1"] = _each(matcher.add_many, [(one,) for one in tables])
     return found
 
 
