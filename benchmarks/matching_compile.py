@@ -3,7 +3,7 @@
 - parsing a filter of ten comparisons;
 - a million five-predicate filters as text: parsed, typed, lowered to rows and indexed, with the share of each;
 - `match` of one dict at 1 k to 1 M subscriptions: median and 99th percentile;
-- `add`, `replace` and `remove` of one subscription as text; `add` and then `match_many` of one event; `add_many` of one.
+- `add`, `replace` and `remove` of one subscription as text; `add`, then `match_many` of one event; `add_many` of one.
 """
 
 from __future__ import annotations
