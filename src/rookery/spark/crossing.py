@@ -3,11 +3,14 @@
 A row that crosses costs the JVM a call for each of its columns, and an event with ten matches would bring its id ten
 times. A list is copied as a whole, and the code that Spark generates unfolds it: twenty million matches of two million
 events cross in less than half the time. Explanations, of which each is a text, cross flat.
+
+Columns of the event may cross with its matches. Whoever needs them takes them from there: an event's id may repeat, so
+a join of the matches with the events by id would give a match as often as its id is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,16 +23,31 @@ if TYPE_CHECKING:
 
     from rookery import CompiledSet
 
-__all__ = ["OUTPUT_ROWS", "fold", "folded_schema", "is_folded", "unfold"]
+__all__ = ["OUTPUT_ROWS", "carried_name", "fold", "folded_schema", "is_folded", "unfold"]
+
+#: How the columns of an event are named while they cross, so that they hide none of the match's own.
+CARRIED = "_rookery_event_"
 
 #: Matches of one output batch: enough to be fast, few enough that a broad rule does not fill the worker's memory.
 OUTPUT_ROWS = 262_144
 
 
-def folded_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, versions: bool) -> pa.Schema:
-    """Return the schema of folded matches; without `versions` the rules have one version, and it need not cross."""
-    fields = [("event_id", event_id), ("subscription_ids", pa.list_(subscription_id))]
-    return pa.schema([*fields, ("versions", pa.list_(pa.int64()))] if versions else fields)
+def carried_name(name: str) -> str:
+    """Return how a column of the event is named beside its matches."""
+    return CARRIED + name
+
+
+def folded_schema(
+    event_id: pa.DataType, subscription_id: pa.DataType, *, versions: bool, columns: Sequence[pa.Field] = ()
+) -> pa.Schema:
+    """Return the schema of folded matches; without `versions` the rules have one version, and it need not cross.
+
+    `columns` are those of the event that cross with its matches.
+    """
+    fields = [pa.field("event_id", event_id), pa.field("subscription_ids", pa.list_(subscription_id))]
+    if versions:
+        fields.append(pa.field("versions", pa.list_(pa.int64())))
+    return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
 
 
 def is_folded(output: pa.Schema) -> bool:
@@ -44,20 +62,23 @@ def fold(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output:
     offsets = np.append(first, len(found))
     # A batch ends with the event that fills it: the matches of one event stay together, however many they are.
     ends = np.unique(np.searchsorted(offsets, np.arange(OUTPUT_ROWS, len(found) + OUTPUT_ROWS, OUTPUT_ROWS)))
-    events, start = batch.column(reading.event_id), 0
+    carried = [name.removeprefix(CARRIED) for name in output.names if name.startswith(CARRIED)]
+    start = 0
     for end in np.minimum(ends, len(first)).tolist():
         begin = offsets[start]
         places = pa.array((offsets[start : end + 1] - begin).astype(np.int32))
         ids, versions = compiled.names(slots[begin : offsets[end]])
-        columns = [events.take(pa.array(found[first[start:end]])), pa.ListArray.from_arrays(places, ids)]
+        chosen = pa.array(found[first[start:end]])
+        columns = [batch.column(reading.event_id).take(chosen), pa.ListArray.from_arrays(places, ids)]
         if "versions" in output.names:
             columns.append(pa.ListArray.from_arrays(places, versions))
+        columns += [batch.column(name).take(chosen) for name in carried]
         yield pa.record_batch([one.cast(field.type) for one, field in zip(columns, output, strict=True)], schema=output)
         start = end
 
 
 def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
-    """Return matches that crossed as `event_id, subscription_id, version, zone [, explain]`.
+    """Return matches that crossed as `event_id, subscription_id, version, zone [, explain]` and what they carried.
 
     `version` is that of all rules where theirs did not cross; who names no zone has one.
     """
@@ -69,5 +90,5 @@ def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
         found = found.withColumn("version", each)
     if "zone" not in found.columns:
         found = found.withColumn("zone", lit(0))
-    tail = ["explain"] if "explain" in found.columns else []
-    return found.select("event_id", "subscription_id", "version", "zone", *tail)
+    tail = [name for name in found.columns if name == "explain" or name.startswith(CARRIED)]
+    return found.select("event_id", "subscription_id", "version", "zone", *(f"`{name}`" for name in tail))

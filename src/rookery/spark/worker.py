@@ -8,7 +8,7 @@ function of the events and of the compiled set: a retried task writes the same r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,17 @@ def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain
 
 
 def crossing_schema(
-    event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool, versions: bool = True
+    event_id: pa.DataType,
+    subscription_id: pa.DataType,
+    *,
+    explain: bool,
+    versions: bool = True,
+    columns: Sequence[pa.Field] = (),
 ) -> pa.Schema:
-    """Return the schema in which matches cross to the JVM, where `unfold` takes them."""
+    """Return the schema in which matches cross to the JVM, where `unfold` takes them; explanations carry no columns."""
     if explain:
         return match_schema(event_id, subscription_id, explain=True)
-    return folded_schema(event_id, subscription_id, versions=versions)
+    return folded_schema(event_id, subscription_id, versions=versions, columns=columns)
 
 
 def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
