@@ -132,8 +132,8 @@ def _partitioned(found: list[tuple[Path, Path]], zone: str, error: type[RookeryE
         if len(names) > 1:
             one, other = names.items()
             raise error(
-                f"{one[1]} and {other[1]} are of different partitions, by {_listed(one[0])} and by {_listed(other[0])}: "
-                "a rule on such a column would miss files; name folders of one layout"
+                f"{one[1]} and {other[1]} are partitioned by {_listed(one[0])} and by {_listed(other[0])}: a rule "
+                "on such a column would miss files; name folders of one layout"
             )
         if parts and bases.setdefault(root, base) != base:
             raise error(f"{root} holds two partitioned tables, {bases[root]} and {base}: name one of them")

@@ -64,7 +64,9 @@ def partition_columns(
     for place, name in enumerate(names):
         written = [row[place][1] for row in rows]
         if not name or not all(written):
-            raise error(f"a partition folder is column=value, and one is {name}={'' if name else written[0]}: rename it")
+            raise error(
+                f"a partition folder is column=value, and one is {name}={'' if name else written[0]}: rename it"
+            )
         kind = reduce(_wider, map(_kind, dict.fromkeys(written)))
         kind = pa.string() if pa.types.is_null(kind) else kind
         if kind == INSTANT:

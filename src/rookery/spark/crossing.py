@@ -11,19 +11,23 @@ a join of the matches with the events by id would give a match as often as its i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.spark.rules import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from rookery import CompiledSet
 
-__all__ = ["OUTPUT_ROWS", "carried_name", "fold", "folded_schema", "is_folded", "unfold"]
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+__all__ = ["OUTPUT_ROWS", "carried_name", "fold", "folded_schema", "is_folded", "spark_schema", "unfold"]
 
 #: How the columns of an event are named while they cross, so that they hide none of the match's own.
 CARRIED = "_rookery_event_"
@@ -50,14 +54,30 @@ def folded_schema(
     return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
 
 
+def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
+    """Return the schema of what crosses as Spark knows it; a column of the event keeps the type that it has there."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    made = from_arrow_schema(output, prefer_timestamp_ntz=True)
+    for field in made.fields:
+        if field.name.startswith(CARRIED):
+            field.dataType = events.schema[field.name.removeprefix(CARRIED)].dataType
+    return made
+
+
 def is_folded(output: pa.Schema) -> bool:
     """Say whether a schema is one of folded matches."""
     return "subscription_ids" in output.names
 
 
-def fold(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Match one batch and give the events that match, each with its subscriptions."""
+def fold(
+    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Match one batch and give the events that match, each with its subscriptions: of each `most`, where that is said."""
     found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    if most is not None:
+        kept = _first(most, _order(batch.column(reading.event_id))[found], slots)
+        found, slots = found[kept], slots[kept]
     first = np.flatnonzero(np.diff(found, prepend=-1))  # where the matches of each event begin
     offsets = np.append(first, len(found))
     # A batch ends with the event that fills it: the matches of one event stay together, however many they are.
@@ -75,6 +95,23 @@ def fold(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output:
         columns += [batch.column(name).take(chosen) for name in carried]
         yield pa.record_batch([one.cast(field.type) for one, field in zip(columns, output, strict=True)], schema=output)
         start = end
+
+
+def _order(ids: pa.Array) -> Numbers:
+    """Return the place of each row in the order of the ids, where Arrow and Spark agree on it, else in that of rows."""
+    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
+        return np.arange(len(ids))
+    order = np.empty(len(ids), np.int64)
+    order[pc.sort_indices(ids, null_placement="at_start").to_numpy()] = np.arange(len(ids))
+    return order
+
+
+def _first(most: int, order: Numbers, slots: Numbers) -> Numbers:
+    """Return, ascending, the first `most` matches of each subscription in the given order."""
+    sorted_ = np.lexsort((order, slots))
+    starts = np.flatnonzero(np.diff(slots[sorted_], prepend=-1))
+    rank = np.arange(len(sorted_)) - np.repeat(starts, np.diff(np.append(starts, len(sorted_))))
+    return np.sort(sorted_[rank < most])
 
 
 def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:

@@ -48,7 +48,9 @@ def read_events(
     return frame, event_id or "event_id"
 
 
-def read_frame(spark: SparkSession, paths: str | Path | Sequence[str | Path], *, schema: str | None = None) -> DataFrame:
+def read_frame(
+    spark: SparkSession, paths: str | Path | Sequence[str | Path], *, schema: str | None = None
+) -> DataFrame:
     """Read files as they are, with the columns of partition folders; text files with the schema, if one is given."""
     data = find_dataset(paths, zone=session_zone(spark))
     return _read(spark, data, None if events_format(data) == "parquet" else schema, lambda part: part)

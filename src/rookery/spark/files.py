@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from rookery.errors import PipelineError
-from rookery.spark.carriers import Carrier, carry
 from rookery.model.datasets import Dataset, complete_batch, find_dataset
+from rookery.spark.carriers import Carrier, carry
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions

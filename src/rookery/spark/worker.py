@@ -70,25 +70,28 @@ def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class MatchRows:
-    """The task of the broadcast plan: match each batch against the one set."""
+    """The task of the broadcast plan: match each batch against the one set; `most` is as in `fold`."""
 
     carrier: Carrier
     reading: Reading
     output: pa.Schema
+    most: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches."""
         compiled = self.carrier.load()
         for batch in batches:
-            yield from rows(compiled, batch, self.reading, self.output)
+            yield from rows(compiled, batch, self.reading, self.output, most=self.most)
 
 
-def rows(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows(
+    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Match one batch and give the matches in batches of the declared form and types, which Spark does not cast."""
     if not batch.num_rows:
         return
     if is_folded(output):
-        yield from fold(compiled, batch, reading, output)
+        yield from fold(compiled, batch, reading, output, most=most)
         return
     found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
     yield from found.select(output.names).cast(output).to_batches(max_chunksize=OUTPUT_ROWS)
