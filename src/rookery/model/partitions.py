@@ -64,9 +64,7 @@ def partition_columns(
     for place, name in enumerate(names):
         written = [row[place][1] for row in rows]
         if not name or not all(written):
-            raise error(
-                f"a partition folder is column=value, and one is {name}={'' if name else written[0]}: rename it"
-            )
+            raise error(f"a partition folder is column=value, and '{name}={min(written)}' is not: rename it")
         kind = reduce(_wider, map(_kind, dict.fromkeys(written)))
         kind = pa.string() if pa.types.is_null(kind) else kind
         if kind == INSTANT:
@@ -120,11 +118,15 @@ def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         return pa.float64()
     if kinds == {pa.date32(), INSTANT}:
         return INSTANT
-    # An int32 has 10 digits and an int64 20, says Spark.
-    digits = [
-        kind.precision if types.is_decimal(kind) else {pa.int32(): 10, pa.int64(): 20}.get(kind) for kind in kinds
-    ]
-    return pa.string() if None in digits else pa.decimal128(max(digits), 0)
+    digits = [_digits(kind) for kind in kinds]
+    return pa.decimal128(max(digits), 0) if all(digits) else pa.string()
+
+
+def _digits(kind: pa.DataType) -> int:
+    """Return how many digits Spark allows a whole number of this type; 0 for what is none."""
+    if pa.types.is_decimal(kind):
+        return int(kind.precision)
+    return {pa.int32(): 10, pa.int64(): 20}.get(kind, 0)
 
 
 def _value(text: str, kind: pa.DataType, zone: str) -> Any:

@@ -73,7 +73,10 @@ def is_folded(output: pa.Schema) -> bool:
 def fold(
     compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Match one batch and give the events that match, each with its subscriptions: of each `most`, where that is said."""
+    """Match one batch and give the events that match, each with its subscriptions.
+
+    `most` is how many matches of one subscription are wanted: those whose event ids are the least.
+    """
     found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
     if most is not None:
         kept = _first(most, _order(batch.column(reading.event_id))[found], slots)
