@@ -73,7 +73,10 @@ def test_partition_folders_are_columns(tmp_path: Path) -> None:
     root = lay(tmp_path, "a=1/b=x%20y", "a=2/b=__HIVE_DEFAULT_PARTITION__", "a=2/b=z/_temporary", "a=3/b=z/.hidden")
     found = find_dataset(root)
     assert found.partitions == pa.schema([("a", pa.int32()), ("b", pa.string())])
-    assert [(file.path.name, file.values) for file in found.files] == [("0.parquet", (1, "x y")), ("1.parquet", (2, None))]
+    assert [(file.path.name, file.values) for file in found.files] == [
+        ("0.parquet", (1, "x y")),
+        ("1.parquet", (2, None)),
+    ]
     assert Schema.infer(root) == Schema.from_dict({"id": "int64", "x": "float64", "a": "int32", "b": "string"})
     below = find_dataset(root / "a=1")
     assert below.partitions.names == ["b"]  # as in Spark: what is below the path that was named

@@ -105,7 +105,8 @@ def _order(ids: pa.Array) -> Numbers:
     if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
         return np.arange(len(ids))
     order = np.empty(len(ids), np.int64)
-    order[pc.sort_indices(ids, null_placement="at_start").to_numpy()] = np.arange(len(ids))
+    order[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    order[ids.is_null().to_numpy(zero_copy_only=False)] = -1  # Spark has NULL before all others
     return order
 
 
