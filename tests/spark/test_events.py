@@ -1,4 +1,4 @@
-"""Events by path: partition folders and Delta tables give the pairs that an independent reading gives, in every plan."""
+"""Events by path: partition folders and Delta tables give the pairs of an independent reading, in every plan."""
 
 from __future__ import annotations
 
