@@ -11,7 +11,8 @@ import pytest
 
 import rookery
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.records import Record, Records, make_record, record_schema
+from rookery.matching.records import Records
+from rookery.model.subscriptions import Record, make_record, record_schema
 
 
 def filled() -> Records:

@@ -21,18 +21,19 @@ from rookery.matching.bulk import (
     boxes_to_rows,
     boxes_to_table,
     collector_paused,
-    read_records,
     records_to_table,
 )
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.output import match_table
-from rookery.matching.records import Record, Records, make_record
+from rookery.matching.records import Records
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.view import Engine, View
 from rookery.model.schema import Schema
 from rookery.model.shapes import Shapes
+from rookery.model.subscriptions import Record, make_record
+from rookery.model.tables import checked_subscriptions, read_subscriptions
 
 __all__ = ["Matcher"]
 
@@ -192,16 +193,18 @@ class Matcher:
             return
         self._install(entries, slots)
 
-    def add_many(self, table: pa.Table) -> int:
+    def add_many(self, table: Any) -> int:
         """Add subscriptions from a table (columns `subscription_id` and `where` at least); return how many.
 
+        `table` is what `read_subscriptions` takes: an Arrow table, a pandas or Polars frame, a list of dicts, a path.
         With `on_error="raise"` nothing is added if any is bad: the error is that of the first, and says how many
         there are.
         """
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
+        table = read_subscriptions(table)
         with collector_paused():
-            for one in read_records(table):
+            for one in checked_subscriptions(table):
                 if isinstance(one, SubscriptionError):
                     faults.append(one)
                 else:
@@ -228,7 +231,9 @@ class Matcher:
                 first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
             raise first_fault
         self.quarantined += faults
-        self._extend(stage, records_to_table(plain, self._view.records.id_type))
+        self._extend(
+            stage, records_to_table(plain, self._view.records.id_type or table.schema.field("subscription_id").type)
+        )
         if entries:
             self._install(entries, dead)
         return len(plain) + len(entries) - len(dead)
