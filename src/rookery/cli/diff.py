@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import IdType, Json, SchemaText, write, write_json
+from rookery.cli.options import IdType, Json, SchemaText, note_quarantined, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
