@@ -112,13 +112,13 @@ def test_ids_come_back_with_their_type(id_type: Any) -> None:
 
 
 def test_a_table_of_csv_text_is_read() -> None:
-    """What a CSV file gives: empty cells for what is left out, JSON for parameters, ISO texts for dates."""
+    """Texts in the place of other types: JSON for parameters, ISO 8601 for dates, empty for what is left out."""
     matcher = rookery.matcher(rookery.Schema(x=int))
     table = pa.table(
         {
             "subscription_id": ["a", "b"],
             "where": ["x > %0", ""],
-            "topic": ["", "t"],
+            "topic": [None, "t"],
             "parameters": ['["5"]', ""],
             "valid_from": ["", "2026-01-01T00:00:00Z"],
             "valid_to": ["", ""],

@@ -60,7 +60,8 @@ def write_json(document: Any) -> None:
 def note_quarantined(faults: Iterable[dict[str, Any]]) -> None:
     """Name the subscriptions that were left out, and why."""
     for fault in faults:
-        note(f"quarantined {fault['subscription_id']!r}: {fault['reason']}")
+        name = "" if fault["subscription_id"] is None else f"{fault['subscription_id']!r}: "
+        note(f"quarantined {name}{fault['reason']}")
 
 
 def note(line: str) -> None:

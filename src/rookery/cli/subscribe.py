@@ -15,7 +15,7 @@ import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
-from rookery.cli.options import IdType, Json, note, write
+from rookery.cli.options import IdType, Json, note, note_quarantined, write
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ def _open(client: BrokerClient, wanted: Wanted) -> tuple[Feed | None, Callable[[
         return client.subscribe(wanted.topic, wanted.where), lambda event: event
     assert client.schema is not None  # a client that is let in has it
     found = opening(wanted.table, client.schema, topic=wanted.topic)
-    for fault in found.faults:
-        note(f"quarantined {fault.subscription_id!r}: {fault.message}")
+    note_quarantined({"subscription_id": one.subscription_id, "reason": one.message} for one in found.faults)
     for name, reason in found.left_out.items():
         note(f"not opened {name!r}: {reason}")
     if not found.conditions:

@@ -231,9 +231,10 @@ class Matcher:
                 first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
             raise first_fault
         self.quarantined += faults
-        self._extend(
-            stage, records_to_table(plain, self._view.records.id_type or table.schema.field("subscription_id").type)
-        )
+        if not len(self._view.records):
+            # An empty set has ids of a type too: what it is matched beside has to fit.
+            self._view.records.id_type = table.schema.field("subscription_id").type
+        self._extend(stage, records_to_table(plain, self._view.records.id_type))
         if entries:
             self._install(entries, dead)
         return len(plain) + len(entries) - len(dead)

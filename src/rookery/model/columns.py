@@ -78,7 +78,7 @@ def id_column(found: Columns, id_type: str | None, faults: Faults) -> tuple[Any,
         if value is None or (isinstance(value, str) and not value.strip()):
             faults.setdefault(row, (f"{found.place(row)} has no subscription_id", None))
         elif isinstance(value, bool) or not isinstance(value, str | int):
-            texts[row] = json.dumps(value, default=str)
+            texts[row] = json.dumps(_floats(value), default=str)
             faults.setdefault(row, ("the subscription_id is a string or an integer", None))
         else:
             try:

@@ -34,6 +34,8 @@ _LOG = logging.getLogger("rookery.model")
 TRIGGER_COLUMNS = ("key", "trigger", "cooldown")
 #: The column in which a fault travels; `subscription_id` is the text of an id that could not be read.
 FAULT = "_fault"
+#: In the metadata of a table that was read: what was to be said of its columns is said.
+_READ = {b"rookery": b"subscriptions"}
 _FAULT_TYPE = pa.struct([("subscription_id", pa.string()), ("message", pa.string()), ("hint", pa.string())])
 
 
@@ -49,7 +51,7 @@ def read_subscriptions(source: Any, *, id_type: str | None = None) -> pa.Table:
     found = _columns(source)
     if not found.count and not found.columns:
         found = Columns({"subscription_id": [], "where": []}, 0)
-    _check_names(list(found.columns))
+    _check_names(list(found.columns), told=_is_read(source))
     faults: Faults = dict(found.faults)
     ids, texts = id_column(found, id_type, faults)
     made: dict[str, Any] = {name: typed_column(name, found, faults) for name in RECORD if name in found.columns}
@@ -67,7 +69,7 @@ def read_subscriptions(source: Any, *, id_type: str | None = None) -> pa.Table:
             for row in range(found.count)
         ]
         columns[FAULT] = pa.array(rows, _FAULT_TYPE)
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata(_READ)
 
 
 def checked_subscriptions(table: pa.Table) -> Iterator[Record | SubscriptionError]:
@@ -140,7 +142,11 @@ def _columns(source: Any) -> Columns:
     return Columns(dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
 
 
-def _check_names(names: list[str]) -> None:
+def _is_read(source: Any) -> bool:
+    return isinstance(source, pa.Table) and _READ.items() <= (source.schema.metadata or {}).items()
+
+
+def _check_names(names: list[str], *, told: bool) -> None:
     known = ("subscription_id", *RECORD)
     others = [name for name in names if name not in known and name != FAULT]
     for needed in ("subscription_id", "where"):
@@ -150,7 +156,7 @@ def _check_names(names: list[str]) -> None:
                 f"a table of subscriptions needs the column {needed!r}",
                 hint=f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(names)}",
             )
-    for name in others:
+    for name in () if told else others:
         near = get_close_matches(name, [one for one in known if one not in names], n=1, cutoff=0.8)
         if near:
             _LOG.warning("the column %r of the subscriptions means nothing; did you mean %r?", name, near[0])
