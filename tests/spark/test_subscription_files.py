@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.model.subscription_files import CASES, EVENT, READABLE, SCHEMA, TIME, TOPIC, UNREADABLE, Case, name_of
 
+from .conftest import read_pairs
+
 import rookery
 from rookery import cli
 from rookery.errors import RookeryError
@@ -101,6 +103,23 @@ def test_the_commands(
     assert {one["subscription_id"] for one in changed["subscriptions"]} == set(case.matches)
     assert changed["added"] == len(case.matches)
     case.check_faults(faults(changed["quarantined"]["new"]))
+
+
+def test_one_notation_of_a_schema(classic: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text that `validate` takes, unsigned integers and decimals included, names the columns of a CSV of events."""
+    (tmp_path / "events.csv").write_text("id,u,d,s\n1,18446744073709551615,0.10,a\n2,1,0.11,007\n")
+    rules = tmp_path / "rules.csv"
+    rules.write_text("subscription_id,where\nu,u = 18446744073709551615\nd,d = 0.1\ns,s = '007'\n")
+    schema = ["--schema", "id:int64,u:uint64,d:decimal(10,2),s:string"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["validate", str(rules), *schema])
+    assert not ended.value.code
+    out = tmp_path / "out"
+    asked = ["match", "-s", str(rules), "-e", str(tmp_path / "events.csv"), "-o", str(out), "--event-id", "id", *schema]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(asked)
+    assert not ended.value.code, capsys.readouterr().err
+    assert read_pairs(out) == [(1, "d", 1), (1, "u", 1), (2, "s", 1)]
 
 
 def test_the_chosen_cases_are_there() -> None:
