@@ -27,9 +27,7 @@ pytestmark = pytest.mark.spark
 #: The cases for the commands in CI; --slow runs all of them.
 CHOSEN = {
     "a CSV without a condition",
-    "one bad date",
     "ids with zeros in front, as integers",
-    "Parquet with columns of type string_view",
     "nothing good",
 }
 COMMANDS = [
