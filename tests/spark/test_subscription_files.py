@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from tests.model.subscription_files import CASES, EVENT, READABLE, SCHEMA, TIME, TOPIC, UNREADABLE, Case, name_of
 
-from .conftest import read_pairs
-
 import rookery
 from rookery import cli
 from rookery.errors import RookeryError
 from rookery.spark import Subscriptions
+
+from .conftest import read_pairs
 
 pytestmark = pytest.mark.spark
 

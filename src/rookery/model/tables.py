@@ -22,8 +22,8 @@ from typing import Any
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError
-from rookery.model.columns import RECORD, Faults, extra_column, id_column, typed_column
 from rookery.model.files import Columns, columns_of_rows, read_files
+from rookery.model.subscription_columns import RECORD, Faults, extra_column, id_column, typed_column
 from rookery.model.subscriptions import Record, check_dates
 
 __all__ = ["FAULT", "TRIGGER_COLUMNS", "checked_subscriptions", "read_subscriptions"]
