@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from rookery import cli
-from rookery.cli.rules import read_event, read_schema, read_subscriptions
-from rookery.errors import EventError, SchemaError, SubscriptionError
+from rookery.cli.rules import read_event
+from rookery.errors import EventError
 
 SCHEMA = "symbol:string,price:float64,volume:int64"
 RULES = """subscription_id,where,parameters,valid_from
@@ -64,7 +64,7 @@ def test_good_rules_exit_with_0_from_every_format(tmp_path: Path, suffix: str) -
     elif suffix == "jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
-        path.write_text("subscription_id,where\na,price < 10\nb,\n")
+        path.write_text("subscription_id,where\na,price < 10\nb,TRUE\n")
     assert call("validate", str(path), "--schema", SCHEMA) == 0
 
 
@@ -85,26 +85,41 @@ def test_explain_all_needs_the_time_that_dated_rules_ask_for(rules: Path, capsys
     assert verdicts == {"cheap": False, "limit": False, "never": False, "dated": True}
 
 
-def test_a_schema_is_a_document_a_data_file_or_text(tmp_path: Path) -> None:
-    document = tmp_path / "schema.json"
-    document.write_text('{"price": "float64"}')
-    data = tmp_path / "events.csv"
-    data.write_text("price\n9.5\n")
-    assert read_schema(str(document)) == read_schema(str(data)) == read_schema("price:float64")
-    for wrong in ("nothing", "price:money", "price:int64,price:int64"):
-        with pytest.raises(SchemaError):
-            read_schema(wrong)
+def test_a_file_of_events_may_have_columns_that_no_condition_compares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / "events.parquet"
+    tags = pa.array([[("a", "b")]], pa.map_(pa.string(), pa.string()))
+    pyarrow.parquet.write_table(pa.table({"price": [9.5], "blob": [b"x"], "tags": tags}), events)
+    path = tmp_path / "rules.csv"
+    path.write_text("subscription_id,where\ngood,price < 10\nbad,blob = 'x'\n")
+    assert call("validate", str(path), "--schema", str(events)) == 1
+    shown = capsys.readouterr().out
+    assert "'bad': blob is binary in the events, which no condition can compare\n  blob = 'x'\n  ^" in shown
+    assert shown.endswith("1 good, 1 bad\n")
 
 
-def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(SubscriptionError, match="no such file"):
-        read_subscriptions(tmp_path / "missing.csv")
-    (tmp_path / "rules.xlsx").touch()
-    with pytest.raises(SubscriptionError, match="is not one of"):
-        read_subscriptions(tmp_path / "rules.xlsx")
-    (tmp_path / "rules.parquet").write_bytes(b"PAR1 is not enough")
-    with pytest.raises(SubscriptionError, match="cannot read the subscriptions"):
-        read_subscriptions(tmp_path / "rules.parquet")
+def test_a_near_miss_of_a_column_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "rules.csv"
+    path.write_text("subscription_id,where,valid_form,owner\na,price < 10,2026-01-01,ann\n")
+    assert call("validate", str(path), "--schema", SCHEMA) == 0
+    assert caplog.messages == ["the column 'valid_form' of the subscriptions means nothing; did you mean 'valid_from'?"]
+
+
+def test_ids_of_a_text_file_are_texts_unless_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rules.csv"
+    path.write_text("subscription_id,where\n007,price < 10\n")
+    explained = ("explain", str(path), "--schema", SCHEMA, "--event", '{"price": 9}', "--json")
+    assert call(*explained, "--id", "007") == 0
+    assert json.loads(capsys.readouterr().out)["subscription_id"] == "007"
+    assert call(*explained, "--id", "7", "--id-type", "int") == 0
+    assert json.loads(capsys.readouterr().out)["subscription_id"] == 7
+    assert call(*explained, "--id", "7") == 1
+    assert call(*explained, "--id-type", "float") == 1
+    assert "an id type is 'int' or 'string'" in capsys.readouterr().err
+
+
+def test_an_event_is_a_json_object() -> None:
     with pytest.raises(EventError, match="an event is JSON"):
         read_event("{price: 9}")
     with pytest.raises(EventError, match="JSON object"):

@@ -9,7 +9,8 @@ import pytest
 import rookery
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
 from rookery.matching.catalog import Catalog, Topics
-from rookery.matching.records import Records, make_record
+from rookery.matching.records import Records
+from rookery.model.subscriptions import make_record
 
 
 def filled() -> tuple[Records, Catalog]:

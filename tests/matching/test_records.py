@@ -11,7 +11,8 @@ import pytest
 
 import rookery
 from rookery.errors import SubscriptionError
-from rookery.matching.records import Record, Records, make_record, record_schema
+from rookery.matching.records import Records
+from rookery.model.subscriptions import Record, make_record, record_schema
 
 
 def filled() -> Records:
@@ -106,13 +107,13 @@ def test_ids_come_back_with_their_type(id_type: Any) -> None:
 
 
 def test_a_table_of_csv_text_is_read() -> None:
-    """What a CSV file gives: empty cells for what is left out, JSON for parameters, ISO texts for dates."""
+    """Texts in the place of other types: JSON for parameters, ISO 8601 for dates, empty for what is left out."""
     matcher = rookery.matcher(rookery.Schema(x=int))
     table = pa.table(
         {
             "subscription_id": ["a", "b"],
             "where": ["x > %0", ""],
-            "topic": ["", "t"],
+            "topic": [None, "t"],
             "parameters": ['["5"]', ""],
             "valid_from": ["", "2026-01-01T00:00:00Z"],
             "valid_to": ["", ""],

@@ -114,12 +114,30 @@ def test_what_is_no_schema_is_refused(types: Any, fragment: str) -> None:
         Schema.from_dict(types)
 
 
-def test_arrow_columns_that_cannot_be_compared_are_refused_by_name() -> None:
+def test_arrow_columns_that_cannot_be_compared_are_left_out_and_a_condition_on_one_says_why() -> None:
     for kind in (pa.binary(), pa.float16(), pa.map_(pa.string(), pa.int64()), pa.duration("s"), pa.time64("us")):
-        with pytest.raises(SchemaError, match="blob"):
-            Schema.from_arrow(pa.schema([("x", pa.int64()), ("blob", kind)]))
+        schema = Schema.from_arrow(pa.schema([("x", pa.int64()), ("blob", kind)]))
+        assert schema == Schema(x=int)
+        with pytest.raises(SchemaError) as raised:
+            schema.attribute(("blob",))
+        assert str(raised.value) == f"blob is {kind} in the events, which no condition can compare"
+        with pytest.raises(SchemaError, match=r"no column has a type that conditions can compare \(blob: "):
+            Schema.from_arrow(pa.schema([("blob", kind)]))
     with pytest.raises(SchemaError, match="repeats the columns"):
         Schema.from_arrow(pa.schema([("x", pa.int64()), ("x", pa.int64())]))
+
+
+def test_a_schema_is_a_document_a_data_file_or_text(tmp_path: Path) -> None:
+    document = tmp_path / "schema.json"
+    document.write_text('{"price": "float64"}')
+    data = tmp_path / "events.csv"
+    data.write_text("price\n9.5\n")
+    known = Schema(price=float)
+    assert Schema.read(str(document)) == Schema.read(str(data)) == Schema.read("price:float64") == known
+    assert Schema.read("a: decimal(10,2) ,b:string").to_dict() == {"a": "decimal(10,2)", "b": "string"}
+    for wrong in ("nothing", "price:money", "price:int64,price:int64"):
+        with pytest.raises(SchemaError):
+            Schema.read(wrong)
 
 
 def test_arrow_types_are_read() -> None:

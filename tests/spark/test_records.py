@@ -1,47 +1,19 @@
-"""Subscription records from files: three formats give one table, and a mistake names the file or the column."""
+"""Where rules come from, what is there to read, and the triggers in a table of subscriptions."""
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+import rookery
 from rookery.errors import PipelineError
-from rookery.spark.records import normalize, read_records
+from rookery.model.datasets import find_dataset
+from rookery.model.tables import read_subscriptions
+from rookery.spark.events import file_format
 from rookery.spark.subscriptions import Subscriptions
 from rookery.spark.trigger import trigger_plans
-
-MOMENT = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def test_three_formats_give_one_table(tmp_path: Path) -> None:
-    rows = [
-        {"subscription_id": "a", "where": "x > %0", "parameters": ["1"], "version": 1, "valid_from": None},
-        {"subscription_id": "b", "where": "", "parameters": None, "version": 2, "valid_from": MOMENT},
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "r.parquet")
-    stamp = lambda value: value and value.strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: E731
-    lines = [json.dumps(row | {"valid_from": stamp(row["valid_from"])}) for row in rows]
-    (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
-    (tmp_path / "r.csv").write_text(
-        'subscription_id,where,parameters,version,valid_from\na,x > %0,"[""1""]",1,\nb,,,2,2026-03-01T12:00:00Z\n'
-    )
-    expected = normalize(pa.Table.from_pylist(rows)).to_pylist()
-    assert expected[1]["valid_from"] == MOMENT
-    for name in ("r.parquet", "r.jsonl", "r.csv"):
-        assert read_records(tmp_path / name).to_pylist() == expected, name
-
-
-def test_a_folder_is_one_set_and_hidden_files_are_nobodys(tmp_path: Path) -> None:
-    for number in range(3):
-        pq.write_table(pa.table({"subscription_id": [number], "where": ["x > 1"]}), tmp_path / f"{number}.parquet")
-    (tmp_path / ".0.parquet.new").write_text("half")
-    (tmp_path / "_SUCCESS").touch()
-    assert read_records(tmp_path)["subscription_id"].to_pylist() == [0, 1, 2]
 
 
 def test_the_fingerprint_changes_with_the_files_and_only_then(tmp_path: Path) -> None:
@@ -59,44 +31,35 @@ def test_the_fingerprint_changes_with_the_files_and_only_then(tmp_path: Path) ->
     assert Subscriptions.arrow(table).source.fingerprint() == Subscriptions.arrow(chunked).source.fingerprint()
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"id": ["a"], "where": [""]}, "needs the column 'subscription_id'; did you mean 'id'|needs the column"),
-        ({"subscription_id": ["a"], "were": [""]}, "did you mean 'were'"),
-        ({"subscription_id": ["a"], "where": [""], "topics": ["t"]}, "no column 'topics'; did you mean 'topic'"),
-        ({"subscription_id": [None, "a"], "where": ["", ""]}, "1 subscriptions have no subscription_id"),
-        ({"subscription_id": [1.5], "where": [""]}, "must be a string or an integer"),
-        ({"subscription_id": ["a"], "where": ["x = %0"], "parameters": ["{"]}, "JSON list"),
-        ({"subscription_id": ["a"], "where": [""], "valid_from": ["soon"]}, "'valid_from' must be"),
-    ],
-)
-def test_a_mistake_is_named(table: dict[str, list[object]], message: str) -> None:
-    with pytest.raises(PipelineError, match=message):
-        normalize(pa.table(table))
-
-
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(PipelineError, match=r"cut\.parquet: cannot be read as parquet"):
-        read_records(tmp_path)
-    (tmp_path / "other.csv").write_text("subscription_id,where\n")
-    with pytest.raises(PipelineError, match="one kind"):
-        read_records(tmp_path)
+def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="no such file"):
-        read_records(tmp_path / "nowhere")
+        find_dataset(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(PipelineError, match="holds no files"):
-        read_records(tmp_path / "empty")
+        find_dataset(tmp_path / "empty")
+    with pytest.raises(PipelineError, match="one kind"):
+        file_format([tmp_path / "a.csv", tmp_path / "b.parquet"])
     with pytest.raises(PipelineError, match="not int"):
         Subscriptions.of(7)
 
 
-def test_trigger_columns_are_checked() -> None:
-    base = {"subscription_id": [1], "where": ["x > 1"]}
-    assert trigger_plans(normalize(pa.table(base | {"trigger": ["every"]}))) == {}
-    plans = trigger_plans(normalize(pa.table(base | {"trigger": ["edge"], "key": ["device"], "cooldown": [1.5]})))
-    assert plans == {1: (True, 1_500_000, "device")}
-    for wrong in ({"trigger": ["sometimes"]}, {"cooldown": [-1.0]}):
-        with pytest.raises(PipelineError, match="trigger is 'every' or 'edge'"):
-            trigger_plans(normalize(pa.table(base | wrong)))
+def test_frames_are_taken() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = {"subscription_id": ["a", "b"], "where": ["x > 1", None]}
+    for frame in (pa.table(rows), pandas.DataFrame(rows), polars.DataFrame(rows)):
+        rules = Subscriptions.of(frame).compiled(rookery.Schema(x=int))
+        assert len(rules.compiled) == 1
+        assert [(one.subscription_id, one.message) for one in rules.quarantined] == [("b", "the condition is missing")]
+
+
+def test_trigger_plans() -> None:
+    rows = [
+        {"subscription_id": 1, "where": "x > 1", "trigger": "every"},
+        {"subscription_id": 2, "where": "x > 1", "trigger": "edge", "key": "device", "cooldown": 1.5},
+        {"subscription_id": 3, "where": "x > 1", "cooldown": "2"},
+        {"subscription_id": 4, "where": "x > 1", "trigger": "sometimes"},
+        {"subscription_id": 5, "where": "x > 1", "trigger": "edge", "cooldown": -1},
+        {"where": "x > 1", "trigger": "edge"},
+    ]
+    assert trigger_plans(read_subscriptions(rows)) == {2: (True, 1_500_000, "device"), 3: (False, 2_000_000, "")}
+    assert trigger_plans(read_subscriptions(rows[:1])) == {}

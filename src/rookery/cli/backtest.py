@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import Json, write, write_json
+from rookery.cli.options import IdType, Json, SchemaText, note_quarantined, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -19,7 +20,10 @@ EXAMPLES = [
 
 
 def command(
-    subscriptions: Annotated[Path, typer.Option("--subscriptions", "-s", help="Rules: CSV, JSON lines or Parquet.")],
+    subscriptions: Annotated[
+        Path,
+        typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
+    ],
     events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
@@ -28,22 +32,28 @@ def command(
     key: Annotated[str | None, typer.Option(help="Count by this event column too.")] = None,
     top: Annotated[int, typer.Option(help="How many subscriptions and keys to show.")] = 10,
     samples: Annotated[int, typer.Option(help="How many matched events to show of each subscription.")] = 3,
-    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    schema: SchemaText = None,
+    id_type: IdType = None,
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
     """Count what the rules would have fired on, by subscription and key, and name those that never fired."""
+    from rookery.model import Schema
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import backtest
+    from rookery.spark.pipeline import validate
+    from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
+    from rookery.spark.subscriptions import Subscriptions
 
+    rules = Subscriptions.files(subscriptions, id_type=id_type)
     spark = session(master=master)
+    logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(spark, events, schema=schema, event_id=event_id)
-        found = backtest(
-            frame, subscriptions, event_id=name, time=time, topic=topic, as_of=as_of, key=key, samples=samples
-        )
+        columns = None if schema is None else ddl_of(Schema.read(schema))
+        frame, name = read_events(spark, events, schema=columns, event_id=event_id)
+        found = backtest(frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, key=key, samples=samples)
         counts = rows(found.counts.limit(top))
         shown = [row["subscription_id"] for row in counts[:3]]
         result: dict[str, Any] = {
@@ -53,6 +63,7 @@ def command(
             "samples": rows(found.samples.where(found.samples["subscription_id"].isin(shown))) if shown else [],
             "silent_count": found.silent.count(),
             "silent": [row["subscription_id"] for row in rows(found.silent.limit(top))],
+            "quarantined": [describe(error) for error in validate(frame, rules)],
         }
     except Exception as error:
         raise plain_failure(error) from error
@@ -73,3 +84,4 @@ def _print(result: dict[str, Any]) -> None:
             for row in result[title]:
                 write("  " + "  ".join(f"{name}={value}" for name, value in row.items()))
     write(f"\nnever fired  {result['silent_count']:,}  {', '.join(map(str, result['silent']))}")
+    note_quarantined(result["quarantined"])

@@ -13,7 +13,7 @@ import typer
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import Json, write, write_json
+from rookery.cli.options import Json, SchemaText, write, write_json
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def command(
     listen: Annotated[str, typer.Option(help="Where others reach this broker: an IPv4 address and a port.")] = "",
     join: Annotated[list[str] | None, typer.Option(help="A broker of the network to join; may be repeated.")] = None,
     topic: Annotated[str, typer.Option(help="The topic.")] = "",
-    schema: Annotated[
-        str, typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'.")
-    ] = "",
+    schema: SchemaText = None,
     space: Annotated[
         str, typer.Option(help="The attributes that span the space, with a range for numbers: price:0:1000,symbol")
     ] = "",
@@ -91,7 +89,8 @@ def command(
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
-    from rookery.cli.rules import read_cuts, read_schema
+    from rookery.cli.rules import read_cuts
+    from rookery.model import Schema
     from rookery.network.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.routing.brokers.configuration import Durability
     from rookery.space.notation import read_space
@@ -108,7 +107,7 @@ def command(
         tls = tls_contexts(certificate, private_key, authority)
     settings = BrokerSettings(
         topic=topic,
-        space=read_space(read_cuts(space), read_schema(schema)),
+        space=read_space(read_cuts(space), Schema.read(schema)),
         listen=address,
         join=tuple(map(parse_address, join or ())),
         data=data or _state_folder(topic, address),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import Json, write, write_json
+from rookery.cli.options import IdType, Json, SchemaText, note_quarantined, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -28,25 +29,37 @@ def command(
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
     as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
     top: Annotated[int, typer.Option(help="How many subscriptions to show.")] = 10,
-    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    schema: SchemaText = None,
+    id_type: IdType = None,
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
     """Judge the same events by two sets of rules, and tell what is added, removed and changed."""
+    from rookery.model import Schema
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import diff
+    from rookery.spark.pipeline import validate
+    from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
     from rookery.spark.sql import register_sources
+    from rookery.spark.subscriptions import Subscriptions
 
+    before, after = (Subscriptions.files(path, id_type=id_type) for path in (old, new))
     spark = session(master=master)
+    logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(spark, events, schema=schema, event_id=event_id)
-        found = diff(frame, old, new, event_id=name, time=time, topic=topic, as_of=as_of)
+        columns = None if schema is None else ddl_of(Schema.read(schema))
+        frame, name = read_events(spark, events, schema=columns, event_id=event_id)
+        found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of)
         if out is not None:
             register_sources(spark)
             found.write.format("rookery.parquet").mode("append").save(str(out.absolute()))
             found = spark.read.parquet(str(out.absolute()))
+        quarantined = {
+            side: [describe(error) for error in validate(frame, rules)]
+            for side, rules in (("old", before), ("new", after))
+        }
         by_rule = found.groupBy("subscription_id", "change").count().collect()
     except Exception as error:
         raise plain_failure(error) from error
@@ -56,11 +69,16 @@ def command(
         totals[row["change"]] += row["count"]
         rules.setdefault(row["subscription_id"], {})[row["change"]] = row["count"]
     most = sorted(rules.items(), key=lambda item: (-sum(item[1].values()), str(item[0])))[:top]
-    result = {**totals, "subscriptions": [{"subscription_id": name, **changes} for name, changes in most]}
+    result = {
+        **totals,
+        "subscriptions": [{"subscription_id": name, **changes} for name, changes in most],
+        "quarantined": quarantined,
+    }
     if json:
         write_json(result)
         return 0
     write("  ".join(f"{change} {count:,}" for change, count in totals.items()))
     for name, changes in most:
         write(f"  {name}  " + "  ".join(f"{change} {count:,}" for change, count in sorted(changes.items())))
+    note_quarantined(quarantined["new"])
     return 0

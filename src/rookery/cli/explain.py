@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rookery.cli.options import Json, note, write, write_json
-from rookery.cli.rules import read_event, read_schema, read_subscriptions
+from rookery.cli.options import IdType, Json, NeededSchema, note, write, write_json
+from rookery.cli.rules import read_event
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -20,27 +20,30 @@ EXAMPLES = [
 
 
 def command(
-    subscriptions: Annotated[Path, typer.Argument(help="Subscriptions: CSV, JSON lines or Parquet.")],
-    schema: Annotated[
-        str, typer.Option("--schema", help="A JSON schema, a file of events, or text such as 'price:float64'.")
+    subscriptions: Annotated[
+        Path, typer.Argument(help="Subscriptions: CSV, TSV, JSON lines, Parquet or Arrow; a file or a folder.")
     ],
+    schema: NeededSchema,
     event: Annotated[str, typer.Option("--event", help="The event: JSON, @FILE, or - for standard input.")],
     id: Annotated[str | None, typer.Option("--id", help="One subscription; without it, all of them.")] = None,
     topic: Annotated[str | None, typer.Option(help="The event's topic.")] = None,
     time: Annotated[str | None, typer.Option(help="The event's time, for dated subscriptions.")] = None,
+    id_type: IdType = None,
     json: Json = False,
 ) -> int:
     """Say why an event does or does not match subscriptions."""
     from rookery.matching import Matcher, matcher
+    from rookery.model import Schema
+    from rookery.model.tables import read_subscriptions
 
-    rules = matcher(read_schema(schema), on_error="quarantine")
+    rules = matcher(Schema.read(schema), on_error="quarantine")
     assert isinstance(rules, Matcher)
-    rules.add_many(read_subscriptions(subscriptions))
+    rules.add_many(read_subscriptions(subscriptions, id_type=id_type))
     if rules.quarantined:
         note(f"{len(rules.quarantined)} bad subscriptions are left out; `rookery validate` lists them")
     values = read_event(event)
-    known = dict.fromkeys(rules.compile().subscriptions["subscription_id"].to_pylist())
-    chosen = list(known) if id is None else [int(id) if id not in known and id.lstrip("-").isdigit() else id]
+    known = {str(one): one for one in rules.compile().subscriptions["subscription_id"].to_pylist()}
+    chosen = list(known.values()) if id is None else [known.get(id, id)]
     explanations = [rules.explain(one, values, topic=topic, time=time) for one in chosen]
     if json:
         write_json([one.to_dict() for one in explanations] if id is None else explanations[0].to_dict())

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.options import IdType, Json, SchemaText, note, note_quarantined, write, write_json
 from rookery.errors import PipelineError
 
 __all__ = ["EXAMPLES", "command"]
@@ -23,14 +23,18 @@ EXAMPLES = [
 
 
 def command(
-    subscriptions: Annotated[Path, typer.Option("--subscriptions", "-s", help="Rules: CSV, JSON lines or Parquet.")],
+    subscriptions: Annotated[
+        Path,
+        typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
+    ],
     events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the matches.")],
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
     as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
-    schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    schema: SchemaText = None,
+    id_type: IdType = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.")] = False,
     plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.")] = "auto",
     explain_plan: Annotated[bool, typer.Option("--explain-plan", help="Say which plan would run, and stop.")] = False,
@@ -44,10 +48,15 @@ def command(
 ) -> int:
     """Tell which subscriptions want which events, on Spark: a batch, or with --stream a folder that is followed."""
     from rookery.cli.progress import task_progress
+    from rookery.model import Schema
     from rookery.spark.failures import plain_failure
+    from rookery.spark.rules import ddl_of
     from rookery.spark.sessions import session
     from rookery.spark.sql import register_sources
+    from rookery.spark.subscriptions import Subscriptions
 
+    rules = Subscriptions.files(subscriptions, id_type=id_type)
+    columns = None if schema is None else ddl_of(Schema.read(schema))
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of}
     spark = session(master=master)
     register_sources(spark)
@@ -58,11 +67,11 @@ def command(
                 raise PipelineError("a stream needs --checkpoint, a folder where it keeps its place")
             summary = _stream(
                 spark,
-                subscriptions,
+                rules,
                 events,
                 out,
                 asked,
-                schema=schema,
+                schema=columns,
                 checkpoint=checkpoint,
                 drain=drain,
                 format=format,
@@ -71,7 +80,7 @@ def command(
             logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the summary names what was quarantined
             with task_progress(spark):
                 summary = _batch(
-                    spark, subscriptions, events, out, asked, schema=schema, plan=plan, explain=explain,
+                    spark, rules, events, out, asked, schema=columns, plan=plan, explain=explain,
                     only_plan=explain_plan, overwrite=overwrite,
                 )  # fmt: skip
     except Exception as error:
@@ -84,7 +93,7 @@ def command(
 
 
 def _batch(
-    spark: Any, subscriptions: Path, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
+    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
     plan: str, explain: bool, only_plan: bool, overwrite: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from pyspark.sql import Observation
@@ -97,13 +106,11 @@ def _batch(
     from rookery.spark.plans import choose
     from rookery.spark.rules import Reading, describe, require_columns, schema_of
     from rookery.spark.staging import StagedOutput
-    from rookery.spark.subscriptions import Subscriptions
 
     output = StagedOutput(str(out.absolute()))
     if not only_plan:
         output.check_free(overwrite=overwrite)
     data = find_dataset(events, zone=session_zone(spark))
-    rules = Subscriptions.files(subscriptions)
     if events_format(data) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
         columns = parquet_schema(data)
         named = default_event_id(columns.names, asked["event_id"])
@@ -150,18 +157,17 @@ def _count(out: Path) -> tuple[int, list[tuple[Any, int]]]:
 
 
 def _stream(
-    spark: Any, subscriptions: Path, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
+    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
     checkpoint: Path, drain: bool, format: str,
 ) -> dict[str, Any]:  # fmt: skip
     from rookery.spark.events import stream_events
     from rookery.spark.pipeline import match
     from rookery.spark.sinks import write_stream
-    from rookery.spark.subscriptions import Subscriptions
     from rookery.spark.versions import VersionLog
 
     place = str(checkpoint.absolute())
     frame, name = stream_events(spark, events, schema=schema, event_id=asked["event_id"])
-    hits = match(frame, Subscriptions.files(subscriptions), **{**asked, "event_id": name}, checkpoint=place)
+    hits = match(frame, rules, **{**asked, "event_id": name}, checkpoint=place)
     trigger = {"availableNow": True} if drain else {"processingTime": "1 second"}
     query = write_stream(hits, str(out.absolute()), checkpoint=place, format=format, trigger=trigger)
     note(f"following {events}; matches go to {out}; Ctrl-C stops, and the next run goes on from there")
@@ -201,5 +207,4 @@ def _print(summary: dict[str, Any]) -> None:
             write(f"{name.replace('_', ' '):<18} {value:,}" if isinstance(value, int) else f"{name:<18} {value}")
     for name, hits in summary.get("top", ()):
         write(f"  {hits:>12,}  {name}")
-    for bad in summary.get("quarantined", ()):
-        note(f"quarantined {bad['subscription_id']!r}: {bad['reason']}")
+    note_quarantined(summary.get("quarantined", ()))

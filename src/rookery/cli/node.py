@@ -14,7 +14,7 @@ import typer
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import BestEffort, DomainId, Interface, Json, TopicKey, TopicSchema, TypeName, write
+from rookery.cli.options import BestEffort, DomainId, Interface, Json, SchemaText, TopicKey, TypeName, write
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command(
     name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery node",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
     where: Annotated[str | None, typer.Option(help="Only those that satisfy this WHERE clause.")] = None,
-    schema: TopicSchema = None,
+    schema: SchemaText = None,
     type_name: TypeName = None,
     key: TopicKey = None,
     best_effort: BestEffort = False,
@@ -129,9 +129,9 @@ def command(
 
 
 def _schema(text: str) -> Any:
-    from rookery.cli.rules import read_schema
+    from rookery.model import Schema
 
-    return read_schema(text)
+    return Schema.read(text)
 
 
 async def _watch(

@@ -13,8 +13,8 @@ from typing import Any
 from rookery.cli.keys import read_key
 from rookery.cli.operations import announce, metrics_on
 from rookery.cli.options import write
-from rookery.cli.rules import read_schema
 from rookery.errors import JoinError, SettingsError
+from rookery.model import Schema
 
 __all__ = ["run_island"]
 
@@ -57,7 +57,7 @@ async def run_island(
         where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
         announce(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
         if topic is not None:
-            described = {**options, "schema": read_schema(options["schema"])}
+            described = {**options, "schema": Schema.read(options["schema"])}
             events = await stack.enter_async_context(island.subscribe(topic, where, **described))
             printing = asyncio.create_task(_print_events(events))
         else:

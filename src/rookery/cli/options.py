@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -15,12 +16,15 @@ import typer
 __all__ = [
     "BestEffort",
     "DomainId",
+    "IdType",
     "Interface",
     "Json",
+    "NeededSchema",
+    "SchemaText",
     "TopicKey",
-    "TopicSchema",
     "TypeName",
     "note",
+    "note_quarantined",
     "write",
     "write_json",
 ]
@@ -30,8 +34,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 DomainId = Annotated[int, typer.Option(help="The DDS domain.")]
 Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")]
-TopicSchema = Annotated[
-    str | None, typer.Option(help="The topic's schema: JSON, a file of events, or text such as 'price:float64'.")
+_SCHEMA = "The events' schema: a JSON file, a file or folder of events, or text such as 'price:float64,symbol:string'."
+#: The `--schema` option, read by `Schema.read`; for a command that needs one, `NeededSchema`.
+SchemaText = Annotated[str | None, typer.Option("--schema", help=_SCHEMA)]
+NeededSchema = Annotated[str, typer.Option("--schema", help=_SCHEMA)]
+#: The `--id-type` option, for whoever reads subscriptions.
+IdType = Annotated[
+    str | None, typer.Option("--id-type", help="int or string; by default the ids of a text file are strings.")
 ]
 TypeName = Annotated[str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")]
 TopicKey = Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")]
@@ -46,6 +55,13 @@ def write(line: str = "") -> None:
 def write_json(document: Any) -> None:
     """Write `document` to stdout as JSON, one object; what JSON lacks (dates, paths) is written as its text."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def note_quarantined(faults: Iterable[dict[str, Any]]) -> None:
+    """Name the subscriptions that were left out, and why."""
+    for fault in faults:
+        name = "" if fault["subscription_id"] is None else f"{fault['subscription_id']!r}: "
+        note(f"quarantined {name}{fault['reason']}")
 
 
 def note(line: str) -> None:

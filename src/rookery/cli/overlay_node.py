@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.cli.keys import read_key
 from rookery.cli.options import note, write
-from rookery.cli.rules import read_cuts, read_schema
+from rookery.cli.rules import read_cuts
 from rookery.errors import EventError, SettingsError
+from rookery.model import Schema
 from rookery.space.notation import read_grid
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def run(
         )
     from rookery.network.brokers.settings import parse_address
 
-    known = read_schema(schema)
+    known = Schema.read(schema)
     options: dict[str, Any] = {
         "topic": topic,
         "schema": known,

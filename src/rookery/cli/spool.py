@@ -15,8 +15,8 @@ from rookery.cli.options import (
     DomainId,
     Interface,
     Json,
+    SchemaText,
     TopicKey,
-    TopicSchema,
     TypeName,
     note,
     write,
@@ -42,7 +42,7 @@ EXAMPLES = [
 def command(
     dir: Annotated[Path, typer.Option(help="The folder of the spool.")],
     topic: Annotated[str | None, typer.Option(help="The topic to record; without it the spool is described.")] = None,
-    schema: TopicSchema = None,
+    schema: SchemaText = None,
     where: Annotated[str | None, typer.Option(help="Record only what satisfies this WHERE clause.")] = None,
     domain_id: DomainId = 0,
     interface: Interface = "lo",
@@ -79,13 +79,13 @@ def command(
         raise SettingsError(f"--lease-seconds {lease_seconds}: give at least 1")
     if gather_seconds < 0 or any(limit is not None and limit <= 0 for limit in (retain_bytes, retain_hours)):
         raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
-    from rookery.cli.rules import read_schema
+    from rookery.model import Schema
     from rookery.network.spool import Description
     from rookery.network.spool.writer import Retention, SpoolWriter
     from rookery.node.event_types import event_type
     from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
-    kind = event_type(read_schema(schema), type_name=type_name or topic, key=key or ())
+    kind = event_type(Schema.read(schema), type_name=type_name or topic, key=key or ())
     qos = QualityOfService(
         reliability=Reliability.BEST_EFFORT if best_effort else Reliability.RELIABLE,
         durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,

@@ -1,4 +1,4 @@
-"""`rookery subscribe`: print the events of a topic of a broker network that a filter wants."""
+"""`rookery subscribe`: print the events of a topic of a broker network that a condition, or a table of them, wants."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ import asyncio
 import json as json_text
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import read_key
-from rookery.cli.options import Json, note, write
+from rookery.cli.options import IdType, Json, note, note_quarantined, write
+from rookery.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rookery.network.brokers.client import BrokerClient
+    from rookery.network.brokers.feed import Feed
 
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "rookery subscribe quotes \"price < 10 AND symbol = 'ACME'\"",
     "rookery subscribe quotes --at 127.0.0.1:7402 --count 100 > some.jsonl",
+    "rookery subscribe quotes --subscriptions rules.csv",
 ]
 
 
 def command(
     topic: Annotated[str, typer.Argument(help="The topic.")],
     where: Annotated[str, typer.Argument(help="A WHERE clause; every event without one.")] = "",
+    subscriptions: Annotated[
+        Path | None,
+        typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
+    ] = None,
+    id_type: IdType = None,
     at: Annotated[list[str] | None, typer.Option(help="A broker of the network; may be repeated.")] = None,
     count: Annotated[int | None, typer.Option(help="Stop after so many events.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long; by default on Ctrl-C.")] = None,
@@ -34,14 +47,30 @@ def command(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Print events as JSON lines, each once, as they come."""
-    asyncio.run(_subscribe(topic, where, at or ["127.0.0.1:7401"], count, seconds, read_key(key_file)))
-    return ExitCode.DONE
+    """Print events as JSON lines, each once, as they come; with --subscriptions, each with the rule that wants it."""
+    table = None
+    if subscriptions is not None:
+        from rookery.model.tables import read_subscriptions
+
+        if where:
+            raise SettingsError("give a WHERE clause or --subscriptions, not both")
+        table = read_subscriptions(subscriptions, id_type=id_type)
+    wanted = Wanted(topic, where, table, count, seconds)
+    return asyncio.run(_subscribe(wanted, at or ["127.0.0.1:7401"], read_key(key_file)))
 
 
-async def _subscribe(
-    topic: str, where: str, brokers: list[str], count: int | None, seconds: float | None, key: bytes | None
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked for: a condition or a table of subscriptions, and when it is enough."""
+
+    topic: str
+    where: str
+    table: Any
+    count: int | None
+    seconds: float | None
+
+
+async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> int:
     from rookery.network.brokers.client import connect
 
     work = asyncio.current_task()
@@ -51,18 +80,37 @@ async def _subscribe(
         loop.add_signal_handler(number, work.cancel)
     printed = 0
     try:
-        async with (
-            asyncio.timeout(seconds),
-            connect(*brokers, key=key) as client,
-            client.subscribe(topic, where) as events,
-        ):
-            note(f"subscribed to {topic}")
-            async for event in events:
-                write(json_text.dumps(event, default=str, ensure_ascii=False))
-                sys.stdout.flush()
-                printed += 1
-                if count is not None and printed >= count:
-                    break
+        async with asyncio.timeout(wanted.seconds), connect(*brokers, key=key) as client:
+            feed, named = _open(client, wanted)
+            if feed is None:
+                return ExitCode.FAILED
+            async with feed as events:
+                note(f"subscribed to {wanted.topic}")
+                async for event in events:
+                    write(json_text.dumps(named(event), default=str, ensure_ascii=False))
+                    sys.stdout.flush()
+                    printed += 1
+                    if wanted.count is not None and printed >= wanted.count:
+                        break
     except (TimeoutError, asyncio.CancelledError):
         pass
     note(f"{printed} events")
+    return ExitCode.DONE
+
+
+def _open(client: BrokerClient, wanted: Wanted) -> tuple[Feed | None, Callable[[Any], Any]]:
+    """Open what is wanted; return the feed, none if no subscription is left, and how an event is shown."""
+    from rookery.network.brokers.subscriptions import opening
+
+    if wanted.table is None:
+        return client.subscribe(wanted.topic, wanted.where), lambda event: event
+    assert client.schema is not None  # a client that is let in has it
+    found = opening(wanted.table, client.schema, topic=wanted.topic)
+    note_quarantined({"subscription_id": one.subscription_id, "reason": one.message} for one in found.faults)
+    for name, reason in found.left_out.items():
+        note(f"not opened {name!r}: {reason}")
+    if not found.conditions:
+        note(f"no subscription is left for {wanted.topic}")
+        return None, lambda event: event
+    feed = client.subscribe_many(wanted.topic, found.conditions)
+    return feed, lambda pair: {"subscription_id": found.ids[pair[0]], "event": pair[1]}

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
-from rookery.cli.rules import read_schema, read_subscriptions
+from rookery.cli.options import IdType, Json, NeededSchema, note, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -21,19 +20,21 @@ EXAMPLES = [
 
 
 def command(
-    subscriptions: Annotated[Path, typer.Argument(help="Subscriptions: CSV, JSON lines or Parquet.")],
-    schema: Annotated[
-        str, typer.Option("--schema", help="A JSON schema, a file of events, or text such as 'price:float64'.")
+    subscriptions: Annotated[
+        Path, typer.Argument(help="Subscriptions: CSV, TSV, JSON lines, Parquet or Arrow; a file or a folder.")
     ],
+    schema: NeededSchema,
+    id_type: IdType = None,
     json: Json = False,
 ) -> int:
     """Check subscriptions against a schema; exit with 1 if any is bad."""
     from rookery.matching import Matcher, matcher
-    from rookery.model import parse
+    from rookery.model import Schema, parse
     from rookery.model.lower import lower
+    from rookery.model.tables import read_subscriptions
 
-    events = read_schema(schema)
-    table = read_subscriptions(subscriptions)
+    events = Schema.read(schema)
+    table = read_subscriptions(subscriptions, id_type=id_type)
     note(f"{table.num_rows:,} subscriptions from {subscriptions}")
     checked = matcher(events, on_error="quarantine")
     assert isinstance(checked, Matcher)

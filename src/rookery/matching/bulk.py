@@ -1,4 +1,4 @@
-"""Subscriptions in bulk: tables of records in, tables of records out, and boxes given as columns.
+"""Subscriptions in bulk: tables of subscriptions out, and boxes given as columns.
 
 A million subscriptions come as a table, not as a million calls. Text is parsed one by one; boxes never become text or
 trees: their columns are turned into codes by NumPy, so ten million of them fit and take seconds.
@@ -7,7 +7,6 @@ trees: their columns are turned into codes by NumPy, so ten million of them fit 
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -19,18 +18,16 @@ import pyarrow.compute as pc
 from rookery.errors import SubscriptionError
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, is_wide
 from rookery.matching.kernels import NULL_CODE
-from rookery.matching.records import Record, make_record, record_schema
 from rookery.matching.rows import Rows
 from rookery.model.events import event_column
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
+from rookery.model.subscriptions import record_schema
 from rookery.model.types import EnumType, IntegerType
 
-__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused", "read_records"]
+__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused"]
 
 Array = np.ndarray[Any, Any]
-
-_OPTIONAL = ("topic", "parameters", "subscriber", "version", "valid_from", "valid_to")
 
 
 @contextmanager
@@ -43,64 +40,6 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def read_records(table: pa.Table) -> Iterator[Record | SubscriptionError]:
-    """Yield each row of a table as a checked record, or as what is wrong with it."""
-    names = set(table.schema.names)
-    for needed in ("subscription_id", "where"):
-        if needed not in names:
-            raise SubscriptionError(
-                f"the subscriptions have no column {needed!r}",
-                hint=f"the columns are subscription_id, where and, if you like, {', '.join(_OPTIONAL)}",
-            )
-    given = [name for name in _OPTIONAL if name in names]
-    for batch in table.to_batches(max_chunksize=65_536):
-        columns = [batch.column("subscription_id").to_pylist(), batch.column("where").to_pylist()]
-        columns += [_details(name, batch.column(name)) for name in given]
-        for subscription_id, where, *details in zip(*columns, strict=True):
-            try:
-                if where is None:
-                    raise SubscriptionError(
-                        "the filter is null", subscription_id=subscription_id, hint="an empty text matches every event"
-                    )
-                named = dict(zip(given, details, strict=True))
-                if isinstance(named.get("parameters"), str):
-                    named["parameters"] = _parameter_list(subscription_id, named["parameters"])
-                yield make_record(subscription_id, where, **named)
-            except SubscriptionError as error:
-                yield error
-
-
-def _details(name: str, column: pa.Array) -> list[Any]:
-    if name in ("valid_from", "valid_to") and pa.types.is_timestamp(column.type):
-        # Through whole nanoseconds, so that no time library rounds or overflows on the way.
-        from datetime import UTC, datetime, timedelta
-
-        epoch = datetime(1970, 1, 1, tzinfo=UTC)
-        try:
-            micros = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64()).to_pylist()
-        except pa.ArrowInvalid as error:
-            raise SubscriptionError(f"{name} has dates finer than a microsecond: {error}") from None
-        return [None if one is None else epoch + timedelta(microseconds=one) for one in micros]
-    values: list[Any] = column.to_pylist()
-    if name in ("valid_from", "valid_to", "topic", "subscriber", "parameters"):
-        return [None if one == "" else one for one in values]  # CSV has no other way to leave a cell out
-    return values
-
-
-def _parameter_list(subscription_id: object, text: str) -> list[object]:
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = None
-    if not isinstance(values, list):
-        raise SubscriptionError(
-            f"parameters are a list, got {text[:40]!r}",
-            subscription_id=subscription_id,
-            hint='in a text file write JSON: ["10", "ACME"]',
-        )
-    return values
 
 
 def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:

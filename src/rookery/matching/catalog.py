@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.records import Record, Records
+from rookery.matching.records import Records
+from rookery.model.subscriptions import Record
 
 __all__ = ["SHOWN_TOPICS", "Catalog", "Topics"]
 

@@ -28,10 +28,11 @@ from rookery.matching.codes import CodeSpace
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.labels import Labels
 from rookery.matching.output import match_table
-from rookery.matching.records import Records, record_schema
+from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
 from rookery.matching.view import View
 from rookery.model.schema import Schema
+from rookery.model.subscriptions import record_schema
 
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
 

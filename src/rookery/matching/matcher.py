@@ -22,17 +22,19 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, collector_paused, read_records
+from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, collector_paused
 from rookery.matching.catalog import Catalog
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.output import match_table
-from rookery.matching.records import Record, Records, make_record
+from rookery.matching.records import Records
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.view import Engine, View
 from rookery.model.schema import Schema
 from rookery.model.shapes import Shapes
+from rookery.model.subscriptions import Record, make_record, record_schema
+from rookery.model.tables import checked_subscriptions, read_subscriptions
 
 __all__ = ["Matcher"]
 
@@ -187,8 +189,8 @@ class Matcher:
         with self._editing() as (view, catalog):
             records = view.records
             if replacing and details["version"] is None:
-                slots = catalog.slots_of(subscription_id)  # type: ignore[arg-type]
-                details["version"] = max(records[slot].version for slot in slots) + 1
+                held = catalog.slots_of(subscription_id)  # type: ignore[arg-type]
+                details["version"] = max(records[slot].version for slot in held) + 1
             try:
                 record = make_record(subscription_id, where, **details)
                 catalog.check_new(record, records, replacing=replacing)
@@ -202,16 +204,18 @@ class Matcher:
                 return
             self._install(entries, slots)
 
-    def add_many(self, table: pa.Table) -> int:
+    def add_many(self, table: Any) -> int:
         """Add subscriptions from a table (columns `subscription_id` and `where` at least); return how many.
 
+        `table` is what `read_subscriptions` takes: an Arrow table, a pandas or Polars frame, a list of dicts, a path.
         With `on_error="raise"` nothing is added if any is bad: the error is that of the first, and says how many
         there are.
         """
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
+        table = read_subscriptions(table)
         with collector_paused():
-            for one in read_records(table):
+            for one in checked_subscriptions(table):
                 if isinstance(one, SubscriptionError):
                     faults.append(one)
                 else:
@@ -238,6 +242,10 @@ class Matcher:
                     first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
                 raise first_fault
             self.quarantined += faults
+            if not first:
+                # An empty set has ids of a type too: what it is matched beside has to fit.
+                none = record_schema(table.schema.field("subscription_id").type).empty_table()
+                self._view = dataclasses.replace(view, records=Records(none))
             stage.add(entries, first + len(plain))
             added = plain + [entry[0] for entry in entries]
             if added:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import read_records
 from rookery.matching.output import check_request
-from rookery.matching.records import Record, make_record, records_to_table
+from rookery.matching.records import records_to_table
 from rookery.matching.view import event_time, fields_of
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
@@ -24,6 +23,8 @@ from rookery.model.events import comparable, comparables, event_column, step_int
 from rookery.model.expressions import Literal, value_text
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
+from rookery.model.subscriptions import Record, make_record
+from rookery.model.tables import checked_subscriptions, read_subscriptions
 from rookery.model.types import TimestampType
 
 if TYPE_CHECKING:
@@ -95,10 +96,10 @@ class ScanMatcher:
         self._paths.update(dict.fromkeys(fields_of(expression)))
         return decide
 
-    def add_many(self, table: pa.Table) -> int:
+    def add_many(self, table: Any) -> int:
         held = dict(self._versions)
         count, faults = 0, []
-        for record in read_records(table):
+        for record in checked_subscriptions(read_subscriptions(table)):
             try:
                 if isinstance(record, SubscriptionError):
                     raise record

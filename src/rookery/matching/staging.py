@@ -12,11 +12,12 @@ from rookery.errors import DuplicateSubscriptionError, SubscriptionError
 from rookery.matching.catalog import Catalog
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.labels import Moves
-from rookery.matching.records import Record, Records
+from rookery.matching.records import Records
 from rookery.matching.rows import Rows, RowsBuilder
 from rookery.matching.timeline import Dating, deciding_times
 from rookery.model.lower import Term
 from rookery.model.shapes import Shapes
+from rookery.model.subscriptions import Record
 from rookery.model.values import Intervals
 
 __all__ = ["Entry", "Stage", "family_entries", "lower_record", "sort_out"]

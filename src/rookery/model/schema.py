@@ -2,7 +2,8 @@
 
 Rule 1: a schema is a value: equal schemas describe equal events, and none changes after it is made.
 Rule 2: it is read from what users have: keyword arguments, a dict, an Arrow schema, the head of a file. Whatever it
-cannot describe is refused by name, never ignored.
+cannot describe is refused by name; an Arrow column of a type that no condition can compare is left out, and a condition
+that names it is refused with that reason.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ _BY_NAME: dict[str, Type] = {
     **{f"timestamp[{unit}]": TimestampType(unit) for unit in ("s", "ms", "us", "ns")},
 }
 _DECIMAL = re.compile(r"decimal(?:128|256)?\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\)")
+_COMMA = re.compile(r",(?![^()]*\))")  # not the one in decimal(10,2)
 _DECIMAL_DIGITS = 76  # Arrow's decimal256
 
 
@@ -86,13 +88,17 @@ class Schema:
     Schema(symbol=string, price=float64, volume=int64)
     """
 
-    __slots__ = ("_attributes", "_types")
+    __slots__ = ("_attributes", "_left_out", "_types")
 
     def __init__(self, **attributes: object) -> None:
         self._fill({name: _type_of(name, kind) for name, kind in attributes.items()})
 
-    def _fill(self, types: dict[str, Type]) -> None:
+    def _fill(self, types: dict[str, Type], left_out: Mapping[str, str] | None = None) -> None:
+        self._left_out = left_out or {}
         if not types:
+            if left_out:
+                kinds = ", ".join(f"{name}: {kind}" for name, kind in left_out.items())
+                raise SchemaError(f"no column has a type that conditions can compare ({kinds})")
             raise SchemaError("a schema needs at least one attribute, for example Schema(price=float)")
         self._types = types
         self._attributes: dict[tuple[str | int, ...], Attribute] = {}
@@ -106,14 +112,21 @@ class Schema:
 
     @classmethod
     def from_arrow(cls, arrow: pa.Schema) -> Schema:
-        """Make a schema from an Arrow schema. Columns of types that no filter can compare are refused by name."""
+        """Make a schema from an Arrow schema; columns of types that no condition can compare are left out."""
         from rookery.model.arrow_types import type_from_arrow
 
         repeated = {name for name in arrow.names if arrow.names.count(name) > 1}
         if repeated:
             raise SchemaError(f"the Arrow schema repeats the columns {sorted(repeated)}")
+        types: dict[str, Type] = {}
+        left_out: dict[str, str] = {}
+        for column in arrow:
+            try:
+                types[column.name] = type_from_arrow(column.name, column.type)
+            except SchemaError:
+                left_out[column.name] = str(column.type)
         schema = cls.__new__(cls)
-        schema._fill({column.name: type_from_arrow(column.name, column.type) for column in arrow})
+        schema._fill(types, left_out)
         return schema
 
     @classmethod
@@ -122,6 +135,35 @@ class Schema:
         from rookery.model.arrow_types import infer_arrow_schema
 
         return cls.from_arrow(infer_arrow_schema(path))
+
+    @classmethod
+    def read(cls, given: str) -> Schema:
+        """Read a schema as a user writes it: a JSON file of names and types, a file or a folder of events, or text.
+
+        >>> Schema.read("symbol:string,price:decimal(10,2)")
+        Schema(symbol=string, price=decimal(10,2))
+        """
+        from pathlib import Path
+
+        from rookery.model.arrow_types import schema_document
+
+        path = Path(given)
+        if path.suffix.lower() == ".json" and path.is_file():
+            return cls.from_dict(schema_document(path))
+        if path.exists():
+            return cls.infer(path)
+        if ":" not in given:
+            raise SchemaError(
+                f"{given}: no such file, and no list of attributes; a schema is a JSON file, a file of events, "
+                "or text such as 'price:float64,symbol:string'"
+            )
+        types: dict[str, str] = {}
+        for part in _COMMA.split(given):
+            name, _, kind = part.partition(":")
+            if name.strip() in types:
+                raise SchemaError(f"the schema repeats {name.strip()!r}")
+            types[name.strip()] = kind.strip()
+        return cls.from_dict(types)
 
     def to_arrow(self) -> pa.Schema:
         """Return the Arrow schema that holds such events."""
@@ -180,6 +222,8 @@ class Schema:
             if not isinstance(kind, StructType):
                 raise SchemaError(f"{field_text(path[:depth])} is {_article(kind)}, so it has no field {step!r}")
             fields = dict(kind.fields)
+            if not depth and step in self._left_out:
+                raise SchemaError(f"{step} is {self._left_out[step]} in the events, which no condition can compare")
             if step not in fields:
                 raise SchemaError(f"unknown field {step!r}{where}{_suggestion(step, list(fields))}")
             kind = fields[step]

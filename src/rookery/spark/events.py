@@ -20,7 +20,6 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.model.datasets import DataFile, Dataset, find_dataset, table_kind
 from rookery.spark.files import session_zone
-from rookery.spark.records import file_format
 from rookery.spark.rules import require_columns
 
 if TYPE_CHECKING:
@@ -28,7 +27,17 @@ if TYPE_CHECKING:
 
     Identify = Callable[[DataFrame], DataFrame]
 
-__all__ = ["default_event_id", "events_format", "read_events", "read_frame", "stream_events"]
+__all__ = ["default_event_id", "events_format", "file_format", "read_events", "read_frame", "stream_events"]
+
+#: The formats of events, by the endings of files.
+FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
 
 #: A column of ours beside the events' own: the file that an event is in.
 FILE = "_rookery_file"
@@ -97,6 +106,18 @@ def stream_events(
 def events_format(data: Dataset) -> str:
     """Return the one format of the events: csv, json or parquet."""
     return "parquet" if data.declared is not None else file_format(data.paths)
+
+
+def file_format(files: Sequence[Path]) -> str:
+    """Return the one format of these files, by their endings."""
+    formats = {FORMATS.get(path.suffix.lower(), path.suffix or path.name) for path in files}
+    known = formats & set(FORMATS.values())
+    if len(formats) != 1 or formats != known:
+        raise PipelineError(
+            f"files of one kind are needed, with one of the endings {', '.join(FORMATS)}; "
+            f"found {', '.join(sorted(formats))}"
+        )
+    return formats.pop()
 
 
 def default_event_id(columns: Sequence[str], event_id: str | None) -> str | None:

@@ -17,12 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError, SchemaError, SubscriptionError
-from rookery.spark.records import TRIGGER_COLUMNS
+from rookery.model.tables import FAULT
 
 if TYPE_CHECKING:
     from rookery import CompiledSet, Schema
 
-__all__ = ["CompiledRules", "Reading", "check_dates", "compile_rules", "describe", "require_columns", "schema_of"]
+__all__ = [
+    "CompiledRules",
+    "Reading",
+    "check_dates",
+    "compile_rules",
+    "ddl_of",
+    "describe",
+    "require_columns",
+    "schema_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRules:
-    """A compiled set, the rules that were set aside, and the trigger columns of those that have them."""
+    """A compiled set, and the rules that were set aside."""
 
     compiled: CompiledSet
     quarantined: tuple[SubscriptionError, ...]
-    triggers: pa.Table | None
 
     @property
     def id_type(self) -> pa.DataType:
@@ -60,35 +68,43 @@ class CompiledRules:
 
 
 def schema_of(arrow: pa.Schema) -> Schema:
-    """Make the events' schema; a column that no filter can compare is left out, so a rule that names it is refused."""
+    """Make the events' schema; a rule that names a column that no condition can compare is refused."""
     from rookery import Schema
 
-    usable = []
-    for field in arrow:
-        try:
-            Schema.from_arrow(pa.schema([field]))
-        except SchemaError:
-            continue
-        usable.append(field)
-    if not usable:
-        raise PipelineError("the events have no column that a filter can compare")
-    return Schema.from_arrow(pa.schema(usable))
+    try:
+        return Schema.from_arrow(arrow)
+    except SchemaError as error:
+        raise PipelineError(f"the events: {error}") from error
+
+
+def ddl_of(schema: Schema) -> str:
+    """Return the events' columns as Spark writes them (`x double, s string`), in types that hold every value."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    fields = from_arrow_schema(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
+    return ", ".join(f"`{one.name}` {one.dataType.simpleString()}" for one in fields)
+
+
+def _signed(kind: pa.DataType) -> pa.DataType:
+    """Return the next wider type of an unsigned integer, which Spark lacks."""
+    if pa.types.is_unsigned_integer(kind):
+        return {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}[kind.bit_width]
+    if pa.types.is_list(kind):
+        return pa.list_(_signed(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _signed(one.type)) for one in kind])
+    return kind
 
 
 def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None = None) -> CompiledRules:
     """Compile the records; with `reading`, also refuse what the events cannot answer."""
     import rookery
 
-    triggers = None
-    if any(name in records.column_names for name in TRIGGER_COLUMNS):
-        present = [name for name in TRIGGER_COLUMNS if name in records.column_names]
-        triggers = records.select(["subscription_id", *present])
-    rules = records.drop_columns([name for name in TRIGGER_COLUMNS if name in records.column_names])
     if reading is not None:
-        check_dates(rules, reading)
+        check_dates(records, reading)
     matcher = rookery.matcher(schema, on_error="quarantine")
-    matcher.add_many(rules)
-    return CompiledRules(matcher.compile(), tuple(matcher.quarantined), triggers)
+    matcher.add_many(records)
+    return CompiledRules(matcher.compile(), tuple(matcher.quarantined))
 
 
 def require_columns(available: Iterable[str], **named: str | None) -> None:
@@ -106,6 +122,8 @@ def check_dates(rules: pa.Table, reading: Reading) -> None:
     """Refuse dated rules where the events have no time to judge by."""
     if reading.time is not None or reading.as_of is not None:
         return
+    if FAULT in rules.column_names:
+        rules = rules.filter(pc.is_null(rules[FAULT]))  # what is set aside needs no time
     for name in ("valid_from", "valid_to"):
         if name in rules.column_names and pc.count(rules[name]).as_py():
             raise PipelineError(

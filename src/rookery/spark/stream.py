@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rookery.errors import CheckpointError, PipelineError, RookeryError
+from rookery.model.tables import TRIGGER_COLUMNS
 from rookery.spark.crossing import unfold
-from rookery.spark.records import TRIGGER_COLUMNS
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
 from rookery.spark.versions import SetVersion, VersionLog

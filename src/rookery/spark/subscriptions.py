@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rookery.errors import PipelineError
-from rookery.spark.records import list_files, normalize, read_records
+from rookery.errors import PipelineError, SubscriptionError
+from rookery.model.datasets import find_dataset
+from rookery.model.tables import read_subscriptions
 from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
 
 if TYPE_CHECKING:
@@ -28,22 +29,23 @@ __all__ = ["FileRules", "FrameRules", "MemoryRules", "RuleSource", "Subscription
 
 
 class FileRules:
-    """Records in CSV, JSON lines or Parquet files; may be read on any worker that sees the same file system."""
+    """Records in files; may be read on any worker that sees the same file system."""
 
     anywhere = True
 
-    def __init__(self, paths: str | Path | Iterable[str | Path]) -> None:
+    def __init__(self, paths: str | Path | Iterable[str | Path], *, id_type: str | None = None) -> None:
         named = [paths] if isinstance(paths, str | Path) else list(paths)
+        self.id_type = id_type
         self.paths = tuple(str(Path(path).resolve()) for path in named)
 
     def read(self) -> pa.Table:
         """Read the records."""
-        return read_records(self.paths)
+        return read_subscriptions(self.paths, id_type=self.id_type)
 
     def fingerprint(self) -> str:
         """Sign the files by name, size, time of change and inode: a replaced file always differs in one of them."""
         digest = blake2b(digest_size=16)
-        for path in list_files(self.paths):
+        for path in find_dataset(self.paths, error=SubscriptionError).paths:
             state = path.stat()
             digest.update(f"{path}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}\n".encode())
         return digest.hexdigest()
@@ -66,9 +68,9 @@ class FrameRules:
             if not self.spark.catalog.tableExists(self.table):
                 raise PipelineError(f"there is no table {self.table!r} in the catalog")
             self.spark.catalog.refreshTable(self.table)
-            return normalize(self.spark.table(self.table).toArrow())
+            return read_subscriptions(self.spark.table(self.table).toArrow())
         assert self.frame is not None
-        return normalize(self.frame.toArrow())
+        return read_subscriptions(self.frame.toArrow())
 
     def fingerprint(self) -> str:
         """Sign the content: a table gives no cheaper sign that every format has."""
@@ -79,12 +81,12 @@ class FrameRules:
 
 
 class MemoryRules:
-    """Records in an Arrow table: fixed until they are replaced by another object."""
+    """Records in memory: fixed until they are replaced by another object."""
 
     anywhere = True
 
-    def __init__(self, table: pa.Table) -> None:
-        self.table = normalize(table)
+    def __init__(self, table: Any) -> None:
+        self.table = read_subscriptions(table)
 
     def read(self) -> pa.Table:
         """Return the records."""
@@ -114,9 +116,12 @@ class Subscriptions:
         self._compiled: tuple[str, CompiledRules] | None = None
 
     @classmethod
-    def files(cls, *paths: str | Path) -> Subscriptions:
-        """Take the records from CSV, JSON lines or Parquet files or folders."""
-        return cls(FileRules(paths))
+    def files(cls, *paths: str | Path, id_type: str | None = None) -> Subscriptions:
+        """Take the records from files or folders: CSV, TSV, JSON lines, Parquet or Arrow.
+
+        The ids of text files are strings unless `id_type` is "int".
+        """
+        return cls(FileRules(paths, id_type=id_type))
 
     @classmethod
     def table(cls, spark: SparkSession, name: str) -> Subscriptions:
@@ -129,21 +134,21 @@ class Subscriptions:
         return cls(FrameRules(frame.sparkSession, frame=frame))
 
     @classmethod
-    def arrow(cls, table: pa.Table) -> Subscriptions:
-        """Take the records from an Arrow table."""
+    def arrow(cls, table: Any) -> Subscriptions:
+        """Take the records from an Arrow table, or a pandas or Polars frame."""
         return cls(MemoryRules(table))
 
     @classmethod
     def of(cls, rules: Any) -> Subscriptions:
-        """Take what a caller may hand in as rules: this class, a path, an Arrow table or a DataFrame."""
+        """Take what a caller may hand in as rules: this class, a path, an Arrow table or a DataFrame of any kind."""
         if isinstance(rules, Subscriptions):
             return rules
         if isinstance(rules, str | Path):
             return cls.files(rules)
-        if isinstance(rules, pa.Table):
-            return cls.arrow(rules)
         if hasattr(rules, "sparkSession"):
             return cls.dataframe(rules)
+        if hasattr(rules, "__arrow_c_stream__"):
+            return cls.arrow(rules)
         raise PipelineError(
             f"rules must be Subscriptions, a path, an Arrow table or a DataFrame, not {type(rules).__name__}"
         )

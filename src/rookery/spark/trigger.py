@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
+from rookery.model.tables import FAULT
 from rookery.spark.stream import LiveRules, MatchStream, batch_number
 from rookery.spark.worker import match_schema, matches
 
@@ -144,16 +145,15 @@ def _by_row(reading: Any) -> Any:
 
 def trigger_plans(records: pa.Table) -> dict[Any, tuple[bool, int, str]]:
     """Return (edge, cooldown in microseconds, key attribute) of each subscription that has a trigger."""
-    rows = records.num_rows
-    empty = [None] * rows
+    if FAULT in records.column_names:
+        records = records.filter(pc.is_null(records[FAULT]))
+    empty = [None] * records.num_rows
     columns = {
         n: records[n].to_pylist() if n in records.column_names else empty for n in ("key", "trigger", "cooldown")
     }
     found = {}
     for number, subscription in enumerate(records["subscription_id"].to_pylist()):
         kind, cooldown = columns["trigger"][number] or "every", columns["cooldown"][number] or 0.0
-        if kind not in ("every", "edge") or cooldown < 0:
-            raise PipelineError(f"{subscription!r}: trigger is 'every' or 'edge' and cooldown is 0 or more seconds")
         if kind == "edge" or cooldown:
             found[subscription] = (kind == "edge", round(cooldown * 1e6), columns["key"][number] or "")
     return found
@@ -184,7 +184,6 @@ def match_triggers(events: DataFrame, rules: LiveRules, records: pa.Table, *, la
     reading = rules.reading
     if reading.time is None:
         raise PipelineError("triggers and cooldowns go by event time: name the time column (time=, --time)")
-    trigger_plans(records)  # a wrong word is the caller's mistake now, not a task's later
     id_type = rules.events.field(reading.event_id).type
     plain = match_schema(id_type, records.schema.field("subscription_id").type)
     instant = pa.timestamp("us", tz="UTC")

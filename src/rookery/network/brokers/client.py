@@ -108,9 +108,13 @@ class BrokerClient:
         """Subscribe to the events that satisfy a WHERE clause; all of them without one."""
         return self._subscribe(topic, {"": (where or "", parameters)}, named=False)
 
-    def subscribe_many(self, topic: str, conditions: Mapping[str, str]) -> Feed:
-        """Subscribe to many conditions at once; the iterator gives (name, event) pairs."""
-        return self._subscribe(topic, {name: (where, ()) for name, where in conditions.items()}, named=True)
+    def subscribe_many(self, topic: str, conditions: Mapping[str, str | tuple[str, tuple[object, ...]]]) -> Feed:
+        """Subscribe to many conditions at once, each a text or a text and its parameters.
+
+        The iterator gives (name, event) pairs.
+        """
+        entries = {name: (one, ()) if isinstance(one, str) else one for name, one in conditions.items()}
+        return self._subscribe(topic, entries, named=True)
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
