@@ -142,8 +142,8 @@ class LiveBroker:
     def _recovered(self) -> list[Any]:
         if self.log is None:
             return []
-        if self.log.torn:
-            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.torn)
+        if self.log.file.torn:
+            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
         if self.log.entries:
             _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries

@@ -56,6 +56,8 @@ class Copies:
         kept = self.kept.setdefault(owner, {})
         for part, parcel in message.parts:
             kept[part] = parcel
+            if (owner, part) in self._done:  # forgotten a moment ago: what is done with is written after what is kept
+                self._done.remove((owner, part))
             self._unwritten.append((owner, part, parcel))
 
     def written(self, entries: Iterable[tuple[int, int]]) -> None:
