@@ -36,8 +36,6 @@ class Disk:
         self._take = {"write": os.write, "pwrite": os.pwrite}
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        for sync in ("fsync", "fdatasync"):  # nothing is to be learned from the wait
-            patch.setattr(os, sync, lambda _: None)
         patch.setattr(os, "write", lambda file, data: self._write("write", file, data))
         patch.setattr(os, "pwrite", lambda file, data, at: self._write("pwrite", file, data, at))
 
@@ -110,6 +108,8 @@ def folders(tmp_path: Path) -> Iterator[Path]:
 
 def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A write that stops anywhere, be it of an append or of a move; once, or from then on."""
+    for sync in ("fsync", "fdatasync"):  # nothing is to be learned from the wait
+        monkeypatch.setattr(os, sync, lambda _: None)
 
     async def scenario() -> None:
         whole = Disk(1 << 30, refusals=0)
@@ -178,7 +178,7 @@ def test_any_call_may_fail(
 
 
 def test_what_is_left_of_a_refused_write_is_not_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two records are written, the sync fails, they cannot be cut off; one of the first's length would reveal the second."""
+    """Two records, a sync that fails, no way to cut them off: one of the first's length would uncover the second."""
 
     async def scenario() -> None:
         log = BrokerLog(tmp_path)
@@ -337,7 +337,7 @@ def test_a_log_that_cannot_begin_says_so(small_disk: Path) -> None:
     (folder / "lock").touch()
     space = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(space.f_bavail * space.f_frsize))
-    with pytest.raises(LogError, match="cannot keep a log in .*: No space left on device"):
+    with pytest.raises(LogError, match=r"cannot keep a log in .*: No space left on device"):
         BrokerLog(folder)
     (small_disk / "ballast").unlink()
     asyncio.run(BrokerLog(folder).close())

@@ -1,8 +1,8 @@
 """Files that are there for good: written whole, forced to the disk, with their names.
 
 A write may take fewer octets than it was given and say so only by its result; on a full disk that is how it begins. So
-whatever must be whole goes through `write_all`. A file's octets and its name in the folder reach the disk apart, so both
-are forced: `fsync` of the file, a rename, and `fsync` of the folder.
+whatever must be whole goes through `write_all`. A file's octets and its name in the folder reach the disk apart, so
+both are forced: `fsync` of the file, a rename, and `fsync` of the folder.
 """
 
 from __future__ import annotations

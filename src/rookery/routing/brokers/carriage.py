@@ -31,6 +31,7 @@ from rookery.routing.brokers.parcels import (
     ParcelMessage,
     Placed,
     Refused,
+    Superseded,
     columns_of,
     events_of,
     first_event,
@@ -143,6 +144,8 @@ class Carriage:
                 broker.ledger.again(parts, sender)
             case Placed():
                 broker.access.placed(message)
+            case Superseded():
+                broker.access.superseded(message)
 
     def undeliverable(self, message: ParcelMessage) -> None:
         """Take back what could not be delivered."""
