@@ -81,7 +81,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
-    """What is served here, and who else serves it; `version` is the greatest that you have used here: count on from it."""
+    """What is served here, and who else serves it; `version` is the greatest that you have used here."""
 
     topic: str
     schema: dict[str, Any]

@@ -103,7 +103,7 @@ class LiveBroker:
             self.log = BrokerLog(settings.data)
             incarnation = self.log.incarnation()
         else:
-            incarnation = int(time.time())
+            incarnation = int.from_bytes(os.urandom(8), "big")  # of a clock it would be the same twice
         identity = node_id(settings.listen, incarnation)
         dialing, listening = settings.tls or (None, None)
         links = LinkSettings(
