@@ -194,8 +194,9 @@ class Carriage:
 
     def not_stored(self, token: int, reason: str) -> None:
         """The disk did not take it."""
-        waiting, _ = self._written.pop(token)
+        waiting, kept = self._written.pop(token)
         self._broker.ledger.not_stored(waiting, reason)
+        self._broker.copies.not_written(kept)
 
 
 def _part(message: Carry, rows: list[int], columns: Columns | None) -> Carry:
