@@ -22,22 +22,34 @@ from .test_broker_log import a_parcel, described, write
 
 #: A short life: parts that are kept (by number) and done with (minus the number), many of them the same part again.
 #: A log that moves from so many octets on does so a few times.
-LIFE = [(1, 2), (3,), (-1, -2), (4, 5), (-3,), (2,), (-4, -5), (6, -2), (7,), (2,)]
+LIFE = [(1, 2), (3,), (-1, -2), (4, 5), (-3,), (2,), (-4, -5), (6, -2), (7,), (-6, -7), (2,)]
 MOVE_AT = 120
 
 
 class Disk:
-    """A disk that takes so many octets more, the last of them in a short write, and then refuses."""
+    """A disk that takes so many octets more, the last of them in a short write, and then refuses.
 
-    def __init__(self, room: int, *, refusals: int) -> None:
+    A rigid one does not let what it took be cut off, the first time.
+    """
+
+    def __init__(self, room: int, *, refusals: int, rigid: bool = False) -> None:
         self.room = room
         self.refusals = refusals
+        self.rigid = rigid
         self.taken = 0
         self._take = {"write": os.write, "pwrite": os.pwrite}
+        self._cut = os.ftruncate
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(os, "write", lambda file, data: self._write("write", file, data))
         patch.setattr(os, "pwrite", lambda file, data, at: self._write("pwrite", file, data, at))
+        patch.setattr(os, "ftruncate", self._truncate)
+
+    def _truncate(self, file: int, size: int) -> None:
+        if self.rigid:
+            self.rigid = False
+            raise OSError(errno.EIO, "Input/output error")
+        self._cut(file, size)
 
     def _write(self, how: str, file: int, data: Any, *at: int) -> int:
         data = memoryview(data)
@@ -101,15 +113,21 @@ async def lived(folder: Path, patch: pytest.MonkeyPatch, install: Callable[[pyte
 
 
 @pytest.fixture
+def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing crashes here, so nothing is to be learned from the wait for a disk."""
+    for sync in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, sync, lambda _: None)
+
+
+@pytest.fixture
 def folders(tmp_path: Path) -> Iterator[Path]:
     """New folders."""
     return (tmp_path / str(number) for number in range(1_000_000))
 
 
+@pytest.mark.usefixtures("no_wait")
 def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A write that stops anywhere, be it of an append or of a move; once, or from then on."""
-    for sync in ("fsync", "fdatasync"):  # nothing is to be learned from the wait
-        monkeypatch.setattr(os, sync, lambda _: None)
 
     async def scenario() -> None:
         whole = Disk(1 << 30, refusals=0)
@@ -118,8 +136,9 @@ def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.Mon
         assert told.moves >= 2
         refused = 0
         for room in range(whole.taken):
-            for refusals in (1, 1_000):
-                told = await lived(next(folders), monkeypatch, Disk(room, refusals=refusals).install)
+            for refusals, rigid in ((1, room % 2 > 0), (1_000, False)):
+                disk = Disk(room, refusals=refusals, rigid=rigid)
+                told = await lived(next(folders), monkeypatch, disk.install)
                 refused += told.refused
         assert refused > whole.taken
 
@@ -129,6 +148,7 @@ def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.Mon
 CALLS = ("pwrite", "fdatasync", "ftruncate", "fsync", "rename", "open", "pread")
 
 
+@pytest.mark.usefixtures("no_wait")
 @pytest.mark.parametrize("second", [None, *CALLS])
 @pytest.mark.parametrize("first", CALLS)
 def test_any_call_may_fail(
@@ -263,6 +283,38 @@ def test_a_move_that_failed_is_not_tried_at_every_write(tmp_path: Path, monkeypa
     log = BrokerLog(tmp_path)
     assert {part for _, part, _ in log.entries} == {63, 99}
     asyncio.run(log.close())
+
+
+def test_a_move_is_on_the_disk_before_it_has_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+
+    async def scenario() -> None:
+        log = BrokerLog(tmp_path, compact_from=MOVE_AT)
+        assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
+        with monkeypatch.context() as watched:
+            for name in ("pwrite", "fsync", "rename"):
+                real = getattr(os, name)
+
+                def call(*arguments: Any, name: str = name, real: Any = real) -> Any:
+                    at = os.readlink(f"/proc/self/fd/{arguments[0]}") if name != "rename" else arguments[0]
+                    done.append(f"{name} {Path(at).name}")
+                    return real(*arguments)
+
+                watched.setattr(os, name, call)
+            assert await write(log, [], tuple((1, part) for part in range(3))) is None
+        assert log.file.moves == 1
+        await log.close()
+
+    asyncio.run(scenario())
+    new = "log.new"
+    assert done == [
+        "pwrite log",
+        f"pwrite {new}",
+        f"pwrite {new}",
+        f"fsync {new}",
+        f"rename {new}",
+        f"fsync {tmp_path.name}",
+    ]
 
 
 def test_half_a_move_is_cleared_away(tmp_path: Path) -> None:
