@@ -60,7 +60,7 @@ def test_what_was_written_is_read_again(tmp_path_factory: pytest.TempPathFactory
     for _ in range(2):
         log = BrokerLog(folder)
         assert described(log.entries) == kept
-        assert log.torn == 0
+        assert log.file.torn == 0
         asyncio.run(log.close())
 
 
@@ -71,10 +71,10 @@ def test_a_torn_tail_is_cut_off(tmp_path_factory: pytest.TempPathFactory, cut: i
 
     async def fill() -> list[int]:
         log = BrokerLog(folder)
-        ends = [log.size]
+        ends = [log.file.size]
         for number in range(5):
             await write(log, [(1, number, a_parcel(number))])
-            ends.append(log.size)
+            ends.append(log.file.size)
         await log.close()
         return ends
 
@@ -100,7 +100,7 @@ def test_one_sync_for_all_that_waits(tmp_path: Path) -> None:
         while len(answers) < 200:
             await asyncio.sleep(0.001)
         assert set(answers) == {None}
-        assert log.syncs <= 3
+        assert log.file.syncs <= 3
         await log.close()
 
     asyncio.run(scenario())

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import math
 import socket
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from rookery.network import brokers as network_brokers
 from rookery.network.brokers.client import connect
-from rookery.network.brokers.messages import Place, Release
+from rookery.network.brokers.messages import Place, Release, Subscribe
 from rookery.network.brokers.server import LiveBroker
 from rookery.network.brokers.settings import BrokerSettings
+from rookery.routing import brokers as routing_brokers
 from rookery.routing.brokers.configuration import Durability
 from rookery.space.notation import read_space
 
@@ -38,6 +42,8 @@ def a_broker() -> LiveBroker:
         msgspec.msgpack.encode(Release(math.nan)),
         msgspec.msgpack.encode(Release(-1.0)),
         msgspec.msgpack.encode(Release(1e9)),
+        msgspec.msgpack.encode(Subscribe("a/1/", 0, "")),  # versions begin at one
+        msgspec.msgpack.encode(Subscribe("a/1/", 1 << 63, "")),  # and end
     ],
 )
 def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None:
@@ -76,3 +82,17 @@ def test_a_lone_broker_told_to_move_stays() -> None:
             await broker.stop(leave=False)
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_no_clock_of_the_wall_decides_anything() -> None:
+    """Clocks step back: brokers and their clients count, or ask one that does not."""
+    folders = [Path(package.__file__).parent for package in (network_brokers, routing_brokers) if package.__file__]
+    sources = [path for folder in folders for path in folder.glob("*.py")]
+    assert len(sources) > 30
+    read = {
+        node.attr
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "time"
+    }
+    assert read == {"monotonic", "monotonic_ns"}

@@ -11,9 +11,10 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ import pytest
 import rookery
 from rookery.network.brokers.client import BrokerClient, connect
 from rookery.network.brokers.feed import Feed
+from rookery.network.brokers.settings import parse_address
+from rookery.network.tcp import LinkSettings
 
 from .broker_fleet import BEAT, REFRESH, SCHEMA
 
@@ -300,6 +303,74 @@ def test_every_pair_equals_the_answer_of_scan(fleet: Fleet) -> None:
 def test_kill_9_loses_and_doubles_nothing(fleet: Fleet, victims: Any) -> None:
     begin(fleet)
     run(survive(fleet, victims, subscriptions=200, restart=victims is owner_with_heir), 200)
+
+
+async def get_all(fleet: Fleet, feed: Feed, count: int = 200) -> None:
+    """Publish through another broker: what is acknowledged comes out of the feed, each once."""
+    first = next(NUMBERS)
+    dice = random.Random(first)
+    async with connect(*fleet.addresses()[::-1], attempts=60.0) as publisher:
+        for number in range(count):
+            publisher.publish("quotes", an_event(first + number, dice))
+        await publisher.flush("quotes", seconds=120)
+    got: Counter[int] = Counter()
+    while len(got) < count:
+        number = (await anext(feed))["number"]
+        if number >= first:  # a process that just ended had not confirmed all that it took
+            got[number] += 1
+    assert got == dict.fromkeys(range(first, first + count), 1)
+
+
+async def step_back(fleet: Fleet, patch: pytest.MonkeyPatch) -> None:
+    async with connect(*fleet.addresses(), attempts=60.0) as client, client.subscribe("quotes") as feed:
+        await get_all(fleet, feed)
+        now = time.time_ns
+        patch.setattr(time, "time_ns", lambda: now() - 3_600_000_000_000)
+        patch.setattr(time, "time", lambda: now() / 1e9 - 3_600)
+        fleet.kill(client.brokers[0][1])
+        while client.attachments < 2 or feed.waiting:
+            await asyncio.sleep(0.05)
+        await get_all(fleet, feed)  # every zone has said that it has the subscription
+
+
+def test_a_client_whose_clock_steps_back_loses_nothing(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(fleet)
+    run(step_back(fleet, monkeypatch), 200)
+
+
+@asynccontextmanager
+async def a_process(addresses: list[str], identity: int) -> AsyncIterator[BrokerClient]:
+    """A client with a number that it remembers, and nothing else."""
+    links = LinkSettings(identity, role="client")
+    client = BrokerClient(tuple(map(parse_address, addresses)), links, window=65_536, retry=2.0, attempts=60.0)
+    try:
+        await client.welcomed()
+        yield client
+    finally:
+        await client.detach()
+
+
+async def resume(fleet: Fleet, identity: int) -> None:
+    by_the_clock = time.time_ns()
+    async with a_process(fleet.addresses(), identity) as before:
+        before._versions.learn(by_the_clock)
+        await before.subscribe("quotes").__aenter__()  # and not out again: the process just ends
+        broker = before.brokers[0][1]
+    fleet.kill(broker)
+    async with a_process(fleet.addresses(), identity) as after:
+        await get_all(fleet, await after.subscribe("quotes").__aenter__())
+        again = after._versions.next("")
+        assert again is not None
+        assert again > by_the_clock
+    async with a_process([f"127.0.0.1:{after.brokers[0][1]}"], identity) as last:
+        assert last._versions.next("") == again  # its broker tells it at once
+        await get_all(fleet, await last.subscribe("quotes").__aenter__())
+
+
+def test_a_client_that_has_forgotten_its_count_goes_on_above_what_is_stored(fleet: Fleet) -> None:
+    """The zones hold what a process of the same number made by its clock; the broker that knew of it is dead."""
+    begin(fleet)
+    run(resume(fleet, 0x5E5510), 200)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from rookery.routing.brokers.broker import Broker
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.events import Acknowledged, BrokerEvent, Delivered, Isolated, JoinFailed, Left
 from rookery.routing.brokers.messages import EventId, Message
+from rookery.routing.brokers.versions import Versions
 
 __all__ = ["LinkConditions", "SimulatedBrokers"]
 
@@ -56,6 +57,8 @@ class SimulatedBrokers:
         self._arrivals: dict[tuple[int, int], int] = {}
         self._timers: dict[int, int] = {}
         self._born = 0
+        #: All clients count together: the later of two subscriptions of one name is the one that stands.
+        self._versions = Versions()
 
     def join(self, *, bootstrap: int | None = None, position: tuple[float, ...] = ()) -> int:
         """Add a broker; it joins through a random one if none is named. Return its id."""
@@ -85,7 +88,9 @@ class SimulatedBrokers:
     def subscribe(self, number: int, subscription_id: str, where: str) -> None:
         """Subscribe a client of a broker."""
         broker = self.brokers[number]
-        broker.subscribe(subscription_id, where, now=self.calendar.now)
+        version = self._versions.next(subscription_id)
+        assert version is not None
+        broker.subscribe(subscription_id, where, now=self.calendar.now, version=version)
         self.flush(broker)
 
     def unsubscribe(self, number: int, subscription_id: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import rookery
 from rookery.network.simulated_brokers import LinkConditions, SimulatedBrokers
+from rookery.routing.brokers.broker import Broker
 from rookery.routing.brokers.configuration import BrokerConfiguration, Durability
 from rookery.routing.brokers.events import (
     BrokerEvent,
@@ -21,9 +22,11 @@ from rookery.routing.brokers.events import (
     ParcelAccepted,
     ParcelRefused,
     SubscriptionPlaced,
+    SubscriptionSuperseded,
     Write,
 )
 from rookery.routing.brokers.parcels import Parcel, events_of, parcel_of
+from rookery.routing.brokers.versions import Versions
 from rookery.space.axes import Axis, EventSpace
 
 SECOND = 1_000_000
@@ -39,14 +42,19 @@ class Subscriber:
     low: float
     high: float
     broker: int = 0
-    version: int = 0
-    placed: bool = False
+    versions: Versions = field(default_factory=Versions)
+    #: The broker through which every zone has it.
+    placed_at: int = 0
     got: Counter[int] = field(default_factory=Counter)
     handed_twice: int = 0
 
     @property
     def name(self) -> str:
         return f"s{self.number}"
+
+    @property
+    def placed(self) -> bool:
+        return self.placed_at > 0
 
 
 @dataclass
@@ -114,7 +122,12 @@ class World:
                     self.waiting.pop(first, None)
             case SubscriptionPlaced(name, version):
                 subscriber = self.subscribers[int(name[1:])]
-                subscriber.placed = subscriber.placed or subscriber.version == version
+                if subscriber.broker == number and subscriber.versions.is_current(name, version):
+                    subscriber.placed_at = number
+            case SubscriptionSuperseded(name, _, stored):
+                subscriber = self.subscribers[int(name[1:])]
+                if subscriber.broker == number and subscriber.versions.is_beaten(name, stored):
+                    self.made.calendar.after(500, lambda: self._subscribe_again(number, subscriber))
 
     def _written(self, number: int, token: int | None, entries: Any, done: Any) -> None:
         broker = self.made.brokers.get(number)
@@ -150,15 +163,24 @@ class World:
     def attach(self, subscriber: Subscriber) -> None:
         broker = self.made.brokers[self.someone()]
         subscriber.broker = broker.id
-        subscriber.version += 1
+        subscriber.versions.learn(broker.access.version_of(subscriber.number))
         broker.attach(subscriber.number, now=self.made.calendar.now)
+        self._subscribe(broker, subscriber)
+
+    def _subscribe_again(self, number: int, subscriber: Subscriber) -> None:
+        if subscriber.broker == number and number in self.made.brokers:
+            self._subscribe(self.made.brokers[number], subscriber)
+
+    def _subscribe(self, broker: Broker, subscriber: Subscriber) -> None:
+        version = subscriber.versions.next(subscriber.name)
+        assert version is not None
         broker.subscribe_client(
             subscriber.number,
             subscriber.name,
             f"x >= {subscriber.low!r} AND x < {subscriber.high!r}",
             now=self.made.calendar.now,
             parameters=(),
-            version=subscriber.version,
+            version=version,
         )
         broker.settle()
         self.made.flush(broker)

@@ -220,6 +220,23 @@ def test_full_disk_is_a_refusal() -> None:
     assert not {sequence for _, sequence in world.due()}
 
 
+def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
+    world = World.of(2, seed=2)
+    crowd(world)
+    owner, heir = world.made.brokers
+    world.full = {heir}
+    for _ in range(10):
+        world.publish()
+    world.made.run(5 * SECOND)
+    owned = list(world.made.brokers[owner].ledger.held.values())
+    assert owned
+    assert not any(held.acknowledged for held in owned)
+    world.full = set()
+    world.made.run(3 * SECOND)
+    assert all(held.acknowledged for held in owned)
+    assert not world.made.brokers[owner].ledger.held
+
+
 def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
     world = World.of(4, seed=5, kept=30)
     away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)

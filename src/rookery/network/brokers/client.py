@@ -7,15 +7,15 @@
 
 The interface is `PublishSubscribe` (`pubsub.py`). A client attaches to one broker and learns of others; when its broker
 is gone it attaches to another one, subscribes again under the same names and sends again what was not acknowledged.
-Events are numbered by their publisher and subscriptions remember the numbers they have had, so whatever is sent again
-is counted once. An event is confirmed when the program has taken it: what a slow program leaves waits at the brokers.
+Subscriptions have versions that the client counts, whatever its clock says (`versions.py`). Events are numbered by
+their publisher and subscriptions remember the numbers they have had, so whatever is sent again is counted once. An
+event is confirmed when the program has taken it: what a slow program leaves waits at the brokers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -44,7 +44,8 @@ from rookery.network.brokers.messages import (
 )
 from rookery.network.brokers.settings import parse_address
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
-from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, parcel_of
+from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, Superseded, parcel_of
+from rookery.routing.brokers.versions import Versions
 
 __all__ = ["BrokerClient", "connect"]
 
@@ -84,6 +85,7 @@ class BrokerClient:
         self._feeds: dict[int, Feed] = {}
         self._feed_of: dict[str, tuple[Feed, str]] = {}
         self._feed_count = 0
+        self._versions = Versions()
         self._events: list[dict[str, Any]] = []
         self._unacknowledged: dict[int, Unacknowledged] = {}
         self._in_flight = 0
@@ -206,16 +208,25 @@ class BrokerClient:
         return feed
 
     def _place(self, feed: Feed) -> None:
-        version = time.time_ns() // 1_000
         feed.waiting = set(feed.wires)
-        for wire, (_, where, parameters) in feed.wires.items():
-            self._say(Subscribe(wire, version, where, parameters))
+        for wire in feed.wires:
+            self._send(feed, wire)
+
+    def _send(self, feed: Feed, wire: str) -> None:
+        """Send a subscription as the latest: it may go to another broker than before."""
+        version = self._versions.next(wire)
+        if version is None:
+            feed.reject(SubscriptionError("the versions of this client are used up: connect anew"))
+            return
+        _, where, parameters = feed.wires[wire]
+        self._say(Subscribe(wire, version, where, parameters))
 
     def unsubscribe(self, feed: Feed) -> None:
         """End a subscription; to leave its `async with` does the same."""
         if self._feeds.pop(feed.number, None) is not None:
             for wire in feed.wires:
                 self._feed_of.pop(wire, None)
+                self._versions.forget(wire)
                 self._say(Unsubscribe(wire))
         feed.end()
 
@@ -287,10 +298,14 @@ class BrokerClient:
                     if gone is not None:
                         self._in_flight -= gone.count
                         self._refusals.append(reason)
-                case Subscribed(name, _):
+                case Subscribed(name, version):
                     found = self._feed_of.get(name)
-                    if found is not None:
+                    if found is not None and self._versions.is_current(name, version):
                         found[0].placed(name)
+                case Superseded(name, _, stored):
+                    found = self._feed_of.get(name)
+                    if found is not None and self._versions.is_beaten(name, stored):
+                        self._send(found[0], name)
                 case Rejected(name, reason):
                     found = self._feed_of.get(name)
                     if found is not None:
@@ -319,6 +334,7 @@ class BrokerClient:
         self.brokers = list(dict.fromkeys([*((str(h), int(p)) for h, p in welcome.brokers), *self.brokers]))[:32]
         self._link = link
         self.attachments += 1
+        self._versions.learn(welcome.version)
         for feed in self._feeds.values():
             self._place(feed)
         waiting = list(self._unacknowledged.values())

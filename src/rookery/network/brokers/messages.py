@@ -6,11 +6,12 @@ events by its number and their sequence. Whatever it says twice means the same a
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from rookery.routing.brokers.parcels import Accepted, Notice, Parcel, Refused
+from rookery.routing.brokers.parcels import Accepted, Notice, Parcel, Refused, Superseded
+from rookery.routing.brokers.versions import MOST_VERSION, Version
 from rookery.routing.brokers.zones import Path
 
 __all__ = [
@@ -35,7 +36,7 @@ class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag=50):
     """I want the events that satisfy a condition; a greater version of the same name replaces it, or moves it here."""
 
     name: str
-    version: int
+    version: Version
     where: str
     parameters: tuple[Any, ...] = ()
 
@@ -80,19 +81,20 @@ class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
-    """What is served here, and who else serves it."""
+    """What is served here, and who else serves it; `version` is the greatest that you have used here."""
 
     topic: str
     schema: dict[str, Any]
     axes: tuple[tuple[str, float, float], ...]
     brokers: tuple[tuple[str, int], ...]
+    version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
 
 
 class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
-    """Every zone has your subscription."""
+    """Every zone has your subscription, in this version."""
 
     name: str
-    version: int
+    version: Version
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
@@ -116,4 +118,4 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
 
 
 FromClient: TypeAlias = Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
-FromBroker: TypeAlias = Welcome | Subscribed | Rejected | Deliver | Status | Accepted | Refused
+FromBroker: TypeAlias = Welcome | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused

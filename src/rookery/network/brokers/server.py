@@ -41,10 +41,11 @@ from rookery.routing.brokers.events import (
     ParcelAccepted,
     ParcelRefused,
     SubscriptionPlaced,
+    SubscriptionSuperseded,
     Write,
 )
 from rookery.routing.brokers.messages import Message
-from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused
+from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, Superseded
 
 __all__ = ["LiveBroker", "identity_at", "warm"]
 
@@ -102,7 +103,7 @@ class LiveBroker:
             self.log = BrokerLog(settings.data)
             incarnation = self.log.incarnation()
         else:
-            incarnation = int(time.time())
+            incarnation = int.from_bytes(os.urandom(8), "big")  # of a clock it would be the same twice
         identity = node_id(settings.listen, incarnation)
         dialing, listening = settings.tls or (None, None)
         links = LinkSettings(
@@ -142,8 +143,8 @@ class LiveBroker:
     def _recovered(self) -> list[Any]:
         if self.log is None:
             return []
-        if self.log.torn:
-            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.torn)
+        if self.log.file.torn:
+            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
         if self.log.entries:
             _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries
@@ -255,7 +256,9 @@ class LiveBroker:
             case ParcelRefused(publisher, first, reason, final):
                 self._tell(publisher, Refused(publisher, first, reason, final))
             case SubscriptionPlaced(name, version):
-                self._tell(int(name.partition("/")[0], 16), Subscribed(name, version))
+                self._tell(_client_of(name), Subscribed(name, version))
+            case SubscriptionSuperseded(name, version, stored):
+                self._tell(_client_of(name), Superseded(name, version, stored))
             case Write(token, entries, done):
                 assert self.log is not None
                 self.log.append(entries, done, None if token is None else self._when_written(token))
@@ -315,7 +318,9 @@ class LiveBroker:
             self.machine.detach(session.client, now=self.now())
         axes = tuple((axis.attribute, axis.low, axis.high) for axis in self.settings.space.axes)
         schema = self.settings.space.schema.to_dict()
-        self.tell(session, Welcome(self.settings.topic, schema, axes, (self.address, *self._others())))
+        brokers = (self.address, *self._others())
+        used = self.machine.access.version_of(session.client)
+        self.tell(session, Welcome(self.settings.topic, schema, axes, brokers, used))
         if self.machine.membership.leaving:
             session.link.close("leaving")
             return
@@ -367,6 +372,11 @@ class LiveBroker:
             return []
         split = [line.rpartition(":") for line in lines]
         return [(host, int(port)) for host, _, port in split if port.isdigit()]
+
+
+def _client_of(name: str) -> int:
+    """Return whose subscription it is: it is named after its client."""
+    return int(name.partition("/")[0], 16)
 
 
 def warm() -> None:

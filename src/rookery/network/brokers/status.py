@@ -42,7 +42,7 @@ def describe(
             },
             "orphans": len(machine.copies.orphans),
         },
-        "log": None if log is None else {"folder": str(log.folder), "octets": log.size, "syncs": log.syncs},
+        "log": None if log is None else _log(log),
         "links": len(peers.links),
         "faults": dict(peers.settings.faults),
         "counters": dict(machine.counters),
@@ -64,6 +64,12 @@ def _zone(machine: Broker, seat: Seat) -> dict[str, Any]:
             "".join(str(bit) for bit, _ in claim.path): _text(node_address(claim.owner)) for claim in seat.neighbors
         },
     }
+
+
+def _log(log: BrokerLog) -> dict[str, Any]:
+    file = log.file
+    counts = {"octets": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    return {"folder": str(log.folder), **counts}
 
 
 def _text(address: Address) -> str:

@@ -1,8 +1,6 @@
-"""Files that are there for good: written whole, forced to the disk, with their names; and a lock for one process.
+"""The folder of a spool: a lock for one process, and a disk's refusals in words.
 
-A file's octets and its name in the folder reach the disk apart, so both are forced: `fsync` of the file, a rename, and
-`fsync` of the folder. The lock is one that the kernel takes back when its process ends, however it ends: there is no
-stale lock to clear away.
+The lock is one that the kernel takes back when its process ends, however it ends: there is no stale lock to clear away.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from rookery.errors import SpoolError
 
-__all__ = ["explained", "put_file", "sync_folder", "take_lock", "write_all"]
+__all__ = ["explained", "take_lock"]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -36,36 +34,6 @@ def take_lock(path: Path) -> int:
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"process {os.getpid()}\n".encode(), 0)
     return lock
-
-
-def put_file(path: Path, octets: bytes) -> None:
-    """Make a file appear whole, and for good."""
-    fresh = path.with_name(f".{path.name}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        write_all(descriptor, octets, 0)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.rename(fresh, path)
-    sync_folder(path.parent)
-
-
-def write_all(descriptor: int, octets: bytes, position: int) -> None:
-    """Write everything at a position; the system may take less at a time."""
-    view = memoryview(octets)
-    while view:
-        written = os.pwrite(descriptor, view, position)
-        view, position = view[written:], position + written
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -25,7 +25,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.errors import SpoolError
-from rookery.network.spool.disk import explained, put_file, sync_folder, take_lock, write_all
+from rookery.network.disk import put_file, sync_folder, write_all
+from rookery.network.spool.disk import explained, take_lock
 from rookery.network.spool.folder import (
     DESCRIPTION_FILE,
     MARK_FILE,

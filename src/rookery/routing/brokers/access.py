@@ -4,8 +4,8 @@ A notice is confirmed to its owner when all clients that it concerns have confir
 more unconfirmed events than its window, is told nothing; the owner keeps what is meant for it and is asked to tell it
 again when the client can take it. So an access broker holds no events, and nothing is lost with it.
 
-A subscription is placed when the zones that say they have it tile its box: only then does the client hear that it will
-get every event published from now on.
+A subscription is placed when the zones that say they have it, in this version, tile its box: only then does the client
+hear that it will get every event published from now on. Where a zone has a later version, the client hears of that.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from rookery.routing.brokers.events import Handed, SubscriptionPlaced
+from rookery.routing.brokers.events import Handed, SubscriptionPlaced, SubscriptionSuperseded
 from rookery.routing.brokers.lots import Lot
-from rookery.routing.brokers.parcels import Again, Confirm, Notice, Placed
+from rookery.routing.brokers.parcels import Again, Confirm, Notice, Placed, Superseded
 from rookery.routing.brokers.zones import Cell, cell_of, subtract
 
 if TYPE_CHECKING:
@@ -104,6 +104,19 @@ class Access:
         else:
             del self._placing[message.subscription_id]
             self._broker.emit(SubscriptionPlaced(message.subscription_id, version))
+
+    def superseded(self, message: Superseded) -> None:
+        """A zone says that it has another version: only the client can take a greater one."""
+        placing = self._placing.get(message.subscription_id)
+        if placing is not None and placing[0] == message.version:
+            del self._placing[message.subscription_id]
+            self._broker.counters["superseded"] += 1
+            self._broker.emit(SubscriptionSuperseded(message.subscription_id, message.version, message.stored))
+
+    def version_of(self, client: int) -> int:
+        """Return the greatest version that a client has used here, 0 if none is known."""
+        clients = self._broker.delivery.clients
+        return max((clients[name].version for name in self._names.get(client, ()) if name in clients), default=0)
 
     # ---- notices -------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.copies import Copies
 from rookery.routing.brokers.delivery import Delivery
-from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected
+from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected, SubscriptionSuperseded
 from rookery.routing.brokers.ledger import Ledger
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
@@ -244,13 +244,18 @@ class Broker:
     def subscribe_client(
         self, client: int, subscription_id: str, where: str, *, now: int, parameters: Sequence[object], version: int
     ) -> None:
-        """Subscribe an attached client to parcels; `SubscriptionPlaced` comes when every zone has the subscription.
+        """Subscribe an attached client to parcels; `SubscriptionPlaced` comes when every zone has this very version.
 
-        A client that attaches to another broker subscribes there under the same id with a greater version. Of many
-        subscriptions at once the last is to be followed by `settle`.
+        A client that attaches to another broker subscribes there under the same id with a greater version, and so it
+        does when it hears `SubscriptionSuperseded`. Of many subscriptions at once the last is to be followed by
+        `settle`.
         """
         self.now = max(now, self.now)
         self._open_for_clients()
+        known = self.delivery.clients.get(subscription_id)
+        if known is not None and (version, where) != (known.version, known.where) and version <= known.version:
+            self.emit(SubscriptionSuperseded(subscription_id, version, known.version))
+            return
         self.delivery.subscribe(subscription_id, where, tuple(parameters), version, answer=True)
         self.access.subscribe(client, subscription_id)
 

@@ -31,6 +31,7 @@ from rookery.routing.brokers.parcels import (
     ParcelMessage,
     Placed,
     Refused,
+    Superseded,
     columns_of,
     events_of,
     first_event,
@@ -143,6 +144,8 @@ class Carriage:
                 broker.ledger.again(parts, sender)
             case Placed():
                 broker.access.placed(message)
+            case Superseded():
+                broker.access.superseded(message)
 
     def undeliverable(self, message: ParcelMessage) -> None:
         """Take back what could not be delivered."""
@@ -191,8 +194,9 @@ class Carriage:
 
     def not_stored(self, token: int, reason: str) -> None:
         """The disk did not take it."""
-        waiting, _ = self._written.pop(token)
+        waiting, kept = self._written.pop(token)
         self._broker.ledger.not_stored(waiting, reason)
+        self._broker.copies.not_written(kept)
 
 
 def _part(message: Carry, rows: list[int], columns: Columns | None) -> Carry:

@@ -48,6 +48,8 @@ class Copies:
         self._sent: dict[tuple[int, int], int] = {}
         self._unwritten: list[tuple[int, int, Parcel]] = []
         self._done: list[tuple[int, int]] = []
+        #: Copies that the disk did not take when it was asked last.
+        self._refused: list[tuple[int, int]] = []
 
     # ---- copies --------------------------------------------------------------------------------------------------
 
@@ -56,6 +58,8 @@ class Copies:
         kept = self.kept.setdefault(owner, {})
         for part, parcel in message.parts:
             kept[part] = parcel
+            if (owner, part) in self._done:  # forgotten a moment ago: what is done with is written after what is kept
+                self._done.remove((owner, part))
             self._unwritten.append((owner, part, parcel))
 
     def written(self, entries: Iterable[tuple[int, int]]) -> None:
@@ -65,6 +69,10 @@ class Copies:
             by_owner.setdefault(owner, []).append(part)
         for owner, parts in by_owner.items():
             self._broker.send(owner, Copied(tuple(parts)))
+
+    def not_written(self, entries: Iterable[tuple[int, int]]) -> None:
+        """The disk did not take copies: try again at a beat, for their owner waits."""
+        self._refused += entries
 
     def forget(self, message: Forget, owner: int) -> None:
         """Their owner needs these copies no more."""
@@ -155,6 +163,10 @@ class Copies:
         broker = self._broker
         for owner in list(self.kept):
             broker.send(owner, Holding(tuple(self.kept[owner])))
+        refused, self._refused = self._refused, []
+        for owner, part in refused:
+            if part in self.kept.get(owner, ()):
+                self._unwritten.append((owner, part, self.kept[owner][part]))
         if not broker.seats:
             return
         patience = 2 * broker.configuration.beat

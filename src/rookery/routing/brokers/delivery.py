@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.routing.brokers.events import Acknowledged, Delivered
 from rookery.routing.brokers.messages import EventId, Notify, Publish, Published, Region, Replica, Routed, Subscription
-from rookery.routing.brokers.parcels import Placed
+from rookery.routing.brokers.parcels import Placed, Superseded
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.zones import Path, Point, cell_of, meets, overlap, sibling
 
@@ -98,8 +98,7 @@ class Delivery:
         if meets(seat.cell, subscription.lower, subscription.upper):
             self._keep(seat, subscription, region.removed)
             if region.answer:
-                name, version = subscription.subscription_id, subscription.version
-                broker.send(subscription.access, Placed(name, version, path))
+                self._answer(seat, subscription)
         for depth in range(region.depth, len(path)):
             beside = cell_of(sibling(path[: depth + 1]), seat.dimensions)
             if meets(beside, subscription.lower, subscription.upper):
@@ -107,20 +106,39 @@ class Delivery:
                 broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed, region.answer))
 
     def _keep(self, seat: Seat, subscription: Subscription, removed: bool) -> None:
-        broker = self._broker
-        expires = broker.now + broker.configuration.lease
+        broker, name = self._broker, subscription.subscription_id
         if removed:
-            changed = seat.store.remove(subscription.subscription_id)
-            broker.ledger.drop(subscription.subscription_id)
+            stored = seat.store.get(name)
+            if stored is not None and stored.rank > subscription.rank:
+                return  # taken back by a broker that its client has left: the later one stands
+            changed = seat.store.remove(name)
+            broker.ledger.drop(name)
         else:
-            replaced = seat.store.add(subscription, expires)
-            if replaced is not None and replaced.access != subscription.access and replaced is not subscription:
-                broker.ledger.move(subscription.subscription_id, subscription.access)
-            changed = True
+            changed = self._store(seat, subscription, broker.configuration.lease)
         if changed and seat.replicated is not None:
-            name = subscription.subscription_id
             change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
             broker.send(seat.replicated, Replica(seat.path, *change))
+
+    def _store(self, seat: Seat, subscription: Subscription, lease: int) -> bool:
+        """Store a subscription unless a later one is there; what waits for its client goes where that is now."""
+        broker, name = self._broker, subscription.subscription_id
+        before = seat.store.get(name)
+        if not seat.store.add(subscription, broker.now + lease):
+            return False
+        if before is not None and before.access != subscription.access:
+            broker.ledger.move(name, subscription.access)
+        return True
+
+    def _answer(self, seat: Seat, subscription: Subscription) -> None:
+        """Say that a subscription is stored, if it is, or what is stored instead."""
+        name, version = subscription.subscription_id, subscription.version
+        stored = seat.store.get(name)
+        if stored is None:
+            return
+        if stored.is_same(subscription):
+            self._broker.send(subscription.access, Placed(name, version, seat.path))
+        else:
+            self._broker.send(subscription.access, Superseded(name, version, stored.version))
 
     # ---- replicas ------------------------------------------------------------------------------------------------
 
@@ -152,7 +170,7 @@ class Delivery:
             for seat in self._broker.seats.values():
                 for subscription, left in message.added:
                     if meets(seat.cell, subscription.lower, subscription.upper):
-                        seat.store.add(subscription, now + left)
+                        self._store(seat, subscription, left)
             return
         if message.whole:
             self.replicas.pop(message.path, None)
@@ -168,8 +186,10 @@ class Delivery:
         cell = cell_of(path, self._broker.configuration.space.dimensions)
         found: dict[str, tuple[Subscription, int]] = {}
         for held_path, held in self.replicas.items():
-            if overlap(held_path, path):
-                found.update((n, entry) for n, entry in held.items() if meets(cell, entry[0].lower, entry[0].upper))
+            for name, entry in held.items() if overlap(held_path, path) else ():
+                later = name not in found or entry[0].rank > found[name][0].rank
+                if later and meets(cell, entry[0].lower, entry[0].upper):
+                    found[name] = entry
         self.replicas.pop(path, None)
         return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
 

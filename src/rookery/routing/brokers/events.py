@@ -23,6 +23,7 @@ __all__ = [
     "ParcelAccepted",
     "ParcelRefused",
     "SubscriptionPlaced",
+    "SubscriptionSuperseded",
     "Write",
 ]
 
@@ -124,6 +125,15 @@ class SubscriptionPlaced:
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class SubscriptionSuperseded:
+    """Some zone stores another version of the subscription, as great or greater: subscribe again above it."""
+
+    subscription_id: str
+    version: int
+    stored: int
+
+
 BrokerEvent: TypeAlias = (
     Joined
     | JoinFailed
@@ -137,4 +147,5 @@ BrokerEvent: TypeAlias = (
     | ParcelAccepted
     | ParcelRefused
     | SubscriptionPlaced
+    | SubscriptionSuperseded
 )

@@ -306,9 +306,9 @@ class Ledger:
         for held in self.held.values():
             for access, lot in held.open.values():
                 for name in lot.all_names():
-                    present = store.access_of(name)
-                    if present is not None and present != access:
-                        self._moved[name] = present
+                    present = store.get(name)
+                    if present is not None and present.access != access:
+                        self._moved[name] = present.access
 
     def drop(self, name: str) -> None:
         """A subscription is gone: nobody waits for its events."""

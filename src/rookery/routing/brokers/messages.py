@@ -13,6 +13,7 @@ import msgspec
 
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
+from rookery.routing.brokers.versions import Version
 from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
@@ -49,12 +50,21 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
 
     subscription_id: str
-    version: int
+    version: Version
     where: str
     parameters: tuple[Any, ...]
     lower: Point
     upper: Point
     access: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
+        return self.version, self.access
+
+    def is_same(self, other: Subscription) -> bool:
+        """Tell whether this is what another one says, and not only under the same version."""
+        return (self.rank, self.where) == (other.rank, other.where)
 
 
 class SeatState(msgspec.Struct, frozen=True, array_like=True):

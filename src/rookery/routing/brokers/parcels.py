@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from rookery.routing.brokers.versions import Version
 from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ParcelMessage",
     "Placed",
     "Refused",
+    "Superseded",
     "columns_of",
     "events_of",
     "first_event",
@@ -258,13 +260,21 @@ class Again(msgspec.Struct, frozen=True, array_like=True, tag=39):
 
 
 class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
-    """Your subscription is stored in this zone."""
+    """Your subscription is stored in this zone, in this version."""
 
     subscription_id: str
-    version: int
+    version: Version
     path: Path
 
 
+class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
+    """This version of your subscription is not stored: one as great or greater stands in its way; go above it."""
+
+    subscription_id: str
+    version: Version
+    stored: Version
+
+
 ParcelMessage: TypeAlias = (
-    Carry | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed
+    Carry | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed | Superseded
 )

@@ -83,13 +83,15 @@ class ZoneStore:
     def __contains__(self, subscription_id: str) -> bool:
         return subscription_id in self._held
 
-    def add(self, subscription: Subscription, expires: int) -> Subscription | None:
-        """Store a subscription, or prolong its lease; return the one it replaces, itself where nothing changes."""
+    def add(self, subscription: Subscription, expires: int) -> bool:
+        """Store a subscription or prolong its lease, and say so; what a later one has replaced changes nothing."""
         name = subscription.subscription_id
         known = self._held.get(name)
-        if known is not None and known[0].version >= subscription.version:
+        if known is not None and known[0].rank >= subscription.rank:
+            if not known[0].is_same(subscription):
+                return False
             self._held[name] = (known[0], max(expires, known[1]))
-            return subscription
+            return True
         self._held[name] = (subscription, expires)
         if known is None or (known[0].where, known[0].parameters) != (subscription.where, subscription.parameters):
             self._leave(name)
@@ -99,12 +101,12 @@ class ZoneStore:
                 _compile(self._matcher, subscription, self._number(subscription))
         elif name in self._numbers:
             self._accesses[self._numbers[name]] = subscription.access
-        return known[0] if known is not None else None
+        return True
 
-    def access_of(self, subscription_id: str) -> int | None:
-        """Return the access broker of a subscription, None if it is not here."""
+    def get(self, subscription_id: str) -> Subscription | None:
+        """Return a subscription as it is stored, None if it is not here."""
         held = self._held.get(subscription_id)
-        return None if held is None else held[0].access
+        return None if held is None else held[0]
 
     def remove(self, subscription_id: str) -> bool:
         """Forget a subscription; say whether it was here."""
