@@ -273,16 +273,21 @@ class CompiledSet:
             raise ValueError(f"verify is True, False or 'texts', got {verify!r}")
         buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
         header, arrays = unpack(buffer)
-        content_hash = header.pop("hash", None)
+        return cls.from_parts(header, arrays, verify=verify)
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array], *, verify: bool | str) -> CompiledSet:
+        """Make a set from the header and the arrays of a buffer."""
+        plain = {name: value for name, value in header.items() if name != "hash"}
         try:
-            if verify and content_hash_of(header, arrays) != content_hash:
+            if verify and content_hash_of(plain, arrays) != header.get("hash"):
                 raise CompiledSetError("the content does not match its hash: the file is damaged")
-            view = _view(header, arrays, verify)
+            view = _view(plain, arrays, verify)
         except CompiledSetError:
             raise
         except UNREADABLE as error:
             raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
-        return cls(view, content_hash if verify else None)
+        return cls(view, header["hash"] if verify else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
