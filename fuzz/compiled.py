@@ -53,17 +53,13 @@ def loaded(parts: Parts, verify: bool | str, *, packed: bool = True) -> Compiled
     header, arrays = parts
     if "pad" in arrays or any(array.dtype.str not in KINDS for array in arrays.values()):
         raise CompiledSetError("no such set can be written")
-    try:
-        named = {**header, "hash": content_hash_of(header, arrays)}
-    except ValueError as error:  # a header that JSON cannot hold
-        raise CompiledSetError(f"no such set can be written: {error}") from None
     if packed:
-        return CompiledSet.from_bytes(pack(named, arrays), verify=verify)
+        return CompiledSet.from_bytes(pack({**header, "hash": content_hash_of(header, arrays)}, arrays), verify=verify)
     frozen = {}
     for name, array in arrays.items():
         frozen[name] = np.ascontiguousarray(array).view()
         frozen[name].flags.writeable = False  # as those of a buffer are
-    return CompiledSet.from_parts(named, frozen, verify=verify)
+    return CompiledSet.from_parts(header, frozen, verify=verify)
 
 
 def codes_of(compiled: CompiledSet) -> Array:
@@ -187,7 +183,7 @@ def edited(compiled: CompiledSet, exact: Array, random: Random, check: Any) -> N
         check(found[:, : len(compiled)], exact, "an edited set")
 
 
-def prove_text(parts: Parts, random: Random) -> str:
+def prove_text(parts: Parts) -> str:
     """Load with the texts compared; what is taken matches as the evaluator says."""
     try:
         compiled = loaded(parts, "texts")
@@ -202,11 +198,11 @@ def prove_text(parts: Parts, random: Random) -> str:
     decides = set(rows.slot.tolist())  # a version that never decides has no row
     found = np.zeros((len(ROWS), len(compiled)), np.bool_)
     found[compiled.match_indices(EVENTS, time="at", missing="null")] = True
-    for slot in random.sample(range(len(compiled)), min(8, len(compiled))):
+    for slot in range(len(compiled)):
         record = view.records[slot]
         if record.where is None:
             continue
-        for event in random.sample(range(len(ROWS)), 8):
+        for event in range(len(ROWS)):
             said = view._verify(slot, ROWS[event])
             if record.topic is not None:
                 said = said and codes[event, topic] == view.space.labels[topic][record.topic]
@@ -232,7 +228,7 @@ def examine(seed: int, sets: list[Parts]) -> str:
         verdict = "refused in use"  # a text or an event that does not fit; it is an error, never an answer
     if trusted and random.random() < 0.03:
         try:
-            return prove_text(parts, random)
+            return prove_text(parts)
         except RookeryError:
             return "refused in use"
     return verdict

@@ -91,12 +91,11 @@ def test_the_fuzzer_notices_texts_that_are_not_compared(fuzzer: ModuleType, monk
     for seed in range(300):
         parts = fuzzer.mutant(fuzzer.Random(seed), sets)
         try:
-            fuzzer.loaded(parts, "texts", packed=False)
-            fuzzer.prove_text(parts, fuzzer.Random(seed))
+            fuzzer.prove_text(parts)
         except AssertionError:
             found += 1
         except fuzzer.RookeryError:
-            continue
+            continue  # a text that does not parse
     assert found > 2
 
 

@@ -125,10 +125,10 @@ def check_inexact(inexact: Array, table: pa.Table) -> None:
 def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     """Raise CompiledSetError unless every offset in the index stays inside its array."""
     for name, array in index.arrays().items():
-        require(array.dtype == _TYPES.get(name, np.int64), f"{name} has type {array.dtype}")
         dimensions = 2 if name in _PAIRS or name in ("cuts", "partition_key") else 1
-        require(array.ndim == dimensions, f"{name} has {array.ndim} dimensions")
-        require(name not in _PAIRS or array.shape[1] == 2, f"{name} has shape {array.shape}")
+        fits = array.dtype == _TYPES.get(name, np.int64) and array.ndim == dimensions
+        if not fits or (name in _PAIRS and array.shape[1] != 2):
+            raise CompiledSetError(f"the compiled set is damaged: {name} has type {array.dtype}, shape {array.shape}")
     require(0 <= index.seed < 1 << 63, "the seed is out of range")
     rows = len(index.slot)
     require(rows < 1 << 31, "it has too many rows")

@@ -273,21 +273,25 @@ class CompiledSet:
             raise ValueError(f"verify is True, False or 'texts', got {verify!r}")
         buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
         header, arrays = unpack(buffer)
-        return cls.from_parts(header, arrays, verify=verify)
+        content_hash = header.pop("hash", None)
+        try:
+            if verify and content_hash_of(header, arrays) != content_hash:
+                raise CompiledSetError("the content does not match its hash: the file is damaged")
+        except UNREADABLE as error:
+            raise CompiledSetError(str(error)) from None
+        loaded = cls.from_parts(header, arrays, verify=verify)
+        loaded._hash = content_hash if verify else None
+        return loaded
 
     @classmethod
     def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array], *, verify: bool | str) -> CompiledSet:
-        """Make a set from the header and the arrays of a buffer."""
-        plain = {name: value for name, value in header.items() if name != "hash"}
+        """Make a set from the header and the arrays of a buffer, whose hash was checked or is not to be."""
         try:
-            if verify and content_hash_of(plain, arrays) != header.get("hash"):
-                raise CompiledSetError("the content does not match its hash: the file is damaged")
-            view = _view(plain, arrays, verify)
+            return cls(_view(header, arrays, verify))
         except CompiledSetError:
             raise
         except UNREADABLE as error:
             raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
-        return cls(view, header["hash"] if verify else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
