@@ -195,6 +195,14 @@ def test_boxes_are_what_the_filters_say() -> None:
         matcher.compile().boxes(["nope"])
 
 
+def test_a_side_that_a_box_leaves_open_is_infinite() -> None:
+    matcher = rookery.matcher(SCHEMA)
+    matcher.add_boxes(["up", "down"], lower={"v": [1.0, None]}, upper={"v": [None, 2.0]})
+    lower, upper = matcher.compile().boxes(["v"])
+    assert lower.tolist() == [[1.0], [-np.inf]]
+    assert upper.tolist() == [[np.inf], [2.0]]
+
+
 def test_boxes_of_unsigned_integers_are_outer_bounds() -> None:
     """Their codes are shifted by 2⁶³, and must not be shifted back in doubles."""
     values = [0, 1, 2, 2**53, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]

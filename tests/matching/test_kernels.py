@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.matching import kernels, twins
-from rookery.matching.bitmap import build_kernels, twin
+from rookery.matching.bitmap import build_kernels, check_kernels, check_twin, twin
 from rookery.matching.bitmap import kernels as bitmap_kernels
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine, index_rows
@@ -183,14 +183,9 @@ def test_the_rows_of_an_index_come_back_whole() -> None:
     rows = random_rows(Random(5), 600, 4, equalities=0.7)
     index = build_index(rows, 4)
     assert content(index_rows(index)) == content(rows)
-    filled = index.table >= 0
-    owner = np.zeros(len(index.partition_first) - 1, np.int64)
-    owner[index.table[filled]] = (np.searchsorted(index.table_first, np.flatnonzero(filled), side="right") - 1).astype(
-        np.int64
-    )
     arguments = (
-        index.partition_first, index.partition_key, owner, index.signature_first, index.signature_numbers, index.start,
-        index.attribute, index.bounds,
+        index.partition_first, index.partition_key, index.partition_signature(), index.signature_first,
+        index.signature_numbers, index.start, index.attribute, index.bounds,
     )  # fmt: skip
     assert same_arrays(build_kernels.restore_keys(*arguments), twin.restore_keys(*arguments))
 
@@ -234,3 +229,44 @@ def test_a_table_leads_to_every_partition() -> None:
         while table[place] != partition:
             assert table[place] >= 0
             place = (place + 1) % 16
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_index_is_proved_as_the_twin_says(seed: int) -> None:
+    """A sound index has no fault; with one number changed, kernel and twin name the same first fault."""
+    random = Random(seed)
+    index = build_index(random_rows(random, 700, 4, equalities=(0.0, 0.5, 0.8)[seed]), 4)
+    faults = set()
+    for trial in range(40):
+        arrays = {name: array.copy() for name, array in index.arrays().items()}
+        name = random.choice(["attribute", "signature_numbers", "lines", "bounds", "table", "partition_key"])
+        flat = arrays[name].reshape(-1)
+        if trial and len(flat):
+            place, other = random.randrange(len(flat)), random.randrange(len(flat))
+            flat[place], flat[other] = flat[other], flat[place]
+        i = BitmapIndex.of(arrays, seed=index.seed, blocked_rows=index.blocked_rows)
+        owner = i.partition_signature()
+        keyed = (i.signature_first, i.signature_numbers)
+        for kernel, plain, arguments in (
+            (
+                check_kernels.first_repeating_row,
+                check_twin.first_repeating_row,
+                (4, i.partition_first, owner, *keyed, i.start, i.attribute),
+            ),
+            (
+                check_kernels.first_lost_partition,
+                check_twin.first_lost_partition,
+                (*keyed, i.table_first, i.table, i.seed, i.partition_key, owner),
+            ),
+        ):
+            fault = kernel(*arguments)
+            assert fault == plain(*arguments)
+            assert trial or fault < 0
+            faults.add((kernel.__name__, fault >= 0))
+        if trial < 8:
+            lined = (i.blocked_rows, i.block_first, i.block_numbers, i.start, i.attribute, i.bounds, i.pool, i.cuts)
+            fault = check_kernels.first_false_block(*lined, i.lines)
+            assert fault == check_twin.first_false_block(*lined, i.lines)
+            assert trial or fault < 0
+    assert ("first_repeating_row", True) in faults
+    assert seed == 0 or ("first_lost_partition", True) in faults

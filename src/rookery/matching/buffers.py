@@ -28,7 +28,7 @@ _KEY = b"rookery"
 _SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]
 )
-_ALIGNMENT = 64
+_ALIGNMENT, _WORD = 64, 8
 #: The types that an array may have; nothing else is handed to NumPy.
 _TYPES = frozenset(np.dtype(kind).str for kind in (np.int64, np.int32, np.uint16, np.uint64, np.uint8))
 #: What a damaged buffer makes Arrow, JSON and NumPy say; all of it is one answer to the caller.
@@ -104,6 +104,8 @@ def _data_offset(buffer: pa.Buffer) -> int:
 
 def unpack(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
     """Undo `pack` without copying: views into the buffer. CompiledSetError says what is wrong with it."""
+    if buffer.address % _WORD:
+        buffer = pa.py_buffer(buffer.to_pybytes())  # a part of a longer message; kernels read whole words
     try:
         reader = pa.ipc.open_file(buffer)
         header = json.loads((reader.schema.metadata or {})[_KEY])
@@ -124,6 +126,8 @@ def unpack(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
         shapes, data = batch.column("shape").to_pylist(), batch.column("data")
         arrays: dict[str, Array] = {}
         for place, (name, kind, shape) in enumerate(zip(names, kinds, shapes, strict=True)):
+            if name in arrays:
+                raise ValueError(f"the array {name} stands twice")
             if name != "pad":
                 arrays[name] = _array(data[place].as_buffer(), kind, shape)
     except UNREADABLE as error:
@@ -140,4 +144,7 @@ def _array(buffer: pa.Buffer, kind: str, shape: list[int]) -> Array:
         count *= size
     if count * dtype.itemsize > buffer.size:
         raise ValueError(f"an array of {count} items has only {buffer.size} bytes")
-    return np.frombuffer(buffer, dtype, count).reshape(shape)
+    array = np.frombuffer(buffer, dtype, count).reshape(shape)
+    if not array.flags.aligned:
+        raise ValueError("an array does not begin on a word")
+    return array

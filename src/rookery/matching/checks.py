@@ -1,21 +1,30 @@
-"""Every offset of an index, checked before a kernel may follow it.
+"""What is checked of a compiled set before a kernel may follow it, in one linear pass over every array.
 
-A kernel does not look where it reads: an offset past the end is a crash or worse. So an index that comes from
-outside is held to the rules below first; each names the array that breaks it.
+A kernel does not look where it reads: an offset past the end is a crash or worse. So a set that comes from outside is
+held to the rules below first, whether its hash was verified or not; each names what breaks it. They hold for all that
+is done with a set later on: matching, taking a part, cutting zones, editing, compiling again. Whether the index also
+*answers* as its rows say is proved in `proofs.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.errors import CompiledSetError
 from rookery.matching.bitmap.build import BitmapIndex
+from rookery.matching.bitmap.check_kernels import first_repeating_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
+from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.model.subscriptions import record_schema
 
-__all__ = ["check_index"]
+__all__ = ["check_header", "check_index", "check_inexact", "check_labels", "check_records", "require"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,80 +37,155 @@ _TYPES = {
     "group_lines": np.uint64,
 }
 _PAIRS = {"group_block", "bounds", "pool"}
+#: The header's entries and their types.
+_HEADER: dict[str, type] = {
+    "format": int, "schema": dict, "attributes": list, "ordered": list, "seed": int, "blocked_rows": int, "slots": int,
+}  # fmt: skip
+#: Labels lie strictly between ±_LABEL_LIMIT, this far apart: room for the gap after one and the gap before the next.
+_LABEL_LIMIT, _LABEL_STEP = 1 << 62, 4
 
 
-def _require(condition: Any, what: str) -> None:
+def require(condition: Any, what: str) -> None:
+    """Raise CompiledSetError unless the condition holds."""
     if not condition:
         raise CompiledSetError(f"the compiled set is damaged: {what}")
 
 
 def _within(array: Array, low: int, high: int, what: str) -> None:
     """Require low ≤ every item < high."""
-    _require(not array.size or (int(array.min()) >= low and int(array.max()) < high), f"{what} points outside")
+    require(not array.size or (int(array.min()) >= low and int(array.max()) < high), f"{what} points outside")
 
 
 def _offsets(array: Array, count: int, end: int, what: str) -> None:
     """Require `count` ranges that begin at 0, never step back, and end at `end`."""
-    _require(len(array) == count + 1 and array[0] == 0 and array[-1] == end, f"{what} has wrong ends")
-    _require(bool((np.diff(array) >= 0).all()), f"{what} steps back")
+    require(len(array) == count + 1 and array[0] == 0 and array[-1] == end, f"{what} has wrong ends")
+    require(bool((array[1:] >= array[:-1]).all()), f"{what} steps back")
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Raise CompiledSetError unless the header has its entries, each of its type, and no others."""
+    require(header.keys() == _HEADER.keys(), f"its header has {sorted(header.keys() ^ _HEADER.keys())} in excess")
+    for name, kind in _HEADER.items():
+        require(type(header[name]) is kind, f"{name} in its header is {header[name]!r:.60}")
+    seen = set()
+    for path in header["attributes"]:
+        require(type(path) is list and path, f"the attribute {path!r:.60} is no path")
+        require(
+            all(type(step) is str or (type(step) is int and 0 <= step < 1 << 31) for step in path),
+            f"the attribute {path!r:.60} is no path",
+        )
+        require(tuple(path) not in seen, f"the attribute {path!r:.60} stands twice")
+        seen.add(tuple(path))
+
+
+def check_labels(table: pa.Table, labels: Array, attribute: str) -> list[str]:
+    """Return an attribute's texts; CompiledSetError unless they ascend with their labels, and these leave room."""
+    plain = table.schema.names == ["text"] and table.schema.field(0).type == pa.string()
+    require(plain and not table["text"].null_count, f"the labels of {attribute} are of other than texts")
+    texts: list[str] = table["text"].to_pylist()
+    require(labels.dtype == np.int64 and labels.ndim == 1, f"the labels of {attribute} have another type")
+    require(len(texts) == len(labels), f"{len(texts)} texts of {attribute} have {len(labels)} labels")
+    _within(labels, _LABEL_STEP - _LABEL_LIMIT, _LABEL_LIMIT - _LABEL_STEP + 1, f"a label of {attribute}")
+    ascending = bool((labels[1:] - labels[:-1] >= _LABEL_STEP).all())
+    ascending = ascending and all(one < other for one, other in pairwise(texts))
+    require(ascending, f"the labels of {attribute} are out of order")
+    return texts
+
+
+def check_records(table: pa.Table, slots: int) -> None:
+    """Raise CompiledSetError unless the records have the columns of records, one row per slot, and possible dates."""
+    names = table.schema.names
+    require("subscription_id" in names and len(set(names)) == len(names), "its records have other columns")
+    ids = table.schema.field("subscription_id").type
+    require(ids in (pa.string(), pa.int64()), f"its ids are {ids}")
+    wanted = record_schema(ids)
+    for field in table.schema:
+        fits = field.name in wanted.names and field.type == wanted.field(field.name).type
+        require(fits, f"its records have a column {field.name!r} of {field.type}")
+    require(table.num_rows == slots, f"{table.num_rows} records for {slots} subscriptions")
+    for name in ("subscription_id", "version"):
+        require(name not in names or not table[name].null_count, f"a {name} is NULL")
+    if "valid_from" in names and "valid_to" in names:
+        backward = pc.any(pc.less_equal(table["valid_to"], table["valid_from"])).as_py()
+        require(not backward, "a subscription ends before it begins")
+
+
+def check_inexact(inexact: Array, table: pa.Table) -> None:
+    """Raise CompiledSetError unless the subscriptions to verify ascend, are in the set and have a text."""
+    require(inexact.dtype == np.int64 and inexact.ndim == 1, "inexact has another type")
+    _within(inexact, 0, table.num_rows, "a subscription to verify")
+    require(bool((inexact[1:] > inexact[:-1]).all()), "the subscriptions to verify are out of order")
+    if len(inexact):
+        require("where" in table.schema.names, "a subscription to verify has no text")
+        if table["where"].null_count:
+            missing = table["where"].is_null().to_numpy()
+            require(not missing[inexact].any(), "a subscription to verify has no text")
 
 
 def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     """Raise CompiledSetError unless every offset in the index stays inside its array."""
     for name, array in index.arrays().items():
-        _require(array.dtype == _TYPES.get(name, np.int64), f"{name} has type {array.dtype}")
         dimensions = 2 if name in _PAIRS or name in ("cuts", "partition_key") else 1
-        _require(array.ndim == dimensions, f"{name} has {array.ndim} dimensions")
-        _require(name not in _PAIRS or array.shape[1] == 2, f"{name} has shape {array.shape}")
-    _require(0 <= index.seed < 1 << 63, "the seed is out of range")
+        fits = array.dtype == _TYPES.get(name, np.int64) and array.ndim == dimensions
+        if not fits or (name in _PAIRS and array.shape[1] != 2):
+            raise CompiledSetError(f"the compiled set is damaged: {name} has type {array.dtype}, shape {array.shape}")
+    require(0 <= index.seed < 1 << 63, "the seed is out of range")
     rows = len(index.slot)
+    require(rows < 1 << 31, "it has too many rows")
     known = index.cuts.shape[0]
-    _require(index.cuts.shape == (known, CUTS) and 1 <= known <= attributes, "cuts have a wrong shape")
+    require(index.cuts.shape == (known, CUTS) and 1 <= known <= attributes, "cuts have a wrong shape")
+    require(bool((index.cuts[:, 1:] >= index.cuts[:, :-1]).all()), "cuts step back")
     _offsets(index.start, rows, len(index.attribute), "start")
-    _require(len(index.bounds) == len(index.attribute), "bounds and attributes differ in length")
+    require(len(index.bounds) == len(index.attribute), "bounds and attributes differ in length")
     _within(index.slot, 0, slots, "slot")
     _within(index.attribute & ATTRIBUTE_MASK, 0, known, "attribute")
     ranges = index.bounds[(index.attribute & SET_FLAG) != 0]
     _within(ranges, 0, len(index.pool) + 1, "a set of intervals")
-    _require(bool((ranges[:, 0] < ranges[:, 1]).all()), "a set of intervals is empty")
+    require(bool((ranges[:, 0] < ranges[:, 1]).all()), "a set of intervals is empty")
     _check_keys(index, rows, known)
     _check_blocks(index, known)
+    # What takes the keys out of rows counts on it: a key's attribute is tested by the key alone.
+    repeating = first_repeating_row(
+        known, index.partition_first, index.partition_signature(), index.signature_first, index.signature_numbers,
+        index.start, index.attribute,
+    )  # fmt: skip
+    require(repeating < 0, f"row {repeating} tests an attribute twice")
 
 
 def _check_keys(index: BitmapIndex, rows: int, attributes: int) -> None:
     signatures = len(index.signature_first) - 1
-    _require(signatures >= 1, "there is no signature")
+    require(1 <= signatures <= MAXIMUM_SIGNATURES + 1, f"it has {signatures} signatures")
     _offsets(index.signature_first, signatures, len(index.signature_numbers), "signature_first")
     _within(index.signature_numbers, 0, attributes, "signature_numbers")
     partitions = len(index.partition_first) - 1
     _offsets(index.partition_first, partitions, rows, "partition_first")
-    _require(len(index.partition_key) == partitions, "partition_key has a wrong length")
-    longest = int(np.diff(index.signature_first).max(initial=0))
-    _require(index.partition_key.shape[1] >= longest, "partition_key is too narrow")
+    longest = max(1, int(np.diff(index.signature_first).max()))
+    require(index.partition_key.shape == (partitions, longest), "partition_key has a wrong shape")
     _offsets(index.table_first, signatures, len(index.table), "table_first")
+    sizes = np.diff(index.table_first)
+    require(bool(((sizes > 0) & (sizes & (sizes - 1) == 0)).all()), "a hash table's size is no power of two")
     _within(index.table, -1, partitions, "table")
-    for signature in range(signatures):
-        first, last = int(index.table_first[signature]), int(index.table_first[signature + 1])
-        size = last - first
-        _require(size > 0 and size & (size - 1) == 0, "a hash table's size is no power of two")
-        # A look-up ends at a free place; a full table would have none.
-        _require(bool((index.table[first:last] < 0).any()), "a hash table is full")
+    # A look-up ends at a free place; a full table would have none.
+    free = np.add.reduceat(index.table < 0, index.table_first[:-1], dtype=np.int64)
+    require(bool((free > 0).all()), "a hash table is full")
+    entries = np.bincount(index.table[index.table >= 0], minlength=partitions)
+    require(bool((entries == 1).all()), "a partition stands in no hash table, or in two places")
 
 
 def _check_blocks(index: BitmapIndex, attributes: int) -> None:
-    _require(index.blocked_rows in index.partition_first, "blocked_rows is no partition's end")
+    require(0 <= index.blocked_rows <= len(index.slot), "blocked_rows points outside")
+    require(index.blocked_rows in index.partition_first, "blocked_rows is no partition's end")
     blocks = (index.blocked_rows + BLOCK_ROWS - 1) // BLOCK_ROWS
     _offsets(index.block_first, blocks, len(index.block_numbers), "block_first")
     _within(index.block_numbers, 0, attributes, "block_numbers")
-    _require(len(index.lines) == len(index.block_numbers) * BUCKETS * WORDS, "lines have a wrong length")
+    require(len(index.lines) == len(index.block_numbers) * BUCKETS * WORDS, "lines have a wrong length")
     groups = len(index.group_block)
     _within(index.partition_group, -1, groups, "partition_group")
-    _require(len(index.partition_group) == len(index.partition_first) - 1, "partition_group has a wrong length")
-    _require(len(index.group_partition) == groups, "group_partition has a wrong length")
-    _within(index.group_block[:, 0], 0, blocks + 1, "group_block")
-    _within(index.group_block[:, 1], 0, blocks + 1, "group_block")
+    require(len(index.partition_group) == len(index.partition_first) - 1, "partition_group has a wrong length")
+    require(len(index.group_partition) == groups, "group_partition has a wrong length")
+    _within(index.group_block, 0, blocks + 1, "group_block")
     spans = index.group_block[:, 1] - index.group_block[:, 0]
-    _require(not groups or (spans.min() > 0 and spans.max() <= GROUP_BLOCKS), "group_block has a wrong span")
+    require(not groups or (spans.min() > 0 and spans.max() <= GROUP_BLOCKS), "group_block has a wrong span")
     _offsets(index.group_first, groups, len(index.group_numbers), "group_first")
     _within(index.group_numbers, 0, attributes, "group_numbers")
-    _require(len(index.group_lines) == len(index.group_numbers) * BUCKETS * WORDS, "group_lines have a wrong length")
+    require(len(index.group_lines) == len(index.group_numbers) * BUCKETS * WORDS, "group_lines have a wrong length")

@@ -3,8 +3,11 @@
 `buffers.py` says what the buffer looks like. Loading maps the file and makes NumPy views: nothing is copied, and
 processes that load the same file share its pages.
 
-Rule 1: a buffer is foreign until proved ours. Format version, content hash, and then every offset that a kernel would
-follow are checked (`checks.py`) before the first match; a truncated, damaged or hostile file is a CompiledSetError.
+Rule 1: a buffer is foreign until proved ours; what is truncated, damaged or hostile is a CompiledSetError at load.
+Always checked is the format version and everything that a kernel follows (`checks.py`): no use of a set that loaded can
+read or write outside its arrays. `verify=True`, the default, also checks the content hash and proves that the index
+answers exactly as its rows and records say (`proofs.py`): whoever makes the hash anew can make another set, never one
+that loses a match of its own rows. `verify="texts"` then lowers every text again and compares the rows with it.
 Rule 2: a compiled set never changes. `rookery.matcher(compiled)` goes on editing from it.
 """
 
@@ -19,20 +22,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rookery.errors import CompiledSetError, SchemaError
+from rookery.errors import CompiledSetError
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine
 from rookery.matching.buffers import FORMAT_VERSION, UNREADABLE, content_hash_of, pack, unpack
-from rookery.matching.checks import check_index
+from rookery.matching.checks import check_header, check_index, check_inexact, check_labels, check_records, require
 from rookery.matching.codes import CodeSpace
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.labels import Labels
 from rookery.matching.output import match_table
+from rookery.matching.proofs import prove_index, prove_records, prove_texts
 from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
 from rookery.matching.view import View
 from rookery.model.schema import Schema
-from rookery.model.subscriptions import record_schema
 
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
 
@@ -231,8 +234,12 @@ class CompiledSet:
             raise CompiledSetError(f"{target}: cannot write the compiled set: {error.strerror or error}") from error
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> CompiledSet:
-        """Map a file into memory. `verify=False` leaves the content hash unchecked (the offsets are always checked)."""
+    def load(cls, path: str | os.PathLike[str], *, verify: bool | str = True) -> CompiledSet:
+        """Map a file into memory.
+
+        `verify=False` leaves the content hash unchecked and the index unproved; what a kernel follows is always
+        checked. `verify="texts"` lowers every text again, for a set of unknown origin: that takes as long as compiling.
+        """
         try:
             with pa.memory_map(os.fspath(path)) as mapped:
                 buffer = mapped.read_buffer()
@@ -244,20 +251,31 @@ class CompiledSet:
             raise CompiledSetError(f"{path}: {error}") from None
 
     @classmethod
-    def from_bytes(cls, data: Any, *, verify: bool = True) -> CompiledSet:
-        """Make a set from a buffer of `to_bytes`, without copying it."""
+    def from_bytes(cls, data: Any, *, verify: bool | str = True) -> CompiledSet:
+        """Make a set from a buffer of `to_bytes`, without copying it; `load` says what `verify` does."""
+        if verify not in (True, False, "texts"):
+            raise ValueError(f"verify is True, False or 'texts', got {verify!r}")
         buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
         header, arrays = unpack(buffer)
         content_hash = header.pop("hash", None)
-        if verify and content_hash_of(header, arrays) != content_hash:
-            raise CompiledSetError("the content does not match its hash: the file is damaged")
         try:
-            view = _view(header, arrays)
+            if verify and content_hash_of(header, arrays) != content_hash:
+                raise CompiledSetError("the content does not match its hash: the file is damaged")
+        except UNREADABLE as error:
+            raise CompiledSetError(str(error)) from None
+        loaded = cls.from_parts(header, arrays, verify=verify)
+        loaded._hash = content_hash if verify else None
+        return loaded
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, Array], *, verify: bool | str) -> CompiledSet:
+        """Make a set from the header and the arrays of a buffer, whose hash was checked or is not to be."""
+        try:
+            return cls(_view(header, arrays, verify))
         except CompiledSetError:
             raise
         except UNREADABLE as error:
             raise CompiledSetError(f"not a compiled set, or a damaged one: {error}") from error
-        return cls(view, content_hash)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledSet.from_bytes, (self.to_bytes().to_pybytes(),)
@@ -277,26 +295,30 @@ def _read_table(data: Array) -> pa.Table:
     return table.combine_chunks()
 
 
-def _view(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> View:
-    schema = Schema.from_dict(header["schema"])
-    space = CodeSpace(schema)
+def _view(header: Mapping[str, Any], arrays: Mapping[str, Array], verify: bool | str) -> View:
+    check_header(header)
+    space = CodeSpace(Schema.from_dict(header["schema"]))
     for path in header["attributes"]:
         space.register(space.attribute(tuple(path)))
+    require(
+        all(type(number) is int and number in space.labels for number in header["ordered"]), "ordered points outside"
+    )
     for number in list(space.labels):
-        texts = _read_table(arrays[f"texts/{number}"])["text"].to_pylist()
-        labels = arrays[f"labels/{number}"].tolist()
-        if len(texts) != len(labels) or texts != sorted(set(texts)) or labels != sorted(set(labels)):
-            raise CompiledSetError(f"the labels of {space.attributes[number].text} are out of order")
-        space.labels[number] = Labels.restore(texts, labels, number in header["ordered"])
-    index = BitmapIndex.of(arrays, seed=int(header["seed"]), blocked_rows=int(header["blocked_rows"]))
+        labels = arrays[f"labels/{number}"]
+        texts = check_labels(_read_table(arrays[f"texts/{number}"]), labels, space.attributes[number].text)
+        space.labels[number] = Labels.restore(texts, labels.tolist(), number in header["ordered"])
+    index = BitmapIndex.of(arrays, seed=header["seed"], blocked_rows=header["blocked_rows"])
+    known = {*index.arrays(), *(f"{kind}/{number}" for number in space.labels for kind in ("texts", "labels"))}
+    require(arrays.keys() == known | {"inexact", "records"}, "it has arrays that no one reads")
     table = _read_table(arrays["records"])
-    wanted = record_schema(table.schema.field("subscription_id").type)
-    if any(field.name not in wanted.names or field.type != wanted.field(field.name).type for field in table.schema):
-        raise SchemaError("the records have other columns")
-    if table.num_rows != header["slots"]:
-        raise CompiledSetError(f"{table.num_rows} records for {header['slots']} subscriptions")
+    check_records(table, header["slots"])
     check_index(index, attributes=max(1, len(space)), slots=table.num_rows)
-    inexact = {int(slot) for slot in arrays["inexact"]}
-    if inexact and not 0 <= min(inexact) <= max(inexact) < table.num_rows:
-        raise CompiledSetError("a subscription to verify is not in the set")
-    return View.of(space, BitmapEngine(index), Records(table), inexact)
+    inexact = arrays["inexact"]
+    check_inexact(inexact, table)
+    if verify:
+        prove_index(index, space)
+        prove_records(index, space, table)
+    view = View.of(space, BitmapEngine(index), Records(table), inexact.tolist())
+    if verify == "texts":
+        prove_texts(view, index)
+    return view

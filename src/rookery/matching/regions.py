@@ -56,6 +56,8 @@ def outer_boxes(view: View, attributes: list[str]) -> tuple[Array, Array]:
 def _decode(kind: LeafType, codes: Array, *, down: bool) -> Array:
     """Return codes as doubles of the attribute's own unit, rounded outward."""
     if isinstance(kind, FloatType) or (isinstance(kind, DecimalType) and kind.precision > 18):
+        # A side that was left open may lie beyond infinity, where codes are those of NaN.
+        codes = np.clip(codes, FloatType.lowest, FloatType.highest)
         bits = np.where(codes >= 0, codes, np.iinfo(np.int64).min - codes)
         values: Array = bits.view(np.float64).copy()
         exact = isinstance(kind, FloatType)

@@ -101,6 +101,13 @@ class BitmapIndex:
     def row_count(self) -> int:
         return len(self.slot)
 
+    def partition_signature(self) -> Array:
+        """Return the signature of each partition: the one whose hash table holds it."""
+        filled = np.flatnonzero(self.table >= 0)
+        signature = np.zeros(len(self.partition_first) - 1, np.int64)
+        signature[self.table[filled]] = np.searchsorted(self.table_first, filled, side="right") - 1
+        return signature
+
 
 def build_index(rows: Rows, attributes: int) -> BitmapIndex:
     """Build the index of some rows over `attributes` attributes."""

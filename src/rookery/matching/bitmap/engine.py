@@ -89,14 +89,10 @@ def _match(index: BitmapIndex, codes: Array, alive: Array) -> Array:
 
 def index_rows(index: BitmapIndex) -> Rows:
     """Return the rows of an index as they were given, keys included."""
-    signatures = np.searchsorted(index.table_first, np.arange(len(index.table)), side="right") - 1
-    filled = index.table >= 0
-    partition_signature = np.zeros(len(index.partition_first) - 1, np.int64)
-    partition_signature[index.table[filled]] = signatures[filled]
     start, attribute, bounds = restore_keys(
         index.partition_first,
         index.partition_key,
-        partition_signature,
+        index.partition_signature(),
         index.signature_first,
         index.signature_numbers,
         index.start,
