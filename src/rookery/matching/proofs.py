@@ -187,7 +187,8 @@ def prove_texts(view: View, index: BitmapIndex) -> None:
         "a text names what the index does not know",
     )
     # One that is verified without need (its dates begin with time itself) costs time, never a match.
-    require(stage.inexact <= set(view.inexact_slots()), "a subscription that its rows do not hold exactly is not verified")
+    verified = set(view.inexact_slots())
+    require(stage.inexact <= verified, "a subscription that its rows do not hold exactly is not verified")
     number = view.space.known(TIME.path)
     said, held = _tests(stage.take_rows(), number), _tests(index_rows(index), number)
     dated = view.dated > 0 or "version" in view.records.slim_table().schema.names
