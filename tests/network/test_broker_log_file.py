@@ -146,6 +146,14 @@ def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.Mon
     asyncio.run(scenario())
 
 
+def test_a_disk_that_takes_a_few_octets_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwrite
+    few: Callable[..., int] = lambda file, data, at: real(file, memoryview(data)[:7], at)  # noqa: E731
+    told = asyncio.run(lived(tmp_path, monkeypatch, lambda patch: patch.setattr(os, "pwrite", few)))
+    assert told.moves >= 2
+    assert not told.refused
+
+
 CALLS = ("pwrite", "fdatasync", "ftruncate", "fsync", "rename", "open", "pread")
 
 
