@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from rookery.errors import LogError
+from rookery.network.brokers import log_file
 from rookery.network.brokers.log import BrokerLog
 
 from .test_broker_log import a_parcel, described, write
 
 #: A short life: parts that are kept (by number) and done with (minus the number), many of them the same part again.
 #: A log that moves from so many octets on does so a few times.
-LIFE = [(1, 2), (3,), (-1, -2), (4, 5), (-3,), (2,), (-4, -5), (6, -2), (7,), (-6, -7), (2,)]
+LIFE = [(1, 2), (3,), (-1, -2), (4, 5), (-3,), (2,), (-4, -5), (6, -2), (7,), (-6, -7), (2,), (8,)]
 MOVE_AT = 120
 
 
@@ -145,6 +146,14 @@ def test_refused_at_every_octet(folders: Iterator[Path], monkeypatch: pytest.Mon
     asyncio.run(scenario())
 
 
+def test_a_disk_that_takes_a_few_octets_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.pwrite
+    few: Callable[..., int] = lambda file, data, at: real(file, memoryview(data)[:7], at)  # noqa: E731
+    told = asyncio.run(lived(tmp_path, monkeypatch, lambda patch: patch.setattr(os, "pwrite", few)))
+    assert told.moves >= 2
+    assert not told.refused
+
+
 CALLS = ("pwrite", "fdatasync", "ftruncate", "fsync", "rename", "open", "pread")
 
 
@@ -219,6 +228,66 @@ def test_what_is_left_of_a_refused_write_is_not_found_again(tmp_path: Path, monk
     asyncio.run(scenario())
     log = BrokerLog(tmp_path)
     assert [part for _, part, _ in log.entries] == [4]
+    asyncio.run(log.close())
+
+
+def test_nothing_is_taken_before_a_refused_write_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        log = BrokerLog(tmp_path)
+        with monkeypatch.context() as spoiled:
+            disk = Disk(100, refusals=1, rigid=True)
+            disk.install(spoiled)
+            assert await write(log, [(1, part, a_parcel(part, 1)) for part in range(1, 6)])
+            assert (tmp_path / "log").stat().st_size > log.file.size
+            disk.rigid = True
+            assert await write(log, [(1, 6, a_parcel(6, 1))]), "taken although more lies behind it"
+            assert await write(log, [(1, 7, a_parcel(7, 1))]) is None
+        assert (tmp_path / "log").stat().st_size == log.file.size
+        await log.close()
+
+    asyncio.run(scenario())
+    log = BrokerLog(tmp_path)
+    assert [part for _, part, _ in log.entries] == [7]
+    asyncio.run(log.close())
+
+
+def test_what_is_done_with_on_a_full_disk_is_written_down_with_what_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And before it: one of the parts is kept again."""
+
+    async def scenario() -> None:
+        log = BrokerLog(tmp_path)
+        assert await write(log, [(1, part, a_parcel(part)) for part in (1, 2, 3)]) is None
+        with monkeypatch.context() as spoiled:
+            Disk(0, refusals=1).install(spoiled)
+            assert await write(log, [], ((1, 1), (1, 2)))
+            assert await write(log, [(1, 1, a_parcel(1))]) is None
+        await log.close()
+
+    asyncio.run(scenario())
+    log = BrokerLog(tmp_path)
+    assert {part for _, part, _ in log.entries} == {1, 3}
+    asyncio.run(log.close())
+
+
+def test_nothing_is_taken_into_a_file_whose_name_is_not_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        log = BrokerLog(tmp_path, compact_from=MOVE_AT)
+        assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
+        with monkeypatch.context() as spoiled:
+            spoiled.setattr(log_file, "sync_folder", lambda _: os.stat("/nowhere/at/all"))
+            assert await write(log, [], tuple((1, part) for part in range(3))) is None
+            assert log.file.moves == 1
+            assert await write(log, [(1, 4, a_parcel(4))])
+        assert await write(log, [(1, 5, a_parcel(5))]) is None
+        await log.close()
+
+    asyncio.run(scenario())
+    log = BrokerLog(tmp_path)
+    assert {part for _, part, _ in log.entries} == {3, 5}
     asyncio.run(log.close())
 
 
