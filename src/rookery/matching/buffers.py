@@ -18,6 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from rookery.errors import CompiledSetError, RookeryError
+from rookery.matching.plain_ipc import require_plain_file
 
 __all__ = ["FORMAT_VERSION", "UNREADABLE", "content_hash_of", "pack", "unpack"]
 
@@ -107,6 +108,7 @@ def unpack(buffer: pa.Buffer) -> tuple[dict[str, Any], dict[str, Array]]:
     if buffer.address % _WORD:
         buffer = pa.py_buffer(buffer.to_pybytes())  # a part of a longer message; kernels read whole words
     try:
+        require_plain_file(buffer)
         reader = pa.ipc.open_file(buffer)
         header = json.loads((reader.schema.metadata or {})[_KEY])
         if not isinstance(header, dict):

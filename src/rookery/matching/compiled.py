@@ -31,6 +31,7 @@ from rookery.matching.codes import CodeSpace
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.labels import Labels
 from rookery.matching.output import match_table
+from rookery.matching.plain_ipc import require_plain_stream
 from rookery.matching.proofs import prove_index, prove_records, prove_texts
 from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
@@ -290,7 +291,9 @@ def _table_bytes(table: pa.Table) -> Array:
 
 def _read_table(data: Array) -> pa.Table:
     """Undo `_table_bytes`; Arrow's own offsets are checked before anything follows them."""
-    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+    buffer = pa.py_buffer(data)
+    require_plain_stream(buffer)
+    table = pa.ipc.open_stream(buffer).read_all()
     table.validate(full=True)
     return table.combine_chunks()
 
