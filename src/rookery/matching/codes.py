@@ -131,7 +131,7 @@ class CodeSpace:
         self.attributes.append(attribute)
         self._numbers[attribute.path] = number
         if isinstance(attribute.type, StringType):
-            self._label(number, labels or Labels())
+            self._label(number, Labels() if labels is None else labels)
         return number
 
     def _label(self, number: int, labels: Labels) -> None:

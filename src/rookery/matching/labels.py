@@ -233,7 +233,8 @@ class Labels:
         flat = bounds.reshape(-1)
         place = np.searchsorted(values, flat)
         for side in (np.clip(place - 1, 0, len(values) - 1), np.clip(place, 0, len(values) - 1)):
-            named[side[np.abs(flat - values[side]) <= 1]] = True
+            offset = flat - values[side]
+            named[side[(offset >= -1) & (offset <= 1)]] = True
         if named.all():
             return self
         texts = self.texts
@@ -264,6 +265,6 @@ def moved(bounds: Array, old: list[int], new: list[int]) -> Array:
     result = bounds.copy()
     for side in (left, right):
         offset = bounds - olds[side]
-        near = np.abs(offset) <= 1
+        near = (offset >= -1) & (offset <= 1)  # not by its absolute value: that of the lowest int64 is itself
         result[near] = news[side][near] + offset[near]
     return result
