@@ -339,6 +339,14 @@ def test_what_cannot_be_asked_is_refused(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_text_that_utf_8_cannot_hold_is_refused_in_row_and_batch(engine: str) -> None:
+    matcher = matcher_of(engine, "string")
+    for way in (lambda: matcher.match({"x": "\ud800"}), lambda: matcher.match_many([{"event_id": 1, "x": "\ud800"}])):
+        with pytest.raises(EventError, match="does not fit string"):
+            way()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_explain_reads_as_match_does(engine: str) -> None:
     matcher = matcher_of(engine, "int64")
     with pytest.raises(EventError, match=r"x: 3\.5 does not fit int64"):

@@ -15,7 +15,7 @@ import pytest
 
 from rookery.errors import EventError
 from rookery.model.batches import Batch, batch_of, event_column, event_ids
-from rookery.model.columns import comparables
+from rookery.model.event_columns import comparables
 from rookery.model.schema import Schema
 
 SCHEMA = Schema.from_dict(

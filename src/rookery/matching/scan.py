@@ -21,8 +21,8 @@ from rookery.matching.records import Record, make_record
 from rookery.matching.view import fields_of
 from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
-from rookery.model.columns import python_values
 from rookery.model.evaluate import Condition, condition
+from rookery.model.event_columns import python_values
 from rookery.model.events import check_on_error, plain_value, read_value, shown_value
 from rookery.model.expressions import Literal, value_text
 from rookery.model.instants import instant_of

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import EventError
-from rookery.model.columns import plain_array, read_column
+from rookery.model.event_columns import plain_array, read_column
 from rookery.model.events import shown_value
 from rookery.model.schema import Attribute
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.model.event_values import CASES, DISGUISES, arrow_type, attribute_of, column_of, kind_of, raw_of
 
 from rookery.errors import EventError
-from rookery.model.columns import array_of, comparables, read_column, whole_array
+from rookery.model.event_columns import array_of, comparables, read_column, whole_array
 from rookery.model.events import comparable
 from rookery.model.schema import Attribute, Schema
 
