@@ -93,10 +93,12 @@ def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
 
 def comparable(attribute: Attribute, value: Any) -> Any:
     """Return a raw value as the language compares it: int, float, Decimal, str, bool, nanoseconds, or None."""
+    kind = attribute.type
+    if type(value) is int and type(kind) is IntegerType and kind.lowest <= value <= kind.highest:
+        return value  # the usual integer, at once
     value = plain_value(value)
     if value is None:
         return None
-    kind = attribute.type
     found: Any = None
     match kind:
         case StringType() | EnumType() if isinstance(value, str):
