@@ -67,7 +67,7 @@ def codes_of(compiled: CompiledSet) -> Array:
     view = compiled._view
     space = view.space
     labels = [(number, one.texts, one.values, one.ordered) for number, one in space.labels.items()]
-    key = repr((space.schema, space.attributes, labels, bool(view.records.topics)))
+    key = repr((space.schema, space.attributes, labels, bool(view.topics.total)))
     if key not in SEEN:
         if len(SEEN) > 200:
             SEEN.clear()

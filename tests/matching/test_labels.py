@@ -117,7 +117,7 @@ def test_bounds_that_are_no_labels_stay() -> None:
     assert moved(ends, [0, 1000], [5, 99]).tolist() == ends.tolist()
     assert moved(ends, [], []).tolist() == ends.tolist()
     null = np.array([[-(2**63), -(2**63)]], np.int64)
-    assert moved(null, [-50, 0, 50], [-7, 1, 7]).tolist() == null.tolist()
+    assert moved(null, [0, 50], [1, 7]).tolist() == null.tolist()
 
 
 def test_labels_come_back_as_they_were() -> None:
@@ -140,7 +140,15 @@ def test_a_set_survives_the_spreading_of_its_labels(engine: str) -> None:
     fast, scan = rookery.matcher(schema, engine=engine), rookery.matcher(schema, engine="scan")
     random = Random(3)
     texts = ["m" * length for length in range(1, 120)]
-    shapes = ["s IS NULL OR s = '{}'", "s > '{}'", "s = '{}'", "s <= '{}' AND n > 3", "s LIKE '{}%'", "s <> '{}'", "s IN ('{}', 'q')"]
+    shapes = [
+        "s IS NULL OR s = '{}'",
+        "s > '{}'",
+        "s = '{}'",
+        "s <= '{}' AND n > 3",
+        "s LIKE '{}%'",
+        "s <> '{}'",
+        "s IN ('{}', 'q')",
+    ]
     for place, text in enumerate(texts):
         where = random.choice(shapes).format(text)
         fast.add(place, where)

@@ -1,7 +1,8 @@
 """The oracle: every event against every subscription, one tree at a time.
 
-It shares the parser, the type check and the reading of events with the rest, and nothing else: no boxes, no codes, no
-index, its own rule for topics and dates, written as the specification says it. Everything faster must equal it.
+It shares the parser, the type check and the reading of one value with the rest, and nothing else: no boxes, no codes,
+no index, no columns (a batch is its rows, one by one), its own rule for topics and dates, written as the specification
+says it. Everything faster must equal it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ import pyarrow as pa
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
 from rookery.matching.output import check_request
 from rookery.matching.records import records_to_table
-from rookery.matching.view import event_time, fields_of
+from rookery.matching.view import fields_of
+from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
-from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.event_columns import python_values
+from rookery.model.events import check_on_error, plain_value, read_value, shown_value
 from rookery.model.expressions import Literal, value_text
+from rookery.model.instants import instant_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
 from rookery.model.subscriptions import Record, make_record
 from rookery.model.tables import checked_subscriptions, read_subscriptions
-from rookery.model.types import TimestampType
 
 if TYPE_CHECKING:
     from rookery.matching.compiled import CompiledSet
@@ -53,7 +56,7 @@ class ScanMatcher:
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
         self._versions: dict[str | int, Versions] = {}
-        self._paths: dict[Path, None] = {}
+        self._paths: dict[str, list[Path]] = {}  # by condition
 
     def __len__(self) -> int:
         return sum(map(len, list(self._versions.values())))
@@ -93,7 +96,7 @@ class ScanMatcher:
         except SubscriptionError as error:
             error.subscription_id = record.subscription_id
             raise
-        self._paths.update(dict.fromkeys(fields_of(expression)))
+        self._paths[where] = fields_of(expression)
         return decide
 
     def add_many(self, table: Any) -> int:
@@ -186,74 +189,124 @@ class ScanMatcher:
         twin.add_many(records_to_table(records, None))
         return twin
 
-    def explain(self, subscription_id: str | int, event: Mapping[str, Any], **details: Any) -> Explanation:
+    def explain(
+        self,
+        subscription_id: str | int,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        on_error: str = "raise",
+        **details: Any,
+    ) -> Explanation:
         """Say why an event does or does not match a subscription."""
-        return self._twin([self._known(subscription_id)]).explain(subscription_id, event, **details)
+        check_on_error(on_error)
+        still = self._still()
+        twin = still._twin([still._known(subscription_id)])
+        topic = still._event_topic(event, topic, on_error)  # by the whole set's topics, which the twin does not know
+        return twin.explain(subscription_id, event, topic=topic, on_error=on_error, **details)
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable."""
         return self._twin(list(self._versions.values())).compile()
 
+    def _still(self) -> ScanMatcher:
+        """Return the set as it stands, which no edit changes."""
+        still = ScanMatcher(self.schema)
+        still._versions, still._paths = dict(self._versions), self._paths
+        return still
+
     # ---- matching ------------------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
-        held = dict(self._versions)
-        row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in list(self._paths)}
-        at = None if time is None else event_time(time)
-        self._require_time(at is not None)
-        if topic is None and self._topics():
-            topic = event.get("topic")
-        return [one for one, _ in self._decide(held, row, self._topic(topic), at)]
+    def match(
+        self,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        on_error: str = "raise",
+    ) -> list[str | int]:
+        check_on_error(on_error)
+        still = self._still()
+        still._require_time(time is not None)
+        at = _microseconds(time, on_error) if still._dated() else None
+        return [one for one, _ in still._judge(event, topic, at, on_error)]
 
     def match_many(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         event_id: str = "event_id",
         time: str | None = None,
         topic: str | None = None,
         as_of: object = None,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> pa.Table:
-        check_request(events, event_id=event_id, missing=missing)
-        held = dict(self._versions)
-        columns: dict[Path, list[Any]] = {}
-        for path in list(self._paths):
-            if missing == "null" and path[0] not in events.schema.names:
-                columns[path] = [None] * events.num_rows
-            else:
-                attribute = self.schema.attribute(path)
-                columns[path] = comparables(attribute, event_column(events, attribute))
-        self._require_time(time is not None or as_of is not None)
+        batch = batch_of(events)
+        check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
+        still = self._still()
+        still._require_time(time is not None or as_of is not None)
+        rows = still._rows(batch, missing)
+        if not rows and "topic" not in batch and batch.lacking("topic") is None:
+            still._topic(topic)
+        at: list[int | None] = [None] * len(rows)
         if as_of is not None:
-            times: list[int | None] = [event_time(as_of)] * events.num_rows
-        elif time is not None:
-            times = _times(events, time)
-        else:
-            times = [None] * events.num_rows
-        if topic is None and "topic" in events.schema.names and self._topics():
-            topics = events.column("topic").to_pylist()
-        else:
-            topics = [self._topic(topic)] * events.num_rows
-        rows: list[tuple[int, str | int, int]] = []
-        for index in range(events.num_rows):
-            row = {path: values[index] for path, values in columns.items()}
-            rows += [(index, one, version) for one, version in self._decide(held, row, topics[index], times[index])]
-        ids: list[Any] = [one for _, one, _ in rows]
-        id_type = pa.int64() if self._versions and isinstance(next(iter(self._versions)), int) else pa.string()
+            at = [_microseconds(as_of, "raise")] * len(rows)
+        elif time is not None and still._dated():
+            at = [_microseconds(one, on_error) for one in _raw(batch, time)]
+        found = [
+            (index, one, version)
+            for index, event in enumerate(rows)
+            for one, version in still._judge(event, topic, at[index], on_error)
+        ]
+        ids: list[Any] = [one for _, one, _ in found]
+        id_type = pa.int64() if still._versions and isinstance(next(iter(still._versions)), int) else pa.string()
         return pa.table(
             {
-                "event_id": events.column(event_id).take(pa.array([index for index, _, _ in rows], pa.int64())),
+                "event_id": event_ids(batch, event_id, pa.array([index for index, _, _ in found], pa.int64())),
                 "subscription_id": pa.array(ids, id_type),
-                "version": pa.array([version for _, _, version in rows], pa.int64()),
+                "version": pa.array([version for _, _, version in found], pa.int64()),
             }
         )
 
-    def _decide(
-        self, held: Mapping[str | int, Versions], row: Mapping[Path, Any], topic: str | None, at: int | None
+    def _rows(self, batch: Batch, missing: str) -> list[dict[str, Any]]:
+        """Return a batch as dict events of what the subscriptions name."""
+        rows: list[dict[str, Any]] = [{} for _ in range(batch.num_rows)]
+        for path in self._named():
+            if missing == "error" or path[0] in batch:
+                _require_parts(path, batch.column(str(path[0])), missing)
+        for name in {str(path[0]) for path in self._named()} | {"topic"}:
+            if name in batch:
+                lacking = batch.lacking(name)
+                for index, value in enumerate(_raw(batch, name)):
+                    if lacking is None or not lacking[index]:
+                        rows[index][name] = value
+        return rows
+
+    def _named(self) -> dict[Path, None]:
+        """Return the paths that the conditions name."""
+        texts = {record.where or "": None for versions in self._versions.values() for record, _ in versions.values()}
+        return {path: None for text in texts for path in self._paths[text]}
+
+    def _judge(
+        self, event: Mapping[str, Any], topic: str | None, at: int | None, on_error: str
     ) -> list[tuple[str | int, int]]:
+        row = {path: read_value(event, self.schema.attribute(path), on_error) for path in self._named()}
+        return self._decide(row, self._event_topic(event, topic, on_error), at)
+
+    def _event_topic(self, event: Mapping[str, Any], topic: str | None, on_error: str) -> str | None:
+        if topic is not None or not self._topics() or "topic" not in event:
+            return self._topic(topic)
+        own = plain_value(event["topic"])
+        if own is None or isinstance(own, str):
+            return own
+        if on_error == "null":
+            return None
+        raise EventError(f"topic is a string, and the event has {shown_value(own)}")
+
+    def _decide(self, row: Mapping[Path, Any], topic: str | None, at: int | None) -> list[tuple[str | int, int]]:
         found: list[tuple[str | int, int]] = []
-        for subscription_id, versions in held.items():
+        for subscription_id, versions in self._versions.items():
             version = _in_effect([record for record, _ in versions.values()], at)
             if version is None:
                 continue
@@ -265,20 +318,24 @@ class ScanMatcher:
     def _topics(self) -> set[str]:
         return {
             record.topic
-            for versions in list(self._versions.values())
+            for versions in self._versions.values()
             for record, _ in versions.values()
             if record.topic is not None
         }
 
     def _topic(self, topic: str | None) -> str | None:
         topics = self._topics()
+        if topic is not None and not isinstance(topic, str):
+            raise EventError(f"topic is a string, and the event has {shown_value(topic)}")
         if topic is None and len(topics) > 1:
             raise EventError(f"the set has {len(topics)} topics, and the events name none")
         return topic if topic is not None or not topics else next(iter(topics))
 
+    def _dated(self) -> bool:
+        return any(record.dated for versions in self._versions.values() for record, _ in versions.values())
+
     def _require_time(self, given: bool) -> None:
-        everyone = list(self._versions.values())
-        if not given and any(record.dated for versions in everyone for record, _ in versions.values()):
+        if not given and self._dated():
             raise EventError("subscriptions have effective dates, and the events have no time")
 
 
@@ -307,13 +364,36 @@ def _in_effect(versions: list[Record], at: int | None) -> int | None:
     return None
 
 
-def _times(events: pa.Table | pa.RecordBatch, name: str) -> list[int | None]:
-    from rookery.model.schema import Attribute
+def _microseconds(value: Any, on_error: str) -> int | None:
+    """Return the time of an event in whole microseconds, rounded down, None for NULL."""
+    value = plain_value(value)
+    if value is None:
+        return None
+    try:
+        microseconds = instant_of(value) // 1_000
+        if abs(microseconds) < 1 << 63:
+            return microseconds
+    except (TypeError, ValueError):
+        pass
+    if on_error == "null":
+        return None
+    raise EventError(f"the time is wrong: {value!r}")
 
-    if name not in events.schema.names:
-        raise EventError(f"the events have no column {name!r} for their time")
-    column = events.column(name)
-    if not pa.types.is_timestamp(column.type):
-        raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
-    attribute = Attribute((name,), TimestampType(column.type.unit))
-    return [None if one is None else one // 1_000 for one in comparables(attribute, event_column(events, attribute))]
+
+def _raw(batch: Batch, name: str) -> list[Any]:
+    column = batch.column(name)
+    return column if isinstance(column, list) else python_values(column)
+
+
+def _require_parts(path: Path, column: Any, missing: str) -> None:
+    """Refuse a struct column without the field that a path names, unless what is missing is NULL."""
+    kind = None if isinstance(column, list) else column.type
+    for step in path[1:]:
+        while isinstance(kind, pa.BaseExtensionType | pa.DictionaryType | pa.RunEndEncodedType):
+            kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind.value_type
+        if isinstance(kind, pa.StructType) and isinstance(step, str):
+            if kind.names.count(step) != 1 and missing == "error":
+                raise EventError(f"the events have no {step!r} in {path[0]}")
+            kind = kind.field(step).type if step in kind.names else None
+        else:
+            kind = getattr(kind, "value_type", None)
