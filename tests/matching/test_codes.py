@@ -166,7 +166,7 @@ def test_a_column_of_another_width_is_read_exactly(kind: str, column: Any, value
         ("int64", pa.array([1.5])),
         ("timestamp[s]", pa.array([1], pa.int64()).cast(pa.timestamp("ms"))),
         ("bool", pa.array([1])),
-        ("decimal(3,1)", pa.array([1.5])),
+        ("decimal(3,1)", pa.array([1.25])),
         ("decimal(3,1)", pa.array([100])),
     ],
     ids=str,

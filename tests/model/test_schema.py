@@ -22,7 +22,9 @@ from model.generators import random_schema
 from rookery.errors import EventError, SchemaError
 from rookery.model import Schema
 from rookery.model.arrow_types import schema_document
-from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.batches import event_column
+from rookery.model.columns import comparables
+from rookery.model.events import comparable, step_into
 from rookery.model.instants import instant_of, microseconds_of, parse_instant
 
 
@@ -263,7 +265,10 @@ def test_values_are_read_as_their_types(kind: str, value: Any, read: Any) -> Non
     [
         ("int8", 128),
         ("uint8", -1),
-        ("int64", 1.0),
+        ("int64", 1.5),
+        ("float64", 2**53 + 1),
+        ("float64", Decimal("0.1")),
+        ("float32", 2**24 + 1),
         ("int64", "1"),
         ("int64", True),
         ("float64", "1"),
@@ -275,7 +280,7 @@ def test_values_are_read_as_their_types(kind: str, value: Any, read: Any) -> Non
         ("string", b"a"),
         ("decimal(5,2)", Decimal("0.001")),
         ("decimal(5,2)", 1000),
-        ("decimal(5,2)", 1.5),
+        ("decimal(5,2)", 0.1),
         ("decimal(5,2)", Decimal("Infinity")),
         ("timestamp[s]", "1970-01-01T00:00:00.5Z"),
         ("timestamp[ns]", "9999-01-01"),

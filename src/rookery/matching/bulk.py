@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rookery.errors import SubscriptionError
+from rookery.errors import EventError, SubscriptionError
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, is_wide
 from rookery.matching.kernels import NULL_CODE
 from rookery.matching.records import Record, make_record, record_schema
 from rookery.matching.rows import Rows
-from rookery.model.events import event_column
+from rookery.model.columns import read_column
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import EnumType, IntegerType
@@ -222,8 +222,10 @@ def _column(space: CodeSpace, name: str, values: Any, count: int) -> tuple[int, 
         raise SubscriptionError(f"{name}: {len(array)} values for {count} subscriptions")
     if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
         raise SubscriptionError(f"{name}: a bound is NaN", hint="null leaves a side open")
-    leaf = Attribute(("values",), kind)
-    return space.number(attribute.path), event_column(pa.table({"values": array}), leaf)
+    try:
+        return space.number(attribute.path), read_column(Attribute((name,), kind), array)
+    except EventError as error:
+        raise SubscriptionError(f"a bound does not fit: {error}") from None
 
 
 def _texts(column: pa.Array) -> set[str]:

@@ -23,7 +23,9 @@ import pyarrow.compute as pc
 from rookery.errors import SchemaError
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
 from rookery.matching.labels import Labels
-from rookery.model.events import comparable, event_column, step_into
+from rookery.model.batches import Events, batch_of, event_column
+from rookery.model.columns import read_column
+from rookery.model.events import comparable, read_value
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (
     DecimalType,
@@ -136,29 +138,30 @@ class CodeSpace:
 
     def encode(
         self,
-        batch: pa.Table | pa.RecordBatch,
+        events: Events,
         hidden: Mapping[str, Any],
         *,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> np.ndarray[Any, Any]:
         """Return the codes of a batch, one row per event, one column per attribute.
 
         `hidden` gives the arrays (or one value for all) of the topic and the time by their attributes' names.
         """
+        batch = batch_of(events)
         codes = np.empty((batch.num_rows, max(1, len(self.attributes))), np.int64)
-        names = batch.schema.names
         for number, attribute in enumerate(self.attributes):
             if attribute.text in hidden:
                 values = hidden[attribute.text]
                 if not isinstance(values, pa.Array | pa.ChunkedArray):
                     codes[:, number] = self.code(number, values)
                     continue
-                array = event_column(pa.table({attribute.text: values}), attribute)
-            elif attribute is TOPIC or attribute is TIME or (missing == "null" and attribute.path[0] not in names):
+                array = read_column(attribute, values)
+            elif attribute is TOPIC or attribute is TIME or (missing == "null" and attribute.path[0] not in batch):
                 codes[:, number] = NULL_CODE
                 continue
             else:
-                array = event_column(batch, attribute)
+                array = event_column(batch, attribute, missing=missing, on_error=on_error)
             self.encode_column(array, number, codes, number)
         return codes
 
@@ -231,9 +234,12 @@ class CodeSpace:
                 return code_bounds(kind, kind.enclose(value)[0], kind.enclose(value)[0])[0]
         return int(value)
 
-    def encode_event(self, event: Mapping[str, Any], hidden: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    def encode_event(
+        self, event: Mapping[str, Any], hidden: Mapping[str, Any], on_error: str = "raise"
+    ) -> np.ndarray[Any, Any]:
         """Return the codes of one dict event."""
         codes = []
+        value: Any
         for number, attribute in enumerate(self.attributes):
             path = attribute.path
             if attribute is TOPIC or attribute is TIME:
@@ -242,12 +248,14 @@ class CodeSpace:
                 value = event.get(path[0])  # type: ignore[arg-type]
                 kind = type(value)
                 # The usual values are what the language compares already; the rest is checked and converted.
-                if not (kind is str and number in self.labels) and not (
+                if not (kind is str and number in self.labels and value.isascii()) and not (
                     kind is float and value == value and _is_double(attribute)
                 ):
-                    value = comparable(attribute, value)
+                    value = (
+                        comparable(attribute, value) if on_error == "raise" else read_value(event, attribute, on_error)
+                    )
             else:
-                value = comparable(attribute, step_into(event, path))
+                value = read_value(event, attribute, on_error)
             codes.append(self.code(number, value))
         return np.array([codes or [NULL_CODE]], np.int64)
 

@@ -30,6 +30,7 @@ from rookery.matching.output import match_table
 from rookery.matching.records import Records, record_schema
 from rookery.matching.regions import outer_boxes
 from rookery.matching.view import View
+from rookery.model.batches import Events
 from rookery.model.schema import Schema
 
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
@@ -129,35 +130,53 @@ class CompiledSet:
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
+    def match(
+        self,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        on_error: str = "raise",
+    ) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies."""
-        slots = self._view.match_event(event, topic=topic, time=time)
+        slots = self._view.match_event(event, topic=topic, time=time, on_error=on_error)
         return self._view.records.ids(slots)
 
     def match_many(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         event_id: str = "event_id",
         time: str | None = None,
         topic: str | None = None,
         as_of: object = None,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> pa.Table:
         """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription."""
-        return match_table(self._view, events, event_id=event_id, time=time, topic=topic, as_of=as_of, missing=missing)
+        return match_table(
+            self._view,
+            events,
+            event_id=event_id,
+            time=time,
+            topic=topic,
+            as_of=as_of,
+            missing=missing,
+            on_error=on_error,
+        )
 
     def match_indices(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         time: str | None = None,
         topic: str | None = None,
         as_of: object = None,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> tuple[Array, Array]:
         """Return the matches of a batch as two arrays: the event's row in the batch, and the subscription's slot."""
-        return self._view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
+        return self._view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error)
 
     def names(self, slots: Array) -> tuple[pa.Array, pa.Array]:
         """Return the ids and the versions of slots, as `match_indices` gives them."""
@@ -172,9 +191,10 @@ class CompiledSet:
         topic: str | None = None,
         time: object = None,
         version: int | None = None,
+        on_error: str = "raise",
     ) -> Explanation:
         """Say why an event does or does not match a subscription: each predicate with the event's value."""
-        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version)
+        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
     def boxes(self, attributes: list[str]) -> tuple[Array, Array]:
         """Return lower and upper bounds per subscription and attribute as doubles, never narrower than the truth.

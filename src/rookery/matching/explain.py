@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.timeline import Dating, deciding_times
+from rookery.matching.times import event_time
 from rookery.model.evaluate import condition
-from rookery.model.events import comparable, step_into
+from rookery.model.events import check_on_error, read_value
 from rookery.model.expressions import And, Constant, Expression, Not, Or, field_text, timestamp_text, to_text
-from rookery.model.instants import microseconds_of
 from rookery.model.parser import parse
 from rookery.model.types import TimestampType
 
@@ -88,12 +88,15 @@ def explain(
     topic: str | None,
     time: object,
     version: int | None,
+    on_error: str = "raise",
 ) -> Explanation:
     """Explain one subscription against one event; of several versions, the one that decides at the event's time."""
     records = view.records
     family = [records[slot] for slot in records.slots_of(subscription_id)]
-    at = None if time is None else microseconds_of(time)
-    if at is None and any(record.dated for record in family):
+    check_on_error(on_error)
+    dated = any(record.dated for record in family)
+    at = event_time(time, on_error) if dated else None
+    if time is None and dated:
         raise EventError(f"{subscription_id!r} has effective dates; give the event's time: time=")
     times = deciding_times([Dating(one.version, one.valid_from, one.valid_to) for one in family])
     deciding = [
@@ -111,17 +114,18 @@ def explain(
     if record not in deciding:
         when = "at no time" if at is None else f"at {_instant(at)}"
         return Explanation(subscription_id, record.version, False, f"this version is not in effect {when}", ())
-    if topic is not None and record.topic is not None and record.topic != topic:
-        reason = f"it listens to topic {record.topic!r}, and the event is of {topic!r}"
+    own = view.event_topic(event, topic, on_error)
+    if record.topic is not None and record.topic != own:
+        reason = f"it listens to topic {record.topic!r}, and the event is of {'NULL' if own is None else repr(own)}"
         return Explanation(subscription_id, record.version, False, reason, ())
     if record.where is None:
         matched = subscription_id in {
-            records[slot].subscription_id for slot in view.match_event(event, topic=topic, time=time)
+            records[slot].subscription_id for slot in view.match_event(event, topic=topic, time=time, on_error=on_error)
         }
         return Explanation(subscription_id, record.version, matched, "it was given as a box, without text", ())
     expression = parse(record.where)
     findings: list[Finding] = []
-    verdict = _walk(view, expression, record.parameters, event, 0, findings, True)
+    verdict = _walk(_Read(view, event, record.parameters, on_error), expression, 0, findings, True)
     if isinstance(expression, Constant):
         reason = "its filter is empty" if not record.where.strip() else f"its filter is {to_text(expression)}"
     else:
@@ -135,49 +139,51 @@ def _instant(microseconds: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
 
 
-def _walk(
-    view: View,
-    node: Expression,
-    parameters: Any,
-    event: Mapping[str, Any],
-    depth: int,
-    findings: list[Finding],
-    decides: bool,
-) -> bool | None:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The event that is explained, and how its values are read."""
+
+    view: View
+    event: Mapping[str, Any]
+    parameters: Any
+    on_error: str
+
+    def value(self, path: tuple[str | int, ...]) -> Any:
+        return read_value(self.event, self.view.space.schema.attribute(path), self.on_error)
+
+    def verdict(self, node: Expression) -> bool | None:
+        row = {path: self.value(path) for path in _fields(node)}
+        return condition(node, self.view.space.schema, self.parameters)(row)
+
+
+def _walk(read: _Read, node: Expression, depth: int, findings: list[Finding], decides: bool) -> bool | None:
     """Add the findings of a node and of what it is made of; return its verdict."""
-    verdict = _evaluate(view, node, parameters, event)
+    verdict = read.verdict(node)
     if isinstance(node, And | Or):
-        verdicts = [_evaluate(view, operand, parameters, event) for operand in node.operands]
+        verdicts = [read.verdict(operand) for operand in node.operands]
         # What decides: the first operand that has the node's own verdict, or all of them where all had to agree.
         needs_all = verdict is isinstance(node, And)
         first = next((place for place, one in enumerate(verdicts) if one is verdict), 0)
         if depth:
             findings.append(Finding("all of" if isinstance(node, And) else "any of", verdict, {}, depth - 1, False))
         for place, operand in enumerate(node.operands):
-            _walk(view, operand, parameters, event, depth + 1, findings, decides and (needs_all or place == first))
+            _walk(read, operand, depth + 1, findings, decides and (needs_all or place == first))
         return verdict
     if isinstance(node, Not):
         findings.append(Finding("NOT", verdict, {}, max(0, depth - 1), False))
-        _walk(view, node.operand, parameters, event, depth + 1, findings, decides)
+        _walk(read, node.operand, depth + 1, findings, decides)
         return verdict
-    from rookery.matching.view import fields_of
-
     values = {}
-    for path in fields_of(node):
-        attribute = view.space.schema.attribute(path)
-        value = comparable(attribute, step_into(event, path))
-        if value is not None and isinstance(attribute.type, TimestampType):
+    for path in _fields(node):
+        value = read.value(path)
+        if value is not None and isinstance(read.view.space.schema.attribute(path).type, TimestampType):
             value = timestamp_text(value)
         values[field_text(path)] = value
     findings.append(Finding(to_text(node), verdict, values, max(0, depth - 1), decides))
     return verdict
 
 
-def _evaluate(view: View, node: Expression, parameters: Any, event: Mapping[str, Any]) -> bool | None:
+def _fields(node: Expression) -> list[tuple[str | int, ...]]:
     from rookery.matching.view import fields_of
 
-    schema = view.space.schema
-    row = {}
-    for path in fields_of(node):
-        row[path] = comparable(schema.attribute(path), step_into(event, path))
-    return condition(node, schema, parameters)(row)
+    return fields_of(node)

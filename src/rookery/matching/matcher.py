@@ -31,6 +31,7 @@ from rookery.matching.output import match_table
 from rookery.matching.records import Record, Records, make_record
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.view import Engine, View
+from rookery.model.batches import Events
 from rookery.model.schema import Schema
 from rookery.model.shapes import Shapes
 
@@ -321,26 +322,43 @@ class Matcher:
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
+    def match(
+        self,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        on_error: str = "raise",
+    ) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies, in the order they were added."""
-        slots = self._view.match_event(event, topic=topic, time=time)
+        slots = self._view.match_event(event, topic=topic, time=time, on_error=on_error)
         return self._view.records.ids(slots)
 
     def match_many(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         event_id: str = "event_id",
         time: str | None = None,
         topic: str | None = None,
         as_of: object = None,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> pa.Table:
         """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription.
 
         `missing="null"` takes a column that the batch does not have for NULL; by default it is an error.
         """
-        return match_table(self._view, events, event_id=event_id, time=time, topic=topic, as_of=as_of, missing=missing)
+        return match_table(
+            self._view,
+            events,
+            event_id=event_id,
+            time=time,
+            topic=topic,
+            as_of=as_of,
+            missing=missing,
+            on_error=on_error,
+        )
 
     def explain(
         self,
@@ -350,9 +368,10 @@ class Matcher:
         topic: str | None = None,
         time: object = None,
         version: int | None = None,
+        on_error: str = "raise",
     ) -> Explanation:
         """Say why an event does or does not match a subscription: each predicate with the event's value."""
-        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version)
+        return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""

@@ -6,32 +6,37 @@ import pyarrow as pa
 
 from rookery.errors import EventError
 from rookery.matching.view import View
+from rookery.model.batches import Batch, Events, batch_of, event_ids
+from rookery.model.events import check_on_error
 
 __all__ = ["check_request", "match_table"]
 
 
-def check_request(events: pa.Table | pa.RecordBatch, *, event_id: str, missing: str) -> None:
-    """Refuse a batch without the column of its ids, and an unknown way to treat missing columns."""
+def check_request(batch: Batch, *, event_id: str, missing: str, on_error: str) -> None:
+    """Refuse a batch without the column of its ids, and an unknown way to treat what is missing or does not fit."""
     if missing not in ("error", "null"):
         raise ValueError(f"missing is 'error' or 'null', got {missing!r}")
-    if event_id not in events.schema.names:
-        shown = ", ".join(events.schema.names[:12])
-        raise EventError(f"the events have no column {event_id!r} for their id; they have {shown}: say event_id=")
+    check_on_error(on_error)
+    if event_id not in batch and (batch.names or batch.num_rows):
+        raise EventError(
+            f"the events have no column {event_id!r} for their id; they have {batch.shown_names()}: say event_id="
+        )
 
 
 def match_table(
     view: View,
-    events: pa.Table | pa.RecordBatch,
+    events: Events,
     *,
     event_id: str,
     time: str | None,
     topic: str | None,
     as_of: object,
     missing: str,
+    on_error: str,
 ) -> pa.Table:
     """Match a batch and name the pairs."""
-    check_request(events, event_id=event_id, missing=missing)
-    found, slots = view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing)
-    ids = events.column(event_id)
-    names = ids.take(pa.array(found))
+    batch = batch_of(events)
+    check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
+    found, slots = view.match_batch(batch, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error)
+    names = event_ids(batch, event_id).take(pa.array(found))
     return pa.table([names, *view.records.names(pa.array(slots))], names=["event_id", "subscription_id", "version"])

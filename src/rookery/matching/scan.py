@@ -1,7 +1,8 @@
 """The oracle: every event against every subscription, one tree at a time.
 
-It shares the parser, the type check and the reading of events with the rest, and nothing else: no boxes, no codes, no
-index, its own rule for topics and dates, written as the specification says it. Everything faster must equal it.
+It shares the parser, the type check and the reading of one value with the rest, and nothing else: no boxes, no codes,
+no index, no columns (a batch is its rows, one by one), its own rule for topics and dates, written as the specification
+says it. Everything faster must equal it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionE
 from rookery.matching.bulk import read_records, records_to_table
 from rookery.matching.output import check_request
 from rookery.matching.records import Record, make_record
-from rookery.matching.view import event_time, fields_of
+from rookery.matching.view import fields_of
+from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
+from rookery.model.columns import python_values
 from rookery.model.evaluate import Condition, condition
-from rookery.model.events import comparable, comparables, event_column, step_into
+from rookery.model.events import check_on_error, plain_value, read_value
 from rookery.model.expressions import Literal, value_text
+from rookery.model.instants import instant_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
-from rookery.model.types import TimestampType
 
 if TYPE_CHECKING:
     from rookery.matching.compiled import CompiledSet
@@ -188,56 +191,80 @@ class ScanMatcher:
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
-    def match(self, event: Mapping[str, Any], *, topic: str | None = None, time: object = None) -> list[str | int]:
-        row = {path: comparable(self.schema.attribute(path), step_into(event, path)) for path in self._paths}
-        at = None if time is None else event_time(time)
-        self._require_time(at is not None)
-        if topic is None and self._topics():
-            topic = event.get("topic")
-        return [one for one, _ in self._decide(row, self._topic(topic), at)]
+    def match(
+        self,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        time: object = None,
+        on_error: str = "raise",
+    ) -> list[str | int]:
+        check_on_error(on_error)
+        self._require_time(time is not None)
+        at = _microseconds(time, on_error) if self._dated() else None
+        return [one for one, _ in self._judge(event, topic, at, on_error)]
 
     def match_many(
         self,
-        events: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         event_id: str = "event_id",
         time: str | None = None,
         topic: str | None = None,
         as_of: object = None,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> pa.Table:
-        check_request(events, event_id=event_id, missing=missing)
-        columns: dict[Path, list[Any]] = {}
-        for path in self._paths:
-            if missing == "null" and path[0] not in events.schema.names:
-                columns[path] = [None] * events.num_rows
-            else:
-                attribute = self.schema.attribute(path)
-                columns[path] = comparables(attribute, event_column(events, attribute))
+        batch = batch_of(events)
+        check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
         self._require_time(time is not None or as_of is not None)
+        rows = self._rows(batch, missing)
+        if not rows and "topic" not in batch and batch.lacking("topic") is None:
+            self._topic(topic)
+        at: list[int | None] = [None] * len(rows)
         if as_of is not None:
-            times: list[int | None] = [event_time(as_of)] * events.num_rows
-        elif time is not None:
-            times = _times(events, time)
-        else:
-            times = [None] * events.num_rows
-        if topic is None and "topic" in events.schema.names and self._topics():
-            topics = events.column("topic").to_pylist()
-        else:
-            topics = [self._topic(topic)] * events.num_rows
-        rows: list[tuple[int, str | int, int]] = []
-        for index in range(events.num_rows):
-            row = {path: values[index] for path, values in columns.items()}
-            rows += [(index, one, version) for one, version in self._decide(row, topics[index], times[index])]
-        ids: list[Any] = [one for _, one, _ in rows]
+            at = [_microseconds(as_of, "raise")] * len(rows)
+        elif time is not None and self._dated():
+            at = [_microseconds(one, on_error) for one in _raw(batch, time)]
+        found = [
+            (index, one, version)
+            for index, event in enumerate(rows)
+            for one, version in self._judge(event, topic, at[index], on_error)
+        ]
+        ids: list[Any] = [one for _, one, _ in found]
         id_type = pa.int64() if self._versions and isinstance(next(iter(self._versions)), int) else pa.string()
         return pa.table(
             {
-                "event_id": events.column(event_id).take(pa.array([index for index, _, _ in rows], pa.int64())),
+                "event_id": event_ids(batch, event_id).take(pa.array([index for index, _, _ in found], pa.int64())),
                 "subscription_id": pa.array(ids, id_type),
-                "version": pa.array([version for _, _, version in rows], pa.int64()),
+                "version": pa.array([version for _, _, version in found], pa.int64()),
             }
         )
+
+    def _rows(self, batch: Batch, missing: str) -> list[dict[str, Any]]:
+        """Return a batch as dict events of what the subscriptions name."""
+        rows: list[dict[str, Any]] = [{} for _ in range(batch.num_rows)]
+        for path in self._paths:
+            if missing == "error" or path[0] in batch:
+                _require_parts(path, batch.column(str(path[0])), missing)
+        for name in {str(path[0]) for path in self._paths} | {"topic"}:
+            if name in batch:
+                lacking = batch.lacking(name)
+                for index, value in enumerate(_raw(batch, name)):
+                    if lacking is None or not lacking[index]:
+                        rows[index][name] = value
+        return rows
+
+    def _judge(
+        self, event: Mapping[str, Any], topic: str | None, at: int | None, on_error: str
+    ) -> list[tuple[str | int, int]]:
+        row = {path: read_value(event, self.schema.attribute(path), on_error) for path in self._paths}
+        if topic is None and self._topics() and "topic" in event:
+            own = plain_value(event["topic"])
+            if own is not None and not isinstance(own, str) and on_error == "raise":
+                raise EventError(f"topic is a string, and the event has {own!r}")
+            return self._decide(row, own if isinstance(own, str) else None, at)
+        return self._decide(row, self._topic(topic), at)
 
     def _decide(self, row: Mapping[Path, Any], topic: str | None, at: int | None) -> list[tuple[str | int, int]]:
         found: list[tuple[str | int, int]] = []
@@ -260,12 +287,17 @@ class ScanMatcher:
 
     def _topic(self, topic: str | None) -> str | None:
         topics = self._topics()
+        if topic is not None and not isinstance(topic, str):
+            raise EventError(f"topic is a string, and the caller says {topic!r}")
         if topic is None and len(topics) > 1:
             raise EventError(f"the set has {len(topics)} topics, and the events name none")
         return topic if topic is not None or not topics else next(iter(topics))
 
+    def _dated(self) -> bool:
+        return any(record.dated for versions in self._versions.values() for record, _ in versions.values())
+
     def _require_time(self, given: bool) -> None:
-        if not given and any(record.dated for versions in self._versions.values() for record, _ in versions.values()):
+        if not given and self._dated():
             raise EventError("subscriptions have effective dates, and the events have no time")
 
 
@@ -294,13 +326,36 @@ def _in_effect(versions: list[Record], at: int | None) -> int | None:
     return None
 
 
-def _times(events: pa.Table | pa.RecordBatch, name: str) -> list[int | None]:
-    from rookery.model.schema import Attribute
+def _microseconds(value: Any, on_error: str) -> int | None:
+    """Return the time of an event in whole microseconds, rounded down, None for NULL."""
+    value = plain_value(value)
+    if value is None:
+        return None
+    try:
+        microseconds = instant_of(value) // 1_000
+        if abs(microseconds) < 1 << 63:
+            return microseconds
+    except (TypeError, ValueError):
+        pass
+    if on_error == "null":
+        return None
+    raise EventError(f"the time is wrong: {value!r}")
 
-    if name not in events.schema.names:
-        raise EventError(f"the events have no column {name!r} for their time")
-    column = events.column(name)
-    if not pa.types.is_timestamp(column.type):
-        raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
-    attribute = Attribute((name,), TimestampType(column.type.unit))
-    return [None if one is None else one // 1_000 for one in comparables(attribute, event_column(events, attribute))]
+
+def _raw(batch: Batch, name: str) -> list[Any]:
+    column = batch.column(name)
+    return column if isinstance(column, list) else python_values(column)
+
+
+def _require_parts(path: Path, column: Any, missing: str) -> None:
+    """Refuse a struct column without the field that a path names, unless what is missing is NULL."""
+    kind = None if isinstance(column, list) else column.type
+    for step in path[1:]:
+        while isinstance(kind, pa.BaseExtensionType | pa.DictionaryType | pa.RunEndEncodedType):
+            kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind.value_type
+        if isinstance(kind, pa.StructType) and isinstance(step, str):
+            if kind.names.count(step) != 1 and missing == "error":
+                raise EventError(f"the events have no {step!r} in {path[0]}")
+            kind = kind.field(step).type if step in kind.names else None
+        else:
+            kind = getattr(kind, "value_type", None)

@@ -12,21 +12,23 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.errors import EventError
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import order_pairs
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
+from rookery.matching.times import event_time, event_times
+from rookery.model.batches import Batch, Events, batch_of, event_column
 from rookery.model.check import checking
+from rookery.model.columns import comparables
 from rookery.model.evaluate import Condition, condition
-from rookery.model.events import comparable, comparables, event_column, step_into
-from rookery.model.instants import microseconds_of
+from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
-from rookery.model.types import TimestampType
 
-__all__ = ["Engine", "View", "event_time", "fields_of"]
+__all__ = ["Engine", "View", "fields_of"]
 
 Array = np.ndarray[Any, Any]
 Path = tuple[str | int, ...]
@@ -67,34 +69,47 @@ class View:
     inexact: set[int]
     conditions: dict[int, tuple[Condition, list[Attribute]]]
 
-    def match_event(self, event: Mapping[str, Any], *, topic: str | None, time: object) -> list[int]:
+    def match_event(
+        self, event: Mapping[str, Any], *, topic: str | None, time: object, on_error: str = "raise"
+    ) -> list[int]:
         """Return the slots that match one dict event."""
-        if topic is None and self.records.topics:
-            topic = event.get("topic")  # an event names its topic itself, unless the caller does
-        hidden = self._hidden_event(topic, time)
-        pairs = self.engine.probe(self.space.encode_event(event, hidden), self.alive)
+        check_on_error(on_error)
+        hidden = self._hidden_event(event, topic, time, on_error)
+        pairs = self.engine.probe(self.space.encode_event(event, hidden, on_error), self.alive)
         slots = sorted(set(pairs.tolist()))  # one event, so a pair is its slot
         if self.inexact:
-            slots = [slot for slot in slots if slot not in self.inexact or self._verify(slot, event)]
+            slots = [slot for slot in slots if slot not in self.inexact or self._verify(slot, event, on_error)]
         return slots
 
-    def _verify(self, slot: int, event: Mapping[str, Any]) -> bool:
+    def _verify(self, slot: int, event: Mapping[str, Any], on_error: str) -> bool:
         decide, attributes = self.condition(slot)
-        return decide({one.path: comparable(one, step_into(event, one.path)) for one in attributes}) is True
+        return decide({one.path: read_value(event, one, on_error) for one in attributes}) is True
 
     def match_batch(
         self,
-        batch: pa.Table | pa.RecordBatch,
+        events: Events,
         *,
         time: str | None,
         topic: str | None,
         as_of: object,
         missing: str = "error",
+        on_error: str = "raise",
     ) -> tuple[Array, Array]:
         """Return the matching pairs of a batch, by event and slot, in that order."""
+        check_on_error(on_error)
+        batch = batch_of(events)
+        at = None if as_of is None else event_time(as_of)
+        if at is None and as_of is not None:
+            raise EventError(f"as_of= is a time, and {as_of!r} is none")
         found = [
             self._match_part(
-                batch.slice(first, BATCH_EVENTS), first, time=time, topic=topic, as_of=as_of, missing=missing
+                batch.slice(first, BATCH_EVENTS),
+                first,
+                time=time,
+                topic=topic,
+                as_of=at,
+                missing=missing,
+                on_error=on_error,
             )
             for first in range(0, max(1, batch.num_rows), BATCH_EVENTS)  # an empty batch is checked too
         ]
@@ -104,38 +119,35 @@ class View:
 
     def _match_part(
         self,
-        batch: pa.Table | pa.RecordBatch,
+        batch: Batch,
         first: int,
         *,
         time: str | None,
         topic: str | None,
-        as_of: object,
+        as_of: int | None,
         missing: str,
+        on_error: str,
     ) -> tuple[Array, Array]:
         """Match a part of a batch that begins at row `first`."""
-        hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of)
-        codes = self.space.encode(batch, hidden, missing=missing)
+        hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of, on_error=on_error)
+        codes = self.space.encode(batch, hidden, missing=missing, on_error=on_error)
         events, slots = order_pairs(self.engine.probe(codes, self.alive), len(codes))
         if self.inexact:
-            kept = self._verified(batch, events, slots, missing)
+            kept = self._verified(batch, events, slots, missing, on_error)
             events, slots = events[kept], slots[kept]
         return events + first if first else events, slots
 
-    def _verified(self, batch: pa.Table | pa.RecordBatch, events: Array, slots: Array, missing: str) -> Array:
+    def _verified(self, batch: Batch, events: Array, slots: Array, missing: str, on_error: str) -> Array:
         kept = np.ones(len(events), np.bool_)
         doubtful = np.flatnonzero(np.isin(slots, np.fromiter(self.inexact, np.int64)))
         if not len(doubtful):
             return kept
         involved, place = np.unique(events[doubtful], return_inverse=True)
-        part = batch.take(pa.array(involved))
         columns: dict[Path, list[Any]] = {}
         for slot in np.unique(slots[doubtful]).tolist():
             for attribute in self.condition(slot)[1]:
                 if attribute.path not in columns:
-                    absent = missing == "null" and attribute.path[0] not in batch.schema.names
-                    columns[attribute.path] = (
-                        [None] * len(involved) if absent else comparables(attribute, event_column(part, attribute))
-                    )
+                    columns[attribute.path] = _values_at(batch, involved, attribute, missing, on_error)
         for index, row in zip(doubtful.tolist(), place.tolist(), strict=True):
             decide, attributes = self.condition(int(slots[index]))
             kept[index] = decide({one.path: columns[one.path][row] for one in attributes}) is True
@@ -154,29 +166,47 @@ class View:
             found = self.conditions[slot] = decide, [schema.attribute(path) for path in paths]
         return found
 
-    def _hidden_event(self, topic: str | None, time: object) -> dict[str, Any]:
-        hidden: dict[str, Any] = {TOPIC.text: self._one_topic(topic)}
+    def _hidden_event(self, event: Mapping[str, Any], topic: str | None, time: object, on_error: str) -> dict[str, Any]:
+        hidden: dict[str, Any] = {TOPIC.text: self.event_topic(event, topic, on_error)}
         if time is None:
             self._refuse_dated("give time=")
-        else:
-            hidden[TIME.text] = event_time(time) * 1_000
+        elif self.records.dated:
+            at = event_time(time, on_error)
+            hidden[TIME.text] = None if at is None else at * 1_000
         return hidden
 
+    def event_topic(self, event: Mapping[str, Any], topic: str | None, on_error: str) -> str | None:
+        """Return the topic of a dict event: the caller's, or its own (None = NULL), or the only one of the set."""
+        if not hasattr(event, "get"):
+            raise EventError(f"an event is a mapping, and this has {event!r}")
+        if topic is None and self.records.topics and "topic" in event:
+            own: str | None = read_value(event, TOPIC_KEY, on_error)
+            return own
+        return self._one_topic(topic)
+
     def _hidden_batch(
-        self, batch: pa.Table | pa.RecordBatch, *, time: str | None, topic: str | None, as_of: object
+        self, batch: Batch, *, time: str | None, topic: str | None, as_of: int | None, on_error: str
     ) -> dict[str, Any]:
         hidden: dict[str, Any] = {}
-        if topic is None and "topic" in batch.schema.names and len(self.records.topics):
-            hidden[TOPIC.text] = batch.column("topic")
+        lacking = batch.lacking("topic") if topic is None and self.records.topics else None
+        if topic is None and self.records.topics and ("topic" in batch or lacking is not None):
+            hidden[TOPIC.text] = self._own_topics(batch, lacking, on_error)
         else:
             hidden[TOPIC.text] = self._one_topic(topic)
         if as_of is not None:
-            hidden[TIME.text] = event_time(as_of) * 1_000
+            hidden[TIME.text] = as_of * 1_000
         elif time is None:
             self._refuse_dated("name the column of the event's time: time=")
-        elif self.space.known(TIME.path) is not None:
-            hidden[TIME.text] = _time_column(batch, time)
+        elif self.records.dated:
+            hidden[TIME.text] = event_times(batch, time, on_error)
         return hidden
+
+    def _own_topics(self, batch: Batch, lacking: Array | None, on_error: str) -> pa.Array:
+        """Return the topics that the events name; one that has no such key, among others, is of the set's one topic."""
+        topics = event_column(batch, TOPIC_KEY, on_error=on_error)
+        if lacking is None or not lacking.any():
+            return topics
+        return pc.if_else(pa.array(lacking), pa.scalar(self._one_topic(None), pa.string()), topics)
 
     def _refuse_dated(self, advice: str) -> None:
         if self.records.dated:
@@ -186,42 +216,25 @@ class View:
 
     def _one_topic(self, topic: str | None) -> str | None:
         if topic is not None:
-            return topic
+            stated: str | None = comparable(TOPIC_KEY, topic)
+            return stated
         topics = self.records.topics
         if len(topics) > 1:
-            shown = ", ".join(sorted(topics)[:5])
+            shown = ", ".join(sorted(topics)[:5]) + (", …" if len(topics) > 5 else "")
             raise EventError(
-                f"the set has {len(topics)} topics ({shown}{', …' if len(topics) > 5 else ''}) the events name none; "
+                f"the set has {len(topics)} topics ({shown}), and the events name none; "
                 "add a column `topic`, or state one topic for all: topic="
             )
         return topics[0] if topics else None
 
 
-def event_time(value: object) -> int:
-    """Return a time that a caller gives for events, in microseconds; EventError says what is wrong with it."""
+def _values_at(batch: Batch, rows: Array, attribute: Attribute, missing: str, on_error: str) -> list[Any]:
+    """Return an attribute of some events; what the others have is not judged, as it is not in a row."""
     try:
-        return microseconds_of(value)
-    except (TypeError, ValueError) as error:
-        raise EventError(f"the time is wrong: {error}") from None
-
-
-def _time_column(batch: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
-    """Return the event times as whole microseconds, rounded down: an effective date has none finer."""
-    if name not in batch.schema.names:
-        raise EventError(
-            f"the events have no column {name!r} for their time; they have {', '.join(batch.schema.names[:12])}"
-        )
-    column = batch.column(name)
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        unit = column.type.unit if pa.types.is_timestamp(column.type) else "s"
-        attribute = Attribute((name,), TimestampType(unit))
-        array = event_column(pa.table({name: column}), attribute).cast(pa.int64())
-        values = array.fill_null(0).to_numpy(zero_copy_only=False)
-        factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(unit)
-        micros = values // 1_000 if factor is None else values * factor
-        valid = array.is_valid().to_numpy(zero_copy_only=False)
-        return pa.array(micros, mask=~valid).cast(pa.timestamp("us"))
-    raise EventError(f"the time column {name!r} is {column.type}, and must be a timestamp")
+        array = event_column(batch, attribute, missing=missing, on_error=on_error).take(pa.array(rows))
+    except EventError:
+        array = event_column(batch.pick(rows.tolist()), attribute, missing=missing, on_error=on_error)
+    return comparables(attribute, array)
 
 
 def fields_of(expression: Any) -> list[Path]:

@@ -1,20 +1,30 @@
-"""Events: one dict, or a batch of Arrow columns, read through the schema.
+"""Values of events: how one raw value is read as the type that the schema gives its attribute.
 
-Rule 1: a value is read as the type that the schema gives it, exactly; one that does not fit is an EventError that
-names the attribute, never a wrapped or rounded number. NULL, a missing key and NaN are all None.
-Rule 2: a column that a subscription needs and the batch does not have is an error: a misspelt column would otherwise
-match nothing in silence. A key missing from one dict is NULL, since a sparse event is normal.
+Rule 1: a value fits its attribute if the attribute's type holds exactly that value; what does not fit is an EventError
+that names the attribute and the value, or NULL where the caller said `on_error="null"`. What a value came in does not
+count (Python, NumPy, pandas, any Arrow column: `columns.py`), so a batch reads as its rows do:
+
+- a number (integer, float, decimal; a boolean is none) fits a number's attribute that has it: 3.0 fits int64 and 3.5
+  does not, 2^53 fits float64 and 2^53+1 does not, decimal 0.5 fits float64 and decimal 0.1 does not;
+- a float fits float32 as the float32 nearest to it, unless that is infinite. This is the only conversion that rounds:
+  Python and JSON have no float32, so every source of such an attribute (DDS, Spark, pandas, struct) stores it this way;
+- a date and time, a date (its midnight in UTC), or an ISO 8601 text fits a timestamp that is fine and wide enough;
+- a text fits a string and an enum, a boolean a boolean. Bytes, times of day and durations fit nothing.
+
+Rule 2: NULL, NaN, NaT, pandas' NA and a missing key are all None, whatever the attribute's type.
+Rule 3: an event that has the key `topic` names its topic by it, and None is NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from datetime import date
+from decimal import Decimal
 from struct import pack, unpack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rookery.errors import EventError
-from rookery.model.expressions import field_text
+from rookery.model.expressions import Timestamp, field_text, timestamp_text
 from rookery.model.instants import instant_of
 from rookery.model.schema import Attribute
 from rookery.model.types import (
@@ -25,195 +35,192 @@ from rookery.model.types import (
     IntegerType,
     StringType,
     TimestampType,
-    is_null,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["TOPIC_KEY", "check_on_error", "comparable", "plain_value", "read_value", "step_into"]
 
-__all__ = ["comparable", "comparables", "event_column", "step_into"]
+#: The key, or the column, by which an event names its topic.
+TOPIC_KEY = Attribute(("topic",), StringType())
+
+_SHOWN = 80  # characters of a value in an error
+
+
+def check_on_error(on_error: str) -> None:
+    """Refuse an unknown way to treat values that do not fit."""
+    if on_error not in ("raise", "null"):
+        raise ValueError(f"on_error is 'raise' or 'null' for events, got {on_error!r}")
+
+
+def read_value(event: Mapping[str, Any], attribute: Attribute, on_error: str = "raise") -> Any:
+    """Return an attribute of a dict event as the language compares it."""
+    try:
+        return comparable(attribute, step_into(event, attribute.path))
+    except EventError:
+        if on_error == "null":
+            return None
+        raise
 
 
 def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
-    """Return the raw value at `path` of a dict event, None where any step is missing.
+    """Return the raw value at `path` of a dict event, None where any step is missing or NULL.
 
     A value of another shape than the path steps into is an EventError: NULL would hide it.
     """
     value: Any = event
     for depth, step in enumerate(path):
-        if value is None:
-            return None
         if isinstance(step, int):
             if not isinstance(value, list | tuple):
-                raise EventError(f"{field_text(path[:depth])} is a list, and the event has {value!r}")
+                value = plain_value(value)
+                if value is None:
+                    return None
+                if getattr(value, "ndim", 0) != 1:  # a NumPy array is a list
+                    raise EventError(f"{field_text(path[:depth])} is a list, and the event has {_shown(value)}")
             value = value[step] if step < len(value) else None
         else:
             if not isinstance(value, Mapping):
+                value = plain_value(value)
+                if value is None and depth:
+                    return None
                 what = (
                     f"{field_text(path[:depth])} is a struct, and the event"
                     if depth
                     else "an event is a mapping, and this"
                 )
-                raise EventError(f"{what} has {value!r}")
+                raise EventError(f"{what} has {_shown(value)}")
             value = value.get(step)
     return value
 
 
 def comparable(attribute: Attribute, value: Any) -> Any:
     """Return a raw value as the language compares it: int, float, Decimal, str, bool, nanoseconds, or None."""
-    item = getattr(value, "item", None)
-    if item is not None and not isinstance(value, int | float | str):
-        value = item()  # a NumPy scalar
-    if is_null(value):
+    value = plain_value(value)
+    if value is None:
         return None
     kind = attribute.type
+    found: Any = None
     match kind:
-        case FloatType() if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return _float(attribute, kind, value)
-        case IntegerType() if isinstance(value, int) and not isinstance(value, bool):
-            if not kind.lowest <= value <= kind.highest:
-                raise EventError(f"{attribute.text}: {value} does not fit {kind.name}")
-            return value
         case StringType() | EnumType() if isinstance(value, str):
-            return str(value)
+            found = _text(value)
         case BooleanType() if isinstance(value, bool):
             return value
-        case TimestampType():
+        case TimestampType() if isinstance(value, str) or _is_instant(value):
             return _instant(attribute, kind, value)
-        case DecimalType() if isinstance(value, int | Decimal) and not isinstance(value, bool):
-            return _decimal(attribute, kind, value)
-    raise EventError(f"{attribute.text} is a {kind.name}, and the event has {value!r}")
+        case FloatType() | IntegerType() | DecimalType() if _is_number(value):
+            found = _number(kind, value)
+        case _:
+            article = "an" if kind.name[0] in "aeiou" else "a"
+            raise EventError(f"{attribute.text} is {article} {kind.name}, and the event has {_shown(value)}")
+    if found is None:
+        raise _misfit(attribute, value)
+    return found
 
 
-def _float(attribute: Attribute, kind: FloatType, value: int | float | Decimal) -> float:
+def plain_value(value: Any) -> Any:
+    """Return a raw value without its NumPy wrapping, and every kind of NULL as None."""
+    if isinstance(value, float):
+        return value if value == value else None
+    if value is None or isinstance(value, int | str | Mapping):
+        return value
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else value
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    if package == "numpy" and getattr(value, "ndim", 1) == 0:
+        if value.dtype.kind in "mM":
+            return None if value != value else value  # NaT
+        inner = value.item()
+        return inner if inner == inner else None
+    if package == "pandas" and kind.__name__ in ("NAType", "NaTType"):
+        return None
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _is_instant(value: Any) -> bool:
+    if isinstance(value, date | Timestamp):
+        return True
+    return getattr(getattr(value, "dtype", None), "kind", None) == "M" and value.ndim == 0  # NumPy's
+
+
+def _text(value: str) -> str | None:
+    """Return a text, None where UTF-8 cannot hold it: half a surrogate pair is in no column either."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return str(value)
+
+
+def _number(kind: FloatType | IntegerType | DecimalType, value: int | float | Decimal) -> Any:
+    """Return a number as a type holds it, None where the type does not have it."""
+    match kind:
+        case FloatType():
+            return _float(kind, value)
+        case IntegerType():
+            if isinstance(value, Decimal):
+                # No number of more digits fits; turning it into an integer first might take forever.
+                whole = int(value) if value.is_finite() and value.adjusted() < 20 else None
+            else:
+                whole = int(value) if isinstance(value, int) or value.is_integer() else None
+            return whole if whole is not None and whole == value and kind.lowest <= whole <= kind.highest else None
+    if isinstance(value, int):
+        return Decimal(value) if kind.lowest <= value * 10**kind.scale <= kind.highest else None
+    return _decimal(kind, value if isinstance(value, Decimal) else Decimal(value))
+
+
+def _float(kind: FloatType, value: int | float | Decimal) -> float | None:
     try:
         number = float(value)
-        return number if kind.bits == 64 else float(unpack("<f", pack("<f", number))[0])
+        if kind.bits == 32:
+            number = float(unpack("<f", pack("<f", number))[0])
     except OverflowError:
-        raise EventError(f"{attribute.text}: {value} does not fit {kind.name}") from None
+        return None
+    if isinstance(value, Decimal):
+        return number if Decimal(number) == value else None
+    return number if isinstance(value, float) or number == value else None
+
+
+def _decimal(kind: DecimalType, value: Decimal) -> Decimal | None:
+    if not value.is_finite():
+        return None
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    last = next((place for place in range(len(digits) - 1, -1, -1) if digits[place]), None)
+    if last is None:
+        return Decimal(0)
+    # By its digits alone: a number with an exponent of millions would take forever to write out.
+    finest = exponent + len(digits) - 1 - last
+    return value if finest >= -kind.scale and value.adjusted() < kind.precision - kind.scale else None
 
 
 def _instant(attribute: Attribute, kind: TimestampType, value: Any) -> int:
     try:
         nanoseconds = instant_of(value)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise EventError(f"{attribute.text} is a {kind.name}: {error}") from None
     if nanoseconds % kind.nanoseconds:
-        raise EventError(f"{attribute.text}: {value} is finer than {kind.name}")
+        raise EventError(f"{attribute.text}: {_shown(value)} is finer than {kind.name}")
     if not kind.lowest <= nanoseconds // kind.nanoseconds <= kind.highest:
-        raise EventError(f"{attribute.text}: {value} does not fit {kind.name}")
+        raise _misfit(attribute, value)
     return nanoseconds
 
 
-def _decimal(attribute: Attribute, kind: DecimalType, value: int | Decimal) -> Decimal:
-    number = Decimal(value)
-    try:
-        floor, ceiling = kind.enclose(number)
-    except (InvalidOperation, ValueError, OverflowError):
-        floor, ceiling = 0, 1
-    if floor != ceiling or not kind.lowest <= floor <= kind.highest:
-        raise EventError(f"{attribute.text}: {value} does not fit {kind.name}")
-    return number
+def _misfit(attribute: Attribute, value: Any) -> EventError:
+    return EventError(f"{attribute.text}: {_shown(value)} does not fit {attribute.type.name}")
 
 
-def event_column(batch: pa.Table | pa.RecordBatch, attribute: Attribute) -> pa.Array:
-    """Return an attribute of a batch as one Arrow array of the schema's type (a dictionary of strings stays one)."""
-    import pyarrow as pa
-
-    name = attribute.path[0]
-    positions = batch.schema.get_all_field_indices(name)
-    if len(positions) != 1:
-        if positions:
-            raise EventError(f"the events have {len(positions)} columns named {name!r}")
-        shown = ", ".join(batch.schema.names[:12])
-        raise EventError(f"the events have no column {name!r}, which subscriptions test; they have {shown}")
-    column = batch.column(positions[0])
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # what combine_chunks returns for zero chunks, or past 2 GB of strings
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    for step in attribute.path[1:]:
-        array = _step(attribute, array, step)
-    return _cast(attribute, array)
-
-
-def _step(attribute: Attribute, array: pa.Array, step: str | int) -> pa.Array:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_null(array.type):
-        return array
-    try:
-        if isinstance(step, str):
-            return pc.struct_field(array, step)
-        if pa.types.is_fixed_size_list(array.type):
-            if step >= array.type.list_size:
-                return pa.nulls(len(array), array.type.value_type)
-            return pc.list_element(array, step)
-        # An index past the end is NULL, where Arrow's list_element would raise.
-        starts = array.offsets.to_numpy()[:-1].astype(np.int64)
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        return array.values.take(pa.array(starts + step, mask=lengths <= step))
-    except (pa.ArrowException, AttributeError, KeyError) as error:
-        raise EventError(f"{attribute.text}: the events' column has no such part: {error}") from None
-
-
-def _cast(attribute: Attribute, array: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
-    from rookery.model.arrow_types import type_to_arrow
-
-    kind = attribute.type
-    given = array.type
-    if kind.family in ("string", "enum"):
-        value_type = given.value_type if pa.types.is_dictionary(given) else given
-        if pa.types.is_string(value_type) or pa.types.is_large_string(value_type):
-            return array
-        if not pa.types.is_string_view(value_type) and not pa.types.is_null(value_type):
-            raise EventError(f"{attribute.text} is a {kind.name}, and the events have {given}")
-        return array.cast(pa.string())
-    if pa.types.is_dictionary(given):
-        array = array.dictionary_decode()
-        given = array.type
-    wanted = type_to_arrow(kind)
-    if isinstance(kind, TimestampType):
-        if not (pa.types.is_timestamp(given) or pa.types.is_date(given) or pa.types.is_null(given)):
-            raise EventError(f"{attribute.text} is a {kind.name}, and the events have {given}")
-        wanted = pa.timestamp(kind.unit, tz=getattr(given, "tz", None))
-    elif not _same_family(kind, given):
-        raise EventError(f"{attribute.text} is a {kind.name}, and the events have {given}")
-    try:
-        if isinstance(kind, DecimalType) and pa.types.is_integer(given):
-            # Arrow asks for room for every int64; that these values fit is for the second cast to say.
-            array = array.cast(pa.decimal256(min(76, 20 + kind.scale), kind.scale))
-        return array if given == wanted else array.cast(wanted, safe=not isinstance(kind, FloatType))
-    except pa.ArrowException as error:
-        raise EventError(f"{attribute.text}: the events' {given} does not fit {kind.name}: {error}") from None
-
-
-def _same_family(kind: Any, given: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_null(given):
-        return True
-    if isinstance(kind, BooleanType):
-        return bool(pa.types.is_boolean(given))
-    if isinstance(kind, FloatType):
-        return bool(pa.types.is_floating(given) or pa.types.is_integer(given))
-    if isinstance(kind, DecimalType):
-        return bool(pa.types.is_decimal(given) or pa.types.is_integer(given))
-    return bool(pa.types.is_integer(given))
-
-
-def comparables(attribute: Attribute, array: pa.Array) -> list[Any]:
-    """Return a column of `event_column` as a list of values as the language compares them."""
-    import pyarrow as pa
-
-    kind = attribute.type
-    if isinstance(kind, TimestampType):
-        step = kind.nanoseconds
-        return [None if value is None else value * step for value in array.cast(pa.int64()).to_pylist()]
-    values: list[Any] = array.to_pylist()
-    if isinstance(kind, FloatType):
-        return [None if value is None or value != value else value for value in values]
-    return values
+def _shown(value: Any) -> str:
+    """Return a value as an error shows it: the same text for the same value, whatever it came in."""
+    if _is_instant(value):
+        nanoseconds = instant_of(value)
+        try:
+            return timestamp_text(nanoseconds)
+        except OverflowError:  # past the calendar
+            return f"{nanoseconds} ns since 1970"
+    if isinstance(value, int) and value.bit_length() > 4 * _SHOWN:
+        return f"an integer of {value.bit_length():,} bits"
+    text = str(value) if _is_number(value) else repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

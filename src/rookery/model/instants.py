@@ -1,16 +1,22 @@
 """Instants: what counts as a point in time, and how it is read.
 
-Rule: an instant is a whole number of nanoseconds since 1970-01-01T00:00:00Z. A time without a zone is UTC.
+Rule: an instant is a whole number of nanoseconds since 1970-01-01T00:00:00Z. A time without a zone is UTC, and a date
+is its midnight in UTC.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from rookery.model.expressions import Timestamp
 
 __all__ = ["FIRST_INSTANT", "LAST_INSTANT", "MICROSECONDS", "instant_of", "microseconds_of", "parse_instant"]
 
 MICROSECONDS = 1_000
+_UNITS = {"ns": 1, "us": 1_000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "D": 86_400 * 10**9}
+_FINER_UNITS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|[+-]\d{2}:?\d{2})?", re.ASCII
@@ -48,16 +54,41 @@ def parse_instant(text: str) -> int:
 
 
 def instant_of(value: object) -> int:
-    """Return the nanoseconds since the epoch of a datetime, a date or an ISO 8601 text; TypeError for anything else."""
+    """Return the nanoseconds since the epoch of a datetime, a date, a NumPy or pandas one, or an ISO 8601 text.
+
+    Anything else is a TypeError, and a value that is no instant a ValueError.
+    """
     if isinstance(value, datetime):
-        moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
-        # A pandas Timestamp is a datetime with nanoseconds of its own.
-        return _nanoseconds(moment) + int(getattr(value, "nanosecond", 0))
+        if hasattr(value, "asm8"):  # a pandas Timestamp, which counts in a unit of its own
+            return _counted(value.asm8)
+        return _nanoseconds(value.replace(tzinfo=UTC) if value.tzinfo is None else value)
     if isinstance(value, date):
         return _nanoseconds(datetime(value.year, value.month, value.day, tzinfo=UTC))
     if isinstance(value, str):
         return parse_instant(value)
+    if isinstance(value, Timestamp):
+        return value.nanoseconds
+    if getattr(getattr(value, "dtype", None), "kind", None) == "M":
+        return _counted(value)
     raise TypeError(f"expected a date and time, got {value!r}")
+
+
+def _counted(moment: Any) -> int:
+    """Return the nanoseconds of a NumPy datetime64, in whole numbers that cannot overflow."""
+    import numpy as np
+
+    if np.isnat(moment):
+        raise ValueError("NaT is no instant")
+    unit, step = np.datetime_data(moment.dtype)
+    if unit in ("Y", "M", "W"):  # months and years have no fixed length, weeks are days
+        moment, unit, step = moment.astype("datetime64[D]"), "D", 1
+    count = int(moment.astype(np.int64)) * step
+    if unit in _UNITS:
+        return count * _UNITS[unit]
+    nanoseconds, rest = divmod(count, _FINER_UNITS[unit])
+    if rest:
+        raise ValueError(f"{moment} is finer than a nanosecond")
+    return nanoseconds
 
 
 def microseconds_of(value: object) -> int:

@@ -15,7 +15,7 @@ import struct
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, inf, isnan
+from math import ceil, floor, inf
 from typing import Any, TypeAlias
 
 __all__ = [
@@ -216,10 +216,3 @@ class StructType:
 
 LeafType: TypeAlias = BooleanType | IntegerType | FloatType | DecimalType | TimestampType | StringType | EnumType
 Type: TypeAlias = LeafType | ListType | StructType
-
-
-def is_null(value: object) -> bool:
-    """Say whether a value compares as UNKNOWN: None or NaN."""
-    return (
-        value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
-    )
