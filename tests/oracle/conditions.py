@@ -42,10 +42,14 @@ class _Node:
 
 
 class Writer:
-    """Writes conditions over some leaves; `ranked` are the leaves whose ranks the SQL reads."""
+    """Writes conditions over some leaves; `ranked` are the leaves whose ranks the SQL reads.
 
-    def __init__(self, random: Random, leaves: list[Leaf]) -> None:
+    With `boxes` most are a key and ranges of the same few leaves, so that an engine meets many alike.
+    """
+
+    def __init__(self, random: Random, leaves: list[Leaf], *, boxes: bool = False) -> None:
         self.random, self.leaves = random, leaves
+        self._box = random.sample(leaves, min(3, len(leaves))) if boxes else []
         self.ranked: set[int] = set()
         self._parameters: list[str] = []
 
@@ -56,6 +60,11 @@ class Writer:
         if form < 0.02:  # more terms than a normal form may have
             sides = [self._join("OR", [self._predicate(heavy=False) for _ in range(3)]) for _ in range(random.randint(3, 4))]
             node = self._join("AND", sides)
+        elif self._box and form < 0.9:
+            key, *rest = self._box
+            text, value = self._value(key)
+            ranges = [self._range(leaf) for leaf in rest if random.random() < 0.8]
+            node = self._join("AND", [_Node(f"{key.text} = {text}", compare(key, "=", value), 3), *ranges])
         else:
             node = self._node(random.choice([0, 1, 1, 2, 2, 3]))
         text = f"{random.choice(['', '', ' '])}{node.text}{random.choice(['', '', ' ', chr(10)])}"
@@ -131,10 +140,19 @@ class Writer:
         if family == "string" and shape < 0.45:
             return self._like(leaf, node, word)
         if shape < 0.6 and family != "enum":
-            (low, bottom), (high, top) = self._value(leaf), self._value(leaf)
-            return node(
-                f"{leaf.text}{word} {self._word('BETWEEN')} {low} {self._word('AND')} {high}", between(leaf, bottom, top)
-            )
+            inside = self._range(leaf, word)
+            return node(inside.text, inside.sql)
+        return self._comparison(leaf)
+
+    def _range(self, leaf: Leaf, word: str = "") -> _Node:
+        if leaf.kind.family == "enum":
+            return self._comparison(leaf)
+        (low, bottom), (high, top) = self._value(leaf), self._value(leaf)
+        text = f"{leaf.text}{word} {self._word('BETWEEN')} {low} {self._word('AND')} {high}"
+        return _Node(text, between(leaf, bottom, top), 3)
+
+    def _comparison(self, leaf: Leaf) -> _Node:
+        random, family = self.random, leaf.kind.family
         sign = random.choice(["=", "<>", "!="] if family == "enum" else _SIGNS)
         text, value = self._value(leaf)
         sql = compare(leaf, "<>" if sign == "!=" else sign, value)

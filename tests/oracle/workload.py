@@ -82,7 +82,7 @@ def make_round(seed: int, *, subscriptions: int, events: int, attributes: int = 
         for number, (path, kind) in enumerate(found)
     ]
     table, arguments = _events(random, shapes, events, far)
-    writer = Writer(random, leaves)
+    writer = Writer(random, leaves, boxes=random.random() < 0.3)
     made = _subscriptions(random, writer, subscriptions, table, arguments)
     schema = {name: _written(shape) for name, shape in shapes.items()}
     return Round(seed, schema, leaves, writer.ranked, made, table, arguments)
@@ -132,8 +132,8 @@ def _unused(random: Random, rows: int) -> pa.Array:
 
 def _topics(random: Random, rows: int) -> pa.Array:
     generator = np.random.default_rng(random.getrandbits(32))
-    places = pa.array(np.sort(generator.integers(0, len(_TOPICS) + 1, rows)) if random.random() < 0.2 else generator.integers(0, len(_TOPICS) + 1, rows))
-    array = pa.array([*_TOPICS, None]).take(places)
+    places = generator.integers(0, len(_TOPICS) + 1, rows)
+    array = pa.array([*_TOPICS, None]).take(pa.array(np.sort(places) if random.random() < 0.2 else places))
     form = random.randrange(6)
     if form == 0:
         return array.dictionary_encode()
@@ -149,7 +149,7 @@ def _times(random: Random, rows: int) -> pa.Array:
     unit = 86_400 * 10**9 if pa.types.is_date(kind) else {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
     pool = [day + step for day in days for step in (0, 0, unit, -unit, 43_200 * 10**9)] + [0, -unit]
     if unit in (10**9, 10**6):
-        pool += [10**13 * 10**9, -(10**13) * 10**9]  # past what microseconds can count
+        pool += [9 * 10**21, -9 * 10**21]  # nearly all that microseconds can count, and past what nanoseconds can
     whole = [one // unit * (86_400_000 if pa.types.is_date64(kind) else 1) for one in pool]
     base = pa.array(whole, pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
     generator = np.random.default_rng(random.getrandbits(32))
