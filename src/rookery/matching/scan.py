@@ -23,7 +23,7 @@ from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
 from rookery.model.columns import python_values
 from rookery.model.evaluate import Condition, condition
-from rookery.model.events import check_on_error, plain_value, read_value
+from rookery.model.events import check_on_error, plain_value, read_value, shown_value
 from rookery.model.expressions import Literal, value_text
 from rookery.model.instants import instant_of
 from rookery.model.parser import parse
@@ -262,7 +262,7 @@ class ScanMatcher:
         if topic is None and self._topics() and "topic" in event:
             own = plain_value(event["topic"])
             if own is not None and not isinstance(own, str) and on_error == "raise":
-                raise EventError(f"topic is a string, and the event has {own!r}")
+                raise EventError(f"topic is a string, and the event has {shown_value(own)}")
             return self._decide(row, own if isinstance(own, str) else None, at)
         return self._decide(row, self._topic(topic), at)
 
@@ -288,7 +288,7 @@ class ScanMatcher:
     def _topic(self, topic: str | None) -> str | None:
         topics = self._topics()
         if topic is not None and not isinstance(topic, str):
-            raise EventError(f"topic is a string, and the caller says {topic!r}")
+            raise EventError(f"topic is a string, and the event has {shown_value(topic)}")
         if topic is None and len(topics) > 1:
             raise EventError(f"the set has {len(topics)} topics, and the events name none")
         return topic if topic is not None or not topics else next(iter(topics))

@@ -40,9 +40,9 @@ def event_times(batch: Batch, name: str, on_error: str = "raise") -> pa.Array:
     column = batch.column(name, "which is to hold their time")
     if not isinstance(column, list):
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        array = whole_array([plain_array(one) for one in chunks] or [pa.nulls(0)])
-        kind = array.type
         try:
+            array = whole_array([plain_array(one) for one in chunks] or [pa.nulls(0)])
+            kind = array.type
             if pa.types.is_null(kind):
                 return pa.nulls(len(array), pa.timestamp("us"))
             if pa.types.is_timestamp(kind) and kind.unit == "ns":
@@ -50,7 +50,7 @@ def event_times(batch: Batch, name: str, on_error: str = "raise") -> pa.Array:
                 return pa.array(counts, mask=array.is_null().to_numpy(zero_copy_only=False)).view(pa.timestamp("us"))
             if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
                 return array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)))
-        except pa.ArrowInvalid:
-            pass  # one of them is past what microseconds can count; it will be named
+        except pa.ArrowException:
+            pass  # one of them is past what microseconds can count, perhaps; it will be named
         column = python_values(column)
     return pa.array([event_time(one, on_error) for one in column], pa.int64()).view(pa.timestamp("us"))

@@ -24,7 +24,7 @@ from rookery.model.batches import Batch, Events, batch_of, event_column
 from rookery.model.check import checking
 from rookery.model.columns import comparables
 from rookery.model.evaluate import Condition, condition
-from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value
+from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 
@@ -178,7 +178,7 @@ class View:
     def event_topic(self, event: Mapping[str, Any], topic: str | None, on_error: str) -> str | None:
         """Return the topic of a dict event: the caller's, or its own (None = NULL), or the only one of the set."""
         if not hasattr(event, "get"):
-            raise EventError(f"an event is a mapping, and this has {event!r}")
+            raise EventError(f"an event is a mapping, and this has {shown_value(event)}")
         if topic is None and self.records.topics and "topic" in event:
             own: str | None = read_value(event, TOPIC_KEY, on_error)
             return own

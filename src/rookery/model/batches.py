@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from rookery.errors import EventError
 from rookery.model.columns import plain_array, read_column
+from rookery.model.events import shown_value
 from rookery.model.schema import Attribute
 
 __all__ = ["Batch", "Column", "Events", "batch_of", "event_column", "event_ids"]
@@ -160,7 +161,7 @@ def _of_rows(events: Sequence[Any]) -> Batch:
     names: dict[str, None] = {}
     for event in events:
         if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping, and this has {event!r}")
+            raise EventError(f"an event is a mapping, and this has {shown_value(event)}")
         names.update(dict.fromkeys(event))
     known = list(names)
     return Batch(known, len(events), lambda place: [event.get(known[place]) for event in events], rows=events)

@@ -37,7 +37,7 @@ from rookery.model.types import (
     TimestampType,
 )
 
-__all__ = ["TOPIC_KEY", "check_on_error", "comparable", "plain_value", "read_value", "step_into"]
+__all__ = ["TOPIC_KEY", "check_on_error", "comparable", "plain_value", "read_value", "shown_value", "step_into"]
 
 #: The key, or the column, by which an event names its topic.
 TOPIC_KEY = Attribute(("topic",), StringType())
@@ -74,7 +74,7 @@ def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
                 if value is None:
                     return None
                 if getattr(value, "ndim", 0) != 1:  # a NumPy array is a list
-                    raise EventError(f"{field_text(path[:depth])} is a list, and the event has {_shown(value)}")
+                    raise EventError(f"{field_text(path[:depth])} is a list, and the event has {shown_value(value)}")
             value = value[step] if step < len(value) else None
         else:
             if not isinstance(value, Mapping):
@@ -86,7 +86,7 @@ def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
                     if depth
                     else "an event is a mapping, and this"
                 )
-                raise EventError(f"{what} has {_shown(value)}")
+                raise EventError(f"{what} has {shown_value(value)}")
             value = value.get(step)
     return value
 
@@ -109,7 +109,7 @@ def comparable(attribute: Attribute, value: Any) -> Any:
             found = _number(kind, value)
         case _:
             article = "an" if kind.name[0] in "aeiou" else "a"
-            raise EventError(f"{attribute.text} is {article} {kind.name}, and the event has {_shown(value)}")
+            raise EventError(f"{attribute.text} is {article} {kind.name}, and the event has {shown_value(value)}")
     if found is None:
         raise _misfit(attribute, value)
     return found
@@ -202,17 +202,17 @@ def _instant(attribute: Attribute, kind: TimestampType, value: Any) -> int:
     except ValueError as error:
         raise EventError(f"{attribute.text} is a {kind.name}: {error}") from None
     if nanoseconds % kind.nanoseconds:
-        raise EventError(f"{attribute.text}: {_shown(value)} is finer than {kind.name}")
+        raise EventError(f"{attribute.text}: {shown_value(value)} is finer than {kind.name}")
     if not kind.lowest <= nanoseconds // kind.nanoseconds <= kind.highest:
         raise _misfit(attribute, value)
     return nanoseconds
 
 
 def _misfit(attribute: Attribute, value: Any) -> EventError:
-    return EventError(f"{attribute.text}: {_shown(value)} does not fit {attribute.type.name}")
+    return EventError(f"{attribute.text}: {shown_value(value)} does not fit {attribute.type.name}")
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return a value as an error shows it: the same text for the same value, whatever it came in."""
     if _is_instant(value):
         nanoseconds = instant_of(value)
