@@ -1,9 +1,9 @@
 """Rookery against DuckDB, which reads the raw Arrow and the raw conditions: how many pairs differ (none should).
 
-`python -m benchmarks oracle [--pairs 1e9] [--seed 0] [--subscriptions 1250] [--events 9000]`. Rounds of random schemas,
-events and subscriptions (`tests/oracle/`) until so many pairs are compared: the default engine on all of them, the other
-engines, `scan`, compiled sets and single dicts on a part. It takes the memory of one round. A difference is printed with
-its seed and all that it needs; the exit code is 1 if there was one. `--seed N --pairs 1` replays one round.
+`python -m benchmarks oracle [--pairs 1e9] [--seed 0] [--subscriptions 1250] [--events 9000]`. Rounds of random
+schemas, events and subscriptions (`tests/oracle/`) until so many pairs are compared: the default engine on all of them,
+the other engines, `scan`, compiled sets and single dicts on a part. It takes the memory of one round. A difference is
+printed with its seed and all that it needs; the exit code is 1 if there was one. `--seed N --pairs 1` replays a round.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def stored(arrow: pa.DataType, value: Any) -> Any:
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         return int(value) if low <= value <= high else _TOO_COARSE
     if types.is_float16(arrow):
-        return np.float16(value) if value != value or (abs(value) <= 2048 and value * 4 == int(value * 4)) else _TOO_COARSE
+        return (
+            np.float16(value) if value != value or (abs(value) <= 2048 and value * 4 == int(value * 4)) else _TOO_COARSE
+        )
     if types.is_float32(arrow):
         near = to_float32(value)
         return value if value != value or near == value else _TOO_COARSE
@@ -104,10 +106,14 @@ def leaf_column(random: Random, kind: Kind, count: int, *, inner: bool = False, 
         entries = pa.concat_arrays([base, pa.nulls(1, base.type), base.slice(0, 1)])
         index = random.choice([pa.int8(), pa.uint16(), pa.int32(), pa.int64()])
         places = np.where(generator.random(count) < 0.02, len(base) + generator.integers(0, 2, count), places)
-        return pa.DictionaryArray.from_arrays(pa.array(places, index, mask=mask), entries.cast(arrow) if view else entries)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(places, index, mask=mask), entries.cast(arrow) if view else entries
+        )
     if encoding < 0.25 and not inner:
         places, mask = np.sort(places), np.sort(mask)
-        return pc.run_end_encode(base.take(pa.array(places, mask=mask)), run_end_type=random.choice([pa.int32(), pa.int64()]))
+        return pc.run_end_encode(
+            base.take(pa.array(places, mask=mask)), run_end_type=random.choice([pa.int32(), pa.int64()])
+        )
     array = base.take(pa.array(places, mask=mask))
     return array.cast(arrow) if view else array
 
@@ -159,5 +165,9 @@ def paths_of(shape: Shape, path: tuple[str | int, ...]) -> list[tuple[tuple[str 
     """Return the leaves below a path, of a list the items 0, 1 and 3."""
     if isinstance(shape, Kind):
         return [(path, shape)]
-    steps = [(name, part) for name, part in shape.items()] if isinstance(shape, dict) else [(at, shape[0]) for at in (0, 1, 3)]
+    steps = (
+        [(name, part) for name, part in shape.items()]
+        if isinstance(shape, dict)
+        else [(at, shape[0]) for at in (0, 1, 3)]
+    )
     return [leaf for step, part in steps for leaf in paths_of(part, (*path, step))]

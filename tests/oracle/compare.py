@@ -20,7 +20,7 @@ from rookery.matching import ENGINES
 from .judge import Judge
 from .workload import Round, make_round
 
-__all__ = ["Difference", "Tally", "compare_round", "expected_pairs", "matched_pairs", "matcher_of"]
+__all__ = ["Tally", "compare_round", "expected_pairs", "matched_pairs", "matcher_of"]
 
 
 @dataclass(slots=True)
@@ -35,10 +35,6 @@ class Tally:
 
     def count(self, path: str, pairs: int) -> None:
         self.by_path[path] = self.by_path.get(path, 0) + pairs
-
-
-class Difference(AssertionError):
-    """An answer that is not DuckDB's, with all that is needed to see it again."""
 
 
 def compare_round(
@@ -107,10 +103,12 @@ def _compare_rows(tally: Tally, made: Round, matcher: Any, engine: str, part: pa
             continue
         tally.count(f"{engine}, row", width)
         # `match` gives no version: at most one of an id decides.
-        mine = [one for one in due[(due >= at * width) & (due < (at + 1) * width)] % width]
+        mine = (due[(due >= at * width) & (due < (at + 1) * width)] % width).tolist()
         if sorted(ids) != sorted(made.subscriptions[one].subscription_id for one in mine):
             found = np.array(sorted(at * width + place for one in ids for place in slots[one]), np.int64)
-            theirs = np.array([at * width + slots[made.subscriptions[one].subscription_id][0] for one in mine], np.int64)
+            theirs = np.array(
+                [at * width + slots[made.subscriptions[one].subscription_id][0] for one in mine], np.int64
+            )
             _note(tally, made, f"{engine}, row", found, theirs)
 
 
@@ -128,7 +126,8 @@ def _note(tally: Tally, made: Round, engine: str, found: Any, due: Any) -> None:
         shown = {name: (str(values[name].type), values[name].to_pylist()[0]) for name in sorted(paths)}
         tally.differences.append(
             f"{_named(made, engine)}: {len(different)} pairs; DuckDB says {pair in due} of event {event}, "
-            f"on {shown}, {one.condition.text!r} {one.condition.parameters}, {one}, schema {made.schema}, {made.arguments}"
+            f"on {shown}, {one.condition.text!r} {one.condition.parameters}, {one}, "
+            f"schema {made.schema}, {made.arguments}"
         )
 
 

@@ -19,10 +19,19 @@ __all__ = ["Condition", "Writer"]
 _SIGNS = ["=", "=", "<>", "!=", "<", "<=", ">", ">="]
 _MIRRORED = {"=": "=", "<>": "<>", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PATTERNS = [
-    "a%", "%b", "a_", "%", "", "_%", "a%c", "%a%b%", "ab", "\U0010ffff%", "a\U0010ffff%", "\ud7ff%", "it's%", "__", "k1%",
-    "k_", "k1_", "%\U0001f600%", "\\%", "a\\%", "%\n%", "_\n_", "long%view", "%''%", "k%", "A%", "_b%", "%%", "%_%",
+    "a%", "%b", "a_", "%", "", "_%", "a%c", "%a%b%", "ab", "\U0010ffff%", "a\U0010ffff%", "\ud7ff%", "it's%", "__",
+    "k1%", "k_", "k1_", "%\U0001f600%", "\\%", "a\\%", "%\n%", "_\n_", "long%view", "%''%", "k%", "A%", "_b%", "%%", "%_%",
 ]  # fmt: skip
-_ESCAPED = [("a!%b", "!"), ("!_%", "!"), ("a!!%", "!"), ("%!%%", "!"), ("a\\_b", "\\"), ("%%", "%"), ("a__b", "_"), ("aa_b", "a")]
+_ESCAPED = [
+    ("a!%b", "!"),
+    ("!_%", "!"),
+    ("a!!%", "!"),
+    ("%!%%", "!"),
+    ("a\\_b", "\\"),
+    ("%%", "%"),
+    ("a__b", "_"),
+    ("aa_b", "a"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +53,12 @@ class _Node:
 class Writer:
     """Writes conditions over some leaves; `ranked` are the leaves whose ranks the SQL reads.
 
-    With `boxes` most are a key and ranges of the same few leaves, so that an engine meets many alike.
+    With `boxes` most are a key and ranges of the same few leaves, so that an engine meets many alike. With `plain` they
+    are written as Spark SQL reads them too: no parameter, no hexadecimal number, no backslash.
     """
 
-    def __init__(self, random: Random, leaves: list[Leaf], *, boxes: bool = False) -> None:
-        self.random, self.leaves = random, leaves
+    def __init__(self, random: Random, leaves: list[Leaf], *, boxes: bool = False, plain: bool = False) -> None:
+        self.random, self.leaves, self.plain = random, leaves, plain
         self._box = random.sample(leaves, min(3, len(leaves))) if boxes else []
         self.ranked: set[int] = set()
         self._parameters: list[str] = []
@@ -58,7 +68,9 @@ class Writer:
         random, self._parameters = self.random, []
         form = random.random()
         if form < 0.02:  # more terms than a normal form may have
-            sides = [self._join("OR", [self._predicate(heavy=False) for _ in range(3)]) for _ in range(random.randint(3, 4))]
+            sides = [
+                self._join("OR", [self._predicate(heavy=False) for _ in range(3)]) for _ in range(random.randint(3, 4))
+            ]
             node = self._join("AND", sides)
         elif self._box and form < 0.9:
             key, *rest = self._box
@@ -84,7 +96,9 @@ class Writer:
         if shape < 0.32:
             inner = self._node(depth - 1)
             return _Node(f"{self._word('NOT')} {self._wrapped(inner, 2)}", f"(NOT {inner.sql})", 2)
-        return self._join("AND" if shape < 0.62 else "OR", [self._node(depth - 1) for _ in range(random.choice([2, 2, 3, 4]))])
+        return self._join(
+            "AND" if shape < 0.62 else "OR", [self._node(depth - 1) for _ in range(random.choice([2, 2, 3, 4]))]
+        )
 
     def _join(self, word: str, parts: list[_Node]) -> _Node:
         binds = int(word == "AND")
@@ -97,8 +111,8 @@ class Writer:
         return node.text if node.binds >= binds and self.random.random() < 0.6 else f"({node.text})"
 
     def _value(self, leaf: Leaf) -> tuple[str, Any]:
-        text, value = spelled(self.random, leaf)
-        if self.random.random() > 0.1 or len(self._parameters) >= 100:
+        text, value = spelled(self.random, leaf, plain=self.plain)
+        if self.plain or self.random.random() > 0.1 or len(self._parameters) >= 100:
             return text, value
         return self._parameter(leaf, text), value
 
@@ -127,7 +141,9 @@ class Writer:
             return _Node(text, f"(NOT {sql})" if negated else sql, 3)
 
         if shape < 0.06:
-            return _Node(f"{leaf.text} {self._word('IS')}{word} {self._word('NULL')}", f"({leaf.sql} IS {word} NULL)", 3)
+            return _Node(
+                f"{leaf.text} {self._word('IS')}{word} {self._word('NULL')}", f"({leaf.sql} IS {word} NULL)", 3
+            )
         if shape < 0.09 and heavy and (pair := self._fields(leaf)) is not None:
             return pair
         if shape < 0.25:
@@ -164,7 +180,7 @@ class Writer:
     def _like(self, leaf: Leaf, node: Any, word: str) -> _Node:
         random = self.random
         if random.random() < 0.25:
-            pattern, escape = random.choice(_ESCAPED)
+            pattern, escape = random.choice([one for one in _ESCAPED if one[1] == "!" or not self.plain])
             tail = f" {self._word('ESCAPE')} {quoted_text(escape)}"
             sql = f"({leaf.sql} LIKE {quoted(pattern)} ESCAPE {quoted(escape)})"
         else:
@@ -172,10 +188,12 @@ class Writer:
             if random.random() < 0.3:  # `%` and `_` of the value are wildcards then
                 pattern = random.choice(leaf.values) + random.choice(["%", "", "_"])
             sql = f"({leaf.sql} LIKE {quoted(pattern)})"
-            if "\x00" in pattern:  # DuckDB takes NUL for an escape
+            if "\x00" in pattern or (
+                "\\" in pattern and self.plain
+            ):  # to DuckDB NUL is an escape, to Spark a backslash
                 pattern, sql = "a%", f"({leaf.sql} LIKE 'a%')"
         text = quoted_text(pattern)
-        if random.random() < 0.1:
+        if random.random() < 0.1 and not self.plain:
             text = self._parameter(leaf, text)
         return node(f"{leaf.text}{word} {self._word('LIKE')} {text}{tail}", sql)
 

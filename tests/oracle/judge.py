@@ -1,10 +1,10 @@
 """DuckDB reads a raw Arrow table and says which events satisfy which expressions.
 
 What DuckDB does otherwise than the specification is put right here, once, in one table made from the raw columns:
-NaN is NULL; whole numbers are HUGEINT, instants HUGEINT nanoseconds (a time without a zone is UTC, a date its midnight).
-What it cannot read is cast by Arrow: float16, decimal256, instants past its calendar, dictionaries inside of lists and
-structs (whose entries it mixes up where the column is a slice). Decimals of more than 38
-digits are compared as texts, and decimals of unlike scales by the ranks of their values.
+NaN is NULL; whole numbers are HUGEINT; instants are HUGEINT nanoseconds, a time without a zone being UTC and a date its
+midnight. What it cannot read is cast by Arrow: float16, decimal256, instants past its calendar, and dictionaries inside
+of lists and structs, whose entries it mixes up where the column is a slice. Decimals of more than 38 digits are compared
+as texts, and decimals of unlike scales by the ranks of their values.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ def _exact(leaf: Leaf, value: Any) -> Any:
 def _type(kind: Kind) -> str:
     if kind.family == "decimal" and not kind.wide:
         return f"DECIMAL(38,{kind.scale})"
-    return {"integer": "HUGEINT", "timestamp": "HUGEINT", "float": "DOUBLE", "boolean": "BOOLEAN"}.get(kind.family, "VARCHAR")
+    return {"integer": "HUGEINT", "timestamp": "HUGEINT", "float": "DOUBLE", "boolean": "BOOLEAN"}.get(
+        kind.family, "VARCHAR"
+    )
 
 
 def _plain(arrow: pa.DataType) -> pa.DataType:

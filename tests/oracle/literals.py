@@ -98,10 +98,15 @@ def _never(leaf: Leaf) -> str:
 
 
 def compare(leaf: Leaf, sign: str, value: Any) -> str:
-    """Return `leaf sign value`: a Fraction for a number (or SQL of a double), SQL of the leaf's own type for the rest."""
+    """Return `leaf sign value`: a number is a Fraction or SQL of a double, the rest SQL of its own type."""
     if isinstance(value, str):
         return f"({leaf.sql} {sign} {value})"
-    if leaf.kind.family == "integer" and value.denominator != 1 and abs(value) < 10**26 and 10**10 % value.denominator == 0:
+    if (
+        leaf.kind.family == "integer"
+        and value.denominator != 1
+        and abs(value) < 10**26
+        and 10**10 % value.denominator == 0
+    ):
         steps = f"{abs(int(value * 10**10)):011d}"
         exact = f"CAST('{'-' if value < 0 else ''}{steps[:-10]}.{steps[-10:]}' AS DECIMAL(38,10))"
         return f"({leaf.sql}::DECIMAL(38,10) {sign} {exact})"

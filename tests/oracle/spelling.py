@@ -21,9 +21,17 @@ __all__ = ["spelled"]
 _ZONES = {"": 0, "Z": 0, "z": 0, "+00:00": 0, "+02:00": 120, "-0530": -330, "+05:45": 345, "-11:00": -660}
 
 
-def spelled(random: Random, leaf: Leaf) -> tuple[str, Any]:
-    """Return a value of a leaf's kind as the language writes it, and what it means."""
+def spelled(random: Random, leaf: Leaf, *, plain: bool = False) -> tuple[str, Any]:
+    """Return a value of a leaf's kind as the language writes it, and what it means; `plain` as Spark writes it too."""
     value = random.choice(leaf.values)
+    if plain and leaf.kind.number:
+        # Not at the ends: to Spark 4.2 `i < 9223372036854775807.5` is TRUE of NULL.
+        if leaf.kind.family == "integer" and abs(value) < 2**31 and random.random() < 0.2:
+            return f"{value}.5", Fraction(value) + Fraction(1 if value >= 0 else -1, 2)
+        return f"{value:f}" if isinstance(value, Decimal) else repr(value), Fraction(value)
+    if plain and leaf.kind.family == "timestamp":
+        local = datetime(1970, 1, 1) + timedelta(microseconds=value // 1000)
+        return f"TIMESTAMP '{local.isoformat(sep=' ')}'", f"({value})::HUGEINT"
     match leaf.kind.family:
         case "boolean":
             return random.choice(["TRUE", "true", "True"] if value else ["FALSE", "false", "fAlSe"]), str(value)
@@ -47,7 +55,9 @@ def quoted_text(text: str) -> str:
 def _exact(random: Random, leaf: Leaf, value: int | Decimal) -> tuple[str, Fraction]:
     number = Fraction(value)
     if random.random() < 0.2:
-        number += random.choice([1, -1, Fraction(1, 2), Fraction(-1, 2), Fraction(1, 10**leaf.kind.scale), Fraction(1, 10**12)])
+        number += random.choice(
+            [1, -1, Fraction(1, 2), Fraction(-1, 2), Fraction(1, 10**leaf.kind.scale), Fraction(1, 10**12)]
+        )
     if random.random() < 0.02:
         number = random.choice([1, -1]) * Fraction(10) ** random.choice([19, 38, 39, 77, 120])
     return (_whole if number.denominator == 1 else _fractional)(random, number), number
@@ -65,7 +75,9 @@ def _whole(random: Random, number: Fraction) -> str:
     if form < 0.08:
         return _signed(random, number, random.choice([f"0x{whole:x}", f"0X{whole:X}", f"0x00{whole:x}"]))
     if form < 0.2:
-        return _signed(random, number, random.choice([f"{whole}.0", f"{whole}.", f"{whole}e0", f"{whole}0E-1", f"00{whole}.00"]))
+        return _signed(
+            random, number, random.choice([f"{whole}.0", f"{whole}.", f"{whole}e0", f"{whole}0E-1", f"00{whole}.00"])
+        )
     return _signed(random, number, f"{'0' * (form < 0.23)}{whole}")
 
 
@@ -107,7 +119,7 @@ def _instant(random: Random, leaf: Leaf, value: int) -> tuple[str, str]:
         moment = random.choice([FIRST + DAY, LAST - DAY, 0])
     zone, minutes = random.choice(list(_ZONES.items()))
     seconds, fraction = divmod(moment + minutes * 60 * 10**9, 10**9)
-    local = datetime(1970, 1, 1) + timedelta(seconds=seconds)  # noqa: DTZ001 - the zone is written beside it
+    local = datetime(1970, 1, 1) + timedelta(seconds=seconds)
     text = f"{local.year:04d}-{local.month:02d}-{local.day:02d}"
     clock = f"{local.hour:02d}:{local.minute:02d}"
     if fraction or local.second or random.random() < 0.8:
@@ -125,4 +137,7 @@ def _instant(random: Random, leaf: Leaf, value: int) -> tuple[str, str]:
         text += " 00:00:00"
     elif clock.count(":") == 1:
         text += ":00"
-    return written, f"(epoch_us(TIMESTAMPTZ '{text.rstrip('0') if '.' in text else text}{offset or '+00:00'}')::HUGEINT * 1000)"
+    return (
+        written,
+        f"(epoch_us(TIMESTAMPTZ '{text.rstrip('0') if '.' in text else text}{offset or '+00:00'}')::HUGEINT * 1000)",
+    )

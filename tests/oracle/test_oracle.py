@@ -59,7 +59,12 @@ def test_the_rounds_bring_every_type_and_way() -> None:
     types = Counter(name for made in rounds for column in made.table.columns for name in leaf_types(column.type))
     integers = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
     decimals = [f"decimal{bits}" for bits in (32, 64, 128, 256)]
-    instants = [f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")] + ["zoned", "naive", "date32[day]", "date64[ms]"]
+    instants = [f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")] + [
+        "zoned",
+        "naive",
+        "date32[day]",
+        "date64[ms]",
+    ]
     texts = ["string", "large_string", "string_view", "binary_view", "dictionary", "runs"]
     others = ["halffloat", "float", "double", "bool", "null", "struct", "list", "fixed_size_list"]
     assert {*integers, *decimals, *instants, *texts, *others} <= set(types)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import Shape, column_of, leaf_column, paths_of, random_shape
+from .columns import Shape, column_of, paths_of, random_shape
 from .conditions import Condition, Writer
 from .kinds import LEAF_KINDS, Kind, pool_of
 from .literals import Leaf, quoted
@@ -145,7 +145,10 @@ def _topics(random: Random, rows: int) -> pa.Array:
 def _times(random: Random, rows: int) -> pa.Array:
     """Return instants around the days on which versions begin and end, some finer than a microsecond."""
     days = [day * 1000 for day in _DAYS]
-    kind = random.choice([pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Asia/Tokyo")] + [pa.date32(), pa.date64()])
+    kind = random.choice(
+        [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Asia/Tokyo")]
+        + [pa.date32(), pa.date64()]
+    )
     unit = 86_400 * 10**9 if pa.types.is_date(kind) else {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
     pool = [day + step for day in days for step in (0, 0, unit, -unit, 43_200 * 10**9)] + [0, -unit]
     if unit in (10**9, 10**6):
@@ -206,9 +209,8 @@ def _decides(rows: list[tuple[int, int | None, int | None]], place: int, argumen
 
     def holds(at: int) -> str:
         _, begin, end = rows[at]
-        if end is None and at + 1 < len(rows):
-            if (end := rows[at + 1][1]) is None:
-                return "FALSE"  # the next version holds since it was seen
+        if end is None and at + 1 < len(rows) and (end := rows[at + 1][1]) is None:
+            return "FALSE"  # the next version holds since it was seen
         parts = [f"{now} IS NOT NULL"]
         parts += [] if begin is None else [f"{now} >= {begin}"]
         parts += [] if end is None else [f"{now} < {end}"]
