@@ -85,6 +85,7 @@ def _compare_rows(tally: Tally, made: Round, matcher: Any, engine: str, part: pa
     """Compare `match` of single dicts, as Arrow makes them."""
     width = len(made.subscriptions)
     time = made.arguments.get("time")
+    others = {name: made.arguments[name] for name in ("topic", "on_error") if name in made.arguments}
     slots = {one.subscription_id: [] for one in made.subscriptions}  # type: ignore[var-annotated]
     for place, one in enumerate(made.subscriptions):
         slots[one.subscription_id].append(place)
@@ -97,7 +98,7 @@ def _compare_rows(tally: Tally, made: Round, matcher: Any, engine: str, part: pa
         if time is not None and event[time] is None:
             continue  # one event of a dated set needs a time
         try:
-            ids = matcher.match(event, topic=made.arguments.get("topic"), time=None if time is None else event[time])
+            ids = matcher.match(event, time=None if time is None else event[time], **others)
         except Exception as error:
             tally.differences.append(f"{_named(made, f'{engine}, row')}: {type(error).__name__}: {error}")
             continue
@@ -123,7 +124,7 @@ def _note(tally: Tally, made: Round, engine: str, found: Any, due: Any) -> None:
         one = made.subscriptions[place]
         values = made.table.slice(event, 1)
         paths = {leaf.path[0] for leaf in made.leaves if leaf.text in one.condition.text} & set(made.table.column_names)
-        shown = {name: (str(values[name].type), values[name].to_pylist()[0]) for name in sorted(paths)}
+        shown = {name: (str(values[name].type), values[name].to_string(skip_new_lines=True)) for name in sorted(paths)}
         tally.differences.append(
             f"{_named(made, engine)}: {len(different)} pairs; DuckDB says {pair in due} of event {event}, "
             f"on {shown}, {one.condition.text!r} {one.condition.parameters}, {one}, "

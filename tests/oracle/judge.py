@@ -3,8 +3,8 @@
 What DuckDB does otherwise than the specification is put right here, once, in one table made from the raw columns:
 NaN is NULL; whole numbers are HUGEINT; instants are HUGEINT nanoseconds, a time without a zone being UTC and a date its
 midnight. What it cannot read is cast by Arrow: float16, decimal256, instants past its calendar, and dictionaries inside
-of lists and structs, whose entries it mixes up where the column is a slice. Decimals of more than 38 digits are compared
-as texts, and decimals of unlike scales by the ranks of their values.
+of lists and structs, whose entries it mixes up where the column is a slice. Decimals of more than 38 digits are
+compared as texts, and decimals of unlike scales by the ranks of their values.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ class Judge:
             return "NULL"
         kind, arrow = leaf.kind, _plain(table[name].type)
         if kind.family == "timestamp" and not steps:
-            return self._instant(table, name)
+            return _whole_units(kind, self._instant(table, name))
         if kind.wide:
-            self._columns[f"w{leaf.number}"] = _wide(table[name], kind.scale)
+            self._columns[f"w{leaf.number}"] = _wide(table[name], kind)
             return f"w{leaf.number}"
         if pa.types.is_float16(arrow):
             self._columns[self._numbers[name]] = _decoded(table[name]).cast(pa.float32())
         elif pa.types.is_decimal256(arrow):
-            self._columns[self._numbers[name]] = _decoded(table[name]).cast(pa.decimal128(38, kind.scale))
+            self._columns[self._numbers[name]] = _narrowed(table[name], kind)
         raw = self._raw(table, name)
         for step in steps:
             if pa.types.is_null(arrow):
@@ -108,9 +108,7 @@ class Judge:
                 raw, arrow = f"{raw}[{step + 1}]", _plain(arrow.value_type)
         if pa.types.is_null(arrow):
             return "NULL"
-        if kind.family == "float":
-            return f"CASE WHEN isnan({raw}::DOUBLE) THEN NULL ELSE {raw}::DOUBLE END"
-        return _nanoseconds(raw, arrow) if kind.family == "timestamp" else raw
+        return _fitting(kind, raw, arrow)
 
     def _instant(self, table: pa.Table, name: str) -> str:
         """Return a top-level column as nanoseconds."""
@@ -176,7 +174,7 @@ def _without_dictionaries(arrow: pa.DataType) -> pa.DataType:
         return pa.struct([(one.name, _without_dictionaries(one.type)) for one in arrow])
     if types.is_fixed_size_list(arrow):
         return pa.list_(_without_dictionaries(arrow.value_type), arrow.list_size)
-    if types.is_list(arrow) or types.is_large_list(arrow):
+    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_list_view(arrow):
         return pa.list_(_without_dictionaries(arrow.value_type))
     return _plain(arrow)
 
@@ -187,7 +185,44 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+def _fitting(kind: Kind, raw: str, arrow: pa.DataType) -> str:
+    """Return a raw value as a kind's, NULL where it is NaN or does not fit exactly (a float64 is rounded to float32)."""
+    types = pa.types
+    match kind.family:
+        case "integer":
+            whole = f"{raw}::HUGEINT"
+            if types.is_floating(arrow):
+                whole = f"CASE WHEN isfinite({raw}) AND abs({raw}) < 1e30 AND floor({raw}) = {raw} THEN {whole} END"
+            elif types.is_decimal(arrow):
+                whole = f"CASE WHEN floor({raw}) = {raw} THEN {whole} END"
+            return f"CASE WHEN ({whole}) BETWEEN ({kind.low})::HUGEINT AND ({kind.high})::HUGEINT THEN ({whole}) END"
+        case "float":
+            size = "FLOAT" if kind.bits == 32 else "DOUBLE"
+            real = f"TRY_CAST({raw} AS {size})::DOUBLE"
+            if types.is_integer(arrow):
+                return f"CASE WHEN TRY_CAST({real} AS HUGEINT) = {raw}::HUGEINT THEN {real} END"
+            return f"CASE WHEN isnan({raw}::DOUBLE) THEN NULL ELSE {real} END"
+        case "decimal":
+            scale = max(kind.scale, arrow.scale if types.is_decimal(arrow) else 0)
+            near = f"TRY_CAST({raw} AS DECIMAL(38,{kind.scale}))"
+            ends = [Decimal((end < 0, tuple(map(int, str(abs(end)))), -kind.scale)) for end in (kind.low, kind.high)]
+            low, high = (f"CAST('{end:f}' AS DECIMAL(38,{kind.scale}))" for end in ends)
+            same = f"TRY_CAST({near} AS DECIMAL(38,{scale})) = TRY_CAST({raw} AS DECIMAL(38,{scale}))"
+            return f"CASE WHEN {same} AND {near} BETWEEN {low} AND {high} THEN {near} END"
+        case "timestamp":
+            return _whole_units(kind, _nanoseconds(raw, arrow))
+    return raw
+
+
+def _whole_units(kind: Kind, nanoseconds: str) -> str:
+    unit = UNITS[kind.unit]
+    within = f"{nanoseconds} // {unit} BETWEEN (-9223372036854775808)::HUGEINT AND 9223372036854775807::HUGEINT"
+    return f"CASE WHEN {nanoseconds} % {unit} = 0 AND {within} THEN {nanoseconds} END"
+
+
 def _nanoseconds(raw: str, arrow: pa.DataType) -> str:
+    if pa.types.is_string(arrow):
+        return f"(epoch_us({raw}::TIMESTAMPTZ)::HUGEINT * 1000)"
     if pa.types.is_timestamp(arrow) and arrow.unit == "ns":
         return f"epoch_ns({raw})::HUGEINT"
     if pa.types.is_timestamp(arrow) and arrow.tz is not None:
@@ -195,9 +230,19 @@ def _nanoseconds(raw: str, arrow: pa.DataType) -> str:
     return f"(epoch_us({raw}::TIMESTAMP)::HUGEINT * 1000)"
 
 
-def _wide(column: pa.ChunkedArray, scale: int) -> pa.Array:
-    texts = {None: None}
-    for value in column.to_pylist():
-        if value not in texts:
-            texts[value] = wide_text(int(Fraction(Decimal(value)) * 10**scale))
-    return pa.chunked_array([[texts[value] for value in column.to_pylist()]], pa.string())
+def _steps(value: Any, kind: Kind) -> int | None:
+    """Return how many of a decimal kind's smallest steps a value is, None where it is none of its values."""
+    if value is None:
+        return None
+    steps = Fraction(value) * 10**kind.scale
+    return int(steps) if steps.denominator == 1 and abs(steps) <= kind.high else None
+
+
+def _wide(column: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
+    steps = [_steps(value, kind) for value in column.to_pylist()]
+    return pa.chunked_array([[None if one is None else wide_text(one) for one in steps]], pa.string())
+
+
+def _narrowed(column: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
+    values = [value if _steps(value, kind) is not None else None for value in column.to_pylist()]
+    return pa.chunked_array([pa.array(values, pa.decimal256(76, 30 if kind.scale < 30 else kind.scale)).cast(pa.decimal128(38, kind.scale))])

@@ -13,7 +13,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-__all__ = ["DAY", "FIRST", "LAST", "LEAF_KINDS", "UNITS", "Kind", "pool_of", "to_float32"]
+__all__ = ["DAY", "FIRST", "LAST", "LEAF_KINDS", "UNITS", "Kind", "pool_of", "strangers_of", "to_float32"]
 
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 DAY = 86_400 * 10**9
@@ -145,3 +145,18 @@ def pool_of(random: Random, kind: Kind, *, far: bool = False) -> list[Any]:
         moments += [*_FAR, -(1 << 63) * step, ((1 << 63) - 1) * step, (1 - (1 << 63)) * step]
     moments = [one // step * step for one in moments]
     return [one for one in moments if -(1 << 63) <= one // step < 1 << 63]
+
+
+def strangers_of(kind: Kind) -> list[Any]:
+    """Return values near a kind's that are none of it: past its ends, or finer than its steps."""
+    match kind.family:
+        case "integer":
+            return [kind.low - 1, kind.high + 1, 2**63, -(2**63), 2**64 - 1, 0.5, Decimal("2.25"), 1e300, float("inf")]
+        case "float":
+            return [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**64 - 1, *([2**24 + 1, 1e300, 3.5e38] if kind.bits == 32 else [])]
+        case "decimal":
+            past = Decimal((0, (1,), len(str(kind.high)) - kind.scale))
+            return [past, -past, Decimal((0, (5,), -kind.scale - 1)), 2**64 - 1, -128]
+        case "timestamp":
+            return [1, -1, 1_500, 10**6 + 1, 1_767_225_600_123_456_789, 10**13 * 10**9, -(10**13) * 10**9]
+    return []

@@ -51,7 +51,7 @@ class Round:
     ranked: set[int]
     subscriptions: list[Subscription]
     table: pa.Table
-    arguments: dict[str, Any]  # of match_many: time, topic, as_of, missing
+    arguments: dict[str, Any]  # of match_many: time, topic, as_of, missing, on_error
 
     @property
     def topic_column(self) -> str | None:
@@ -92,7 +92,10 @@ def _events(random: Random, shapes: dict[str, Shape], count: int, far: bool) -> 
     arguments: dict[str, Any] = {}
     extra = random.randrange(40)
     rows = count + extra
-    columns = {name: column_of(random, shape, rows, far=far) for name, shape in shapes.items()}
+    strange = random.random() < 0.2
+    columns = {name: column_of(random, shape, rows, far=far, strange=strange) for name, shape in shapes.items()}
+    if strange:
+        arguments["on_error"] = "null"
     if random.random() < 0.1 and len(columns) > 1:
         del columns[random.choice([name for name in columns if name != "topic"])]
         arguments["missing"] = "null"
