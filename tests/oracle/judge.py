@@ -10,7 +10,7 @@ compared as texts, and decimals of unlike scales by the ranks of their values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = ["Judge"]
 _AT_ONCE = 80
 #: Instants that DuckDB's microseconds hold with room to spare.
 _CALENDAR = 1 << 61
+_DIGITS = Context(prec=80)
 
 
 class Judge:
@@ -244,5 +245,6 @@ def _wide(column: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
 
 
 def _narrowed(column: pa.ChunkedArray, kind: Kind) -> pa.ChunkedArray:
-    values = [value if _steps(value, kind) is not None else None for value in column.to_pylist()]
-    return pa.chunked_array([pa.array(values, pa.decimal256(76, 30 if kind.scale < 30 else kind.scale)).cast(pa.decimal128(38, kind.scale))])
+    steps = [_steps(value, kind) for value in column.to_pylist()]
+    values = [None if one is None else Decimal(one).scaleb(-kind.scale, _DIGITS) for one in steps]
+    return pa.chunked_array([pa.array(values, pa.decimal128(38, kind.scale))])

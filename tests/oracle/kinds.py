@@ -153,7 +153,13 @@ def strangers_of(kind: Kind) -> list[Any]:
         case "integer":
             return [kind.low - 1, kind.high + 1, 2**63, -(2**63), 2**64 - 1, 0.5, Decimal("2.25"), 1e300, float("inf")]
         case "float":
-            return [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**64 - 1, *([2**24 + 1, 1e300, 3.5e38] if kind.bits == 32 else [])]
+            return [
+                2**53 + 1,
+                -(2**53) - 1,
+                2**63 - 1,
+                2**64 - 1,
+                *([2**24 + 1, 1e300, 3.5e38] if kind.bits == 32 else []),
+            ]
         case "decimal":
             past = Decimal((0, (1,), len(str(kind.high)) - kind.scale))
             return [past, -past, Decimal((0, (5,), -kind.scale - 1)), 2**64 - 1, -128]

@@ -74,11 +74,8 @@ def _around(kind: Kind, value: Fraction) -> tuple[str | None, str | None]:
     ends = [math.floor(steps), math.ceil(steps)]
     if kind.wide:
         return tuple(quoted(wide_text(max(-_OFFSET, min(_OFFSET, one)))) for one in ends)  # type: ignore[return-value]
-    if value >= 0 and ends[0] >= _WIDEST:
-        return _step(kind, _WIDEST - 1), None
-    if value < 0 and ends[1] <= -_WIDEST:
-        return None, _step(kind, 1 - _WIDEST)
-    return _step(kind, ends[0]), _step(kind, ends[1])
+    below = None if ends[0] <= -_WIDEST else _step(kind, min(ends[0], _WIDEST - 1))
+    return below, None if ends[1] >= _WIDEST else _step(kind, max(ends[1], 1 - _WIDEST))
 
 
 def _step(kind: Kind, steps: int) -> str:

@@ -69,7 +69,7 @@ def test_the_rounds_bring_every_type_and_way() -> None:
     others = ["halffloat", "float", "double", "bool", "null", "struct", "list", "fixed_size_list"]
     assert {*integers, *decimals, *instants, *texts, *others} <= set(types)
     ways = Counter(name for made in rounds for name in made.arguments)
-    assert set(ways) == {"time", "topic", "as_of", "missing"}
+    assert set(ways) == {"time", "topic", "as_of", "missing", "on_error"}
     assert any(made.table["topic"].null_count for made in rounds if made.topic_column)
     assert any(made.ranked for made in rounds)
 
