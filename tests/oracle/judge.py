@@ -187,7 +187,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _fitting(kind: Kind, raw: str, arrow: pa.DataType) -> str:
-    """Return a raw value as a kind's, NULL where it is NaN or does not fit exactly (a float64 is rounded to float32)."""
+    """Return a raw value as a kind's, NULL for NaN and what does not fit exactly (a float64 is rounded to float32)."""
     types = pa.types
     match kind.family:
         case "integer":
