@@ -23,7 +23,7 @@ from rookery.errors import EventError, SchemaError
 from rookery.model import Schema
 from rookery.model.arrow_types import schema_document
 from rookery.model.batches import event_column
-from rookery.model.columns import comparables
+from rookery.model.event_columns import comparables
 from rookery.model.events import comparable, step_into
 from rookery.model.instants import instant_of, microseconds_of, parse_instant
 

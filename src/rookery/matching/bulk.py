@@ -21,7 +21,7 @@ from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, 
 from rookery.matching.kernels import NULL_CODE
 from rookery.matching.records import Record, make_record, record_schema
 from rookery.matching.rows import Rows
-from rookery.model.columns import read_column
+from rookery.model.event_columns import read_column
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 from rookery.model.types import EnumType, IntegerType

@@ -24,7 +24,7 @@ from rookery.errors import SchemaError
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
 from rookery.matching.labels import Labels
 from rookery.model.batches import Events, batch_of, event_column
-from rookery.model.columns import read_column
+from rookery.model.event_columns import read_column
 from rookery.model.events import comparable, read_value
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (

@@ -38,5 +38,5 @@ def match_table(
     batch = batch_of(events)
     check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
     found, slots = view.match_batch(batch, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error)
-    names = event_ids(batch, event_id).take(pa.array(found))
+    names = event_ids(batch, event_id, pa.array(found))
     return pa.table([names, *view.records.names(pa.array(slots))], names=["event_id", "subscription_id", "version"])

@@ -21,8 +21,8 @@ from rookery.matching.records import Record, make_record
 from rookery.matching.view import fields_of
 from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
-from rookery.model.columns import python_values
 from rookery.model.evaluate import Condition, condition
+from rookery.model.event_columns import python_values
 from rookery.model.events import check_on_error, plain_value, read_value, shown_value
 from rookery.model.expressions import Literal, value_text
 from rookery.model.instants import instant_of
@@ -181,9 +181,20 @@ class ScanMatcher:
         twin.add_many(records_to_table(records, None))
         return twin
 
-    def explain(self, subscription_id: str | int, event: Mapping[str, Any], **details: Any) -> Explanation:
+    def explain(
+        self,
+        subscription_id: str | int,
+        event: Mapping[str, Any],
+        *,
+        topic: str | None = None,
+        on_error: str = "raise",
+        **details: Any,
+    ) -> Explanation:
         """Say why an event does or does not match a subscription."""
-        return self._twin([subscription_id]).explain(subscription_id, event, **details)
+        check_on_error(on_error)
+        twin = self._twin([subscription_id])
+        topic = self._event_topic(event, topic, on_error)  # by the whole set's topics, which the twin does not know
+        return twin.explain(subscription_id, event, topic=topic, on_error=on_error, **details)
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable."""
@@ -235,7 +246,7 @@ class ScanMatcher:
         id_type = pa.int64() if self._versions and isinstance(next(iter(self._versions)), int) else pa.string()
         return pa.table(
             {
-                "event_id": event_ids(batch, event_id).take(pa.array([index for index, _, _ in found], pa.int64())),
+                "event_id": event_ids(batch, event_id, pa.array([index for index, _, _ in found], pa.int64())),
                 "subscription_id": pa.array(ids, id_type),
                 "version": pa.array([version for _, _, version in found], pa.int64()),
             }
@@ -259,12 +270,17 @@ class ScanMatcher:
         self, event: Mapping[str, Any], topic: str | None, at: int | None, on_error: str
     ) -> list[tuple[str | int, int]]:
         row = {path: read_value(event, self.schema.attribute(path), on_error) for path in self._paths}
-        if topic is None and self._topics() and "topic" in event:
-            own = plain_value(event["topic"])
-            if own is not None and not isinstance(own, str) and on_error == "raise":
-                raise EventError(f"topic is a string, and the event has {shown_value(own)}")
-            return self._decide(row, own if isinstance(own, str) else None, at)
-        return self._decide(row, self._topic(topic), at)
+        return self._decide(row, self._event_topic(event, topic, on_error), at)
+
+    def _event_topic(self, event: Mapping[str, Any], topic: str | None, on_error: str) -> str | None:
+        if topic is not None or not self._topics() or "topic" not in event:
+            return self._topic(topic)
+        own = plain_value(event["topic"])
+        if own is None or isinstance(own, str):
+            return own
+        if on_error == "null":
+            return None
+        raise EventError(f"topic is a string, and the event has {shown_value(own)}")
 
     def _decide(self, row: Mapping[Path, Any], topic: str | None, at: int | None) -> list[tuple[str | int, int]]:
         found: list[tuple[str | int, int]] = []

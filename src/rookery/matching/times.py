@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rookery.errors import EventError
 from rookery.model.batches import Batch
-from rookery.model.columns import plain_array, python_values, whole_array
+from rookery.model.event_columns import plain_array, python_values, whole_array
 from rookery.model.events import plain_value
 from rookery.model.instants import MICROSECONDS, instant_of
 

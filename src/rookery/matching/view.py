@@ -22,8 +22,8 @@ from rookery.matching.rows import Rows
 from rookery.matching.times import event_time, event_times
 from rookery.model.batches import Batch, Events, batch_of, event_column
 from rookery.model.check import checking
-from rookery.model.columns import comparables
 from rookery.model.evaluate import Condition, condition
+from rookery.model.event_columns import comparables
 from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import EventError
-from rookery.model.columns import plain_array, read_column
+from rookery.model.event_columns import plain_array, read_column
 from rookery.model.events import shown_value
 from rookery.model.schema import Attribute
 
@@ -198,13 +198,19 @@ def event_column(events: Events, attribute: Attribute, *, on_error: str = "raise
     return read_column(attribute, batch.column(name), on_error=on_error, missing=missing)
 
 
-def event_ids(batch: Batch, name: str) -> pa.Array | pa.ChunkedArray:
-    """Return the ids of events as a column that `take` can take from."""
+def event_ids(batch: Batch, name: str, rows: pa.Array) -> pa.Array | pa.ChunkedArray:
+    """Return the ids of some events by their rows, in the type that their column has (a view as what it views)."""
     column = batch.column(name, "which names the events: say event_id=")
-    if not isinstance(column, list):
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return pa.chunked_array([plain_array(one) for one in chunks]) if chunks else column
+    if isinstance(column, list):
+        try:
+            return pa.array(column).take(rows)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise EventError(f"{name}: the ids of events are values of one type: {error}") from None
     try:
-        return pa.array(column)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise EventError(f"{name}: the ids of events are values of one type: {error}") from None
+        return column.take(rows)
+    except pa.ArrowNotImplementedError:
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    try:
+        return pa.chunked_array([plain_array(one) for one in chunks]).take(rows)
+    except pa.ArrowNotImplementedError:
+        raise EventError(f"{name}: Arrow's {column.type} cannot name events") from None

@@ -2,7 +2,7 @@
 
 Rule 1: a value fits its attribute if the attribute's type holds exactly that value; what does not fit is an EventError
 that names the attribute and the value, or NULL where the caller said `on_error="null"`. What a value came in does not
-count (Python, NumPy, pandas, any Arrow column: `columns.py`), so a batch reads as its rows do:
+count (Python, NumPy, pandas, any Arrow column: `event_columns.py`), so a batch reads as its rows do:
 
 - a number (integer, float, decimal; a boolean is none) fits a number's attribute that has it: 3.0 fits int64 and 3.5
   does not, 2^53 fits float64 and 2^53+1 does not, decimal 0.5 fits float64 and decimal 0.1 does not;

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.model.event_values import CASES, DISGUISES, arrow_type, attribute_of, column_of, kind_of, raw_of
 
 from rookery.errors import EventError
-from rookery.model.columns import array_of, comparables, read_column, whole_array
+from rookery.model.event_columns import array_of, comparables, read_column, whole_array
 from rookery.model.events import comparable
 from rookery.model.schema import Attribute, Schema
 
@@ -54,11 +54,11 @@ def check(attribute: Attribute, kind: pa.DataType, values: list[Any], column: An
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("pair", BY_PAIR, ids=str)
-def test_a_column_reads_as_its_values_do(pair: tuple[str, str], disguise: str) -> None:
-    attribute, kind = attribute_of(pair[0]), arrow_type(pair[1])
-    for values in (BY_PAIR[pair], [one for value in BY_PAIR[pair] for one in (None, value)]):
-        check(attribute, kind, values, DISGUISES[disguise](column_of(kind, values)), attribute)
+def test_a_column_reads_as_its_values_do(disguise: str) -> None:
+    for (name, arrow), known in BY_PAIR.items():
+        attribute, kind = attribute_of(name), arrow_type(arrow)
+        for values in (known, [one for value in known for one in (None, value)]):
+            check(attribute, kind, values, DISGUISES[disguise](column_of(kind, values)), attribute)
 
 
 @given(st.data())
@@ -87,10 +87,14 @@ NESTED = ["int64", "string_view", "timestamp[ns]", "decimal128(10,2)", "float64"
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("arrow", NESTED)
-@pytest.mark.parametrize("name", ["int64", "string", "timestamp[us]", "float64"])
-def test_fields_and_items_read_as_their_values_do(name: str, arrow: str, disguise: str) -> None:
-    """A struct's field and a list's second item, with NULL parents whose hidden values must not matter."""
+def test_fields_and_items_read_as_their_values_do(disguise: str) -> None:
+    for arrow in NESTED:
+        for name in ("int64", "string", "timestamp[us]", "float64"):
+            check_nested(name, arrow, disguise)
+
+
+def check_nested(name: str, arrow: str, disguise: str) -> None:
+    """Check a struct's field and a list's second item, with NULL parents whose hidden values must not matter."""
     kind = arrow_type(arrow)
     values = [*BY_ARROW[arrow], None, *BY_ARROW[arrow]]
     hidden = np.arange(len(values)) % 3 == 0
