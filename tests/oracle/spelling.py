@@ -95,6 +95,8 @@ def _fractional(random: Random, number: Fraction) -> str:
 
 def _float(random: Random, value: float) -> tuple[str, Any]:
     """With a point or an exponent a literal means the double nearest to it; a whole one is exact."""
+    if random.random() < 0.08:  # between two doubles
+        return (text := str(random.choice([1, -1]) * (2 ** random.choice([53, 63, 64]) + 1))), Fraction(int(text))
     if not math.isfinite(value):
         text = random.choice(["1e400", "-1e400", "1e308", "1.7976931348623159e308", "2e-324", "3e-324"])
     elif value == int(value) and random.random() < 0.5:
