@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from rookery.errors import PipelineError, SubscriptionError
 from rookery.spark import (
@@ -256,60 +254,6 @@ def test_sql_gives_the_same(spark: Any) -> None:
     register(spark, rules=RULES, id_type="bigint")
     events(spark).createOrReplaceTempView("happened")
     assert pairs(spark.sql("select * from rookery_match(table(happened))")) == EXPECTED
-
-
-NUMBERS = st.sampled_from(["-2", "0", "1", "2", "3.5", "7"])
-
-
-@st.composite
-def conditions(draw: st.DrawFn, depth: int = 2) -> str:
-    """WHERE clauses on which Spark SQL and Rookery agree by specification (no NaN, no backslash, no hex)."""
-    if depth == 0 or draw(st.booleans()):
-        field = draw(st.sampled_from(["x", "n"]))
-        kind = draw(st.integers(0, 6))
-        if kind == 0:
-            return f"{field} {draw(st.sampled_from(['=', '<>', '<', '<=', '>', '>=']))} {draw(NUMBERS)}"
-        if kind == 1:
-            return f"{field} between {draw(NUMBERS)} and {draw(NUMBERS)}"
-        if kind == 2:
-            return f"{field} not in ({draw(NUMBERS)}, {draw(NUMBERS)})"
-        if kind == 3:
-            return (
-                f"s {draw(st.sampled_from(['like', 'not like']))} '{draw(st.sampled_from(['a%', '_b', '%c%', 'abc']))}'"
-            )
-        if kind == 4:
-            return f"{draw(st.sampled_from(['x', 'n', 's']))} is {draw(st.sampled_from(['null', 'not null']))}"
-        if kind == 5:
-            return f"x {draw(st.sampled_from(['<', '>=', '=']))} n"
-        return f"s {draw(st.sampled_from(['=', '<', '>=']))} '{draw(st.sampled_from(['a', 'ab', 'b', 'ä']))}'"
-    left, right = draw(conditions(depth=depth - 1)), draw(conditions(depth=depth - 1))
-    return draw(st.sampled_from([f"({left} and {right})", f"({left} or {right})", f"not ({left})"]))
-
-
-@given(st.lists(conditions(), min_size=25, max_size=25))
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
-def test_spark_sql_is_an_oracle_of_the_language(spark: Any, rules: list[str]) -> None:
-    values = [None, -2, 0, 1, 2, 3, 7]
-    texts = [None, "a", "ab", "abc", "b", "ä"]
-    rows = [
-        (
-            number,
-            None if (x := values[number % 7]) is None else x + 0.5 * (number % 3 == 0),
-            values[number // 7 % 7],
-            texts[number % 6],
-        )
-        for number in range(210)
-    ]
-    frame = spark.createDataFrame(rows, "event_id bigint, x double, n int, s string").coalesce(1).cache()
-    table = pa.table({"subscription_id": list(range(len(rules))), "where": rules})
-    judged = frame.selectExpr(
-        "event_id", *(f"coalesce({rule}, false) as r{number}" for number, rule in enumerate(rules))
-    )
-    expected = sorted(
-        (row["event_id"], number, 1) for row in judged.collect() for number in range(len(rules)) if row[f"r{number}"]
-    )
-    assert pairs(match(frame, table)) == expected
-    frame.unpersist()
 
 
 @pytest.mark.connect
