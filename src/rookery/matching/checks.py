@@ -22,6 +22,7 @@ from rookery.matching.bitmap.check_kernels import first_repeating_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
 from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.matching.labels import LABEL_LIMIT, LABEL_STEP
 from rookery.model.subscriptions import record_schema
 
 __all__ = ["check_header", "check_index", "check_inexact", "check_labels", "check_records", "require"]
@@ -41,8 +42,6 @@ _PAIRS = {"group_block", "bounds", "pool"}
 _HEADER: dict[str, type] = {
     "format": int, "schema": dict, "attributes": list, "ordered": list, "seed": int, "blocked_rows": int, "slots": int,
 }  # fmt: skip
-#: Labels lie strictly between ±_LABEL_LIMIT, this far apart: room for the gap after one and the gap before the next.
-_LABEL_LIMIT, _LABEL_STEP = 1 << 62, 4
 
 
 def require(condition: Any, what: str) -> None:
@@ -85,8 +84,8 @@ def check_labels(table: pa.Table, labels: Array, attribute: str) -> list[str]:
     texts: list[str] = table["text"].to_pylist()
     require(labels.dtype == np.int64 and labels.ndim == 1, f"the labels of {attribute} have another type")
     require(len(texts) == len(labels), f"{len(texts)} texts of {attribute} have {len(labels)} labels")
-    _within(labels, _LABEL_STEP - _LABEL_LIMIT, _LABEL_LIMIT - _LABEL_STEP + 1, f"a label of {attribute}")
-    ascending = bool((labels[1:] - labels[:-1] >= _LABEL_STEP).all())
+    _within(labels, LABEL_STEP - LABEL_LIMIT, LABEL_LIMIT - LABEL_STEP + 1, f"a label of {attribute}")
+    ascending = bool((labels[1:] - labels[:-1] >= LABEL_STEP).all())
     ascending = ascending and all(one < other for one, other in pairwise(texts))
     require(ascending, f"the labels of {attribute} are out of order")
     return texts

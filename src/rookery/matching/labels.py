@@ -24,15 +24,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Labels", "Moves", "moved"]
+__all__ = ["LABEL_LIMIT", "LABEL_STEP", "Labels", "Moves", "moved"]
 
 Array = np.ndarray[Any, Any]
 #: The labels that moved, old and new, both ascending.
 Moves = tuple[list[int], list[int]]
 
-_LOWEST, _HIGHEST = -(1 << 62), 1 << 62
-#: A label, the gap just after it, the gap just before the next one.
-_LEAST_STEP = 4
+#: Labels lie strictly between plus and minus this.
+LABEL_LIMIT = 1 << 62
+_LOWEST, _HIGHEST = -LABEL_LIMIT, LABEL_LIMIT
+#: How far apart two labels are at least: a label, the gap just after it, the gap just before the next one.
+LABEL_STEP = 4
 #: Texts that come in order are placed this far apart at the ends, so that the ends do not fill by halving.
 _END_STEP = 1 << 36
 #: A column is looked up by Arrow from this fraction of the labelled texts on.
@@ -194,7 +196,7 @@ class Labels:
             texts.insert(position, text)
             values.insert(position, label)
             by_text[text] = label
-            enough = enough and step >= _LEAST_STEP
+            enough = enough and step >= LABEL_STEP
         if len(texts) > _most_recent(len(labels)):
             labels = Labels(_Part(labels.texts, labels.values, self._base.by_text | by_text), ordered=self.ordered)
         return labels, enough
@@ -218,7 +220,7 @@ class Labels:
             assert low is not None
             assert high is not None
             step = (high - low) // (end - place + 1)
-            enough = enough and step >= _LEAST_STEP
+            enough = enough and step >= LABEL_STEP
             for index in range(place, end):
                 labels[index] = low + step * (index - place + 1)
             place = end
