@@ -68,7 +68,7 @@ class Matcher:
         view = compiled.fresh_view()
         engine = make_engine()
         if view.engine.name != engine.name:
-            view = dataclasses.replace(view, engine=engine.packed(view.engine.rows(), len(view.space)))
+            view = dataclasses.replace(view, engine=engine.packed(view.engine.rows(), view.space))
         matcher._view, matcher._catalog = view, Catalog(view.records)
         return matcher
 
@@ -293,10 +293,10 @@ class Matcher:
         first = len(view.records)
         engine = view.engine
         for moves in stage.moves:
-            engine = engine.packed(engine.rows().relabeled(moves), len(stage.space))
+            engine = engine.packed(engine.rows().relabeled(moves), stage.space)
         rows = stage.take_rows()
         if len(rows):
-            engine = engine.extended(rows, len(stage.space))
+            engine = engine.extended(rows, stage.space)
         by_one = isinstance(added, list)
         records = view.records.appended(added) if by_one else view.records.extended(added)
         alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)

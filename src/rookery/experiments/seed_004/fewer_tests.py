@@ -8,7 +8,7 @@ from typing import Any
 from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
-from rookery.experiments.telemetry import ATTRIBUTES, INTERPRETED, alive, events, subscriptions
+from rookery.experiments.telemetry import DOMAINS, INTERPRETED, alive, events, subscriptions
 from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -23,7 +23,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     codes, living = events(parameters["events"], seed), alive(rows)
     found: list[Row] = []
     for name, build in INTERPRETED.items():
-        one = build(rows, ATTRIBUTES)
+        one = build(rows, DOMAINS)
         one.probe(codes, living)
         found.append({"algorithm": name, "tests": one.tests / parameters["events"]})
     return found

@@ -10,8 +10,8 @@ from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.telemetry import (
-    ATTRIBUTES,
     COMPILED,
+    DOMAINS,
     INTERPRETED,
     alive,
     events,
@@ -38,7 +38,7 @@ def measure(algorithms: Mapping[str, Any], parameters: Mapping[str, Any], seed: 
     assert algorithms in (COMPILED, INTERPRETED)
     rows = subscriptions(parameters["subscriptions"], seed)
     codes, living = events(parameters["events"], seed), alive(rows)
-    built = {name: build(rows, ATTRIBUTES) for name, build in algorithms.items()}
+    built = {name: build(rows, DOMAINS) for name, build in algorithms.items()}
     probes = {name: functools.partial(one.probe, codes, living) for name, one in built.items()}
     spent = nanoseconds_each(probes, events=len(codes), rounds=parameters["rounds"])
     return [{"algorithm": name, "ns": value} for name, value in spent.items()]
