@@ -18,9 +18,9 @@ _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-#: Sorted limits that are counted one and all, which the processor does eight at a time; more are searched.
-FEW_LIMITS = 64
 HIGHEST = (1 << 63) - 1
+#: The kinds of predicates: one value, a lower limit, an upper limit, and what no order finds (sets of intervals).
+EQUAL, LEAST, MOST, OTHER = range(4)
 
 
 @kernel
@@ -64,68 +64,44 @@ def _in_set(code: Any, first: Any, last: Any, pool: Any) -> bool:
 
 
 @kernel
-def _credit(
-    first: Any, last: Any, post_row: Any, left: Any, slot: Any, alive: Any, event: Any, found: Any, count: Any
-) -> Any:
-    """Take one off what the rows of satisfied predicates still need; a row that needs no more matches."""
-    for place in range(first, last):
-        row = post_row[place]
-        needed = left[row] - 1
-        left[row] = needed
-        if needed == 0 and alive[slot[row]]:
-            found[count] = (np.int64(event) << 32) | np.int64(slot[row])
-            count += 1
-    return count
-
-
-@kernel
-def _restore(
-    touched: Any, spans: Any, span_count: Any, post_row: Any, left: Any, sizes: Any, first: Any, last: Any
-) -> None:
-    """Undo an event's credits: by the rows that had some, or all rows of the class at once where those are fewer."""
-    if touched < (last - first) >> 3:
-        for span in range(span_count):
-            for place in range(spans[span, 0], spans[span, 1]):
-                left[post_row[place]] += 1
-    else:
-        for row in range(first, last):
-            left[row] = sizes[row]
+def _holds(code: Any, predicate: Any, low: Any, high: Any, is_set: Any, pool: Any) -> bool:
+    """Say whether a code satisfies a predicate."""
+    if is_set[predicate]:
+        return bool(_in_set(code, low[predicate], high[predicate], pool))
+    return bool((low[predicate] <= code) & (code <= high[predicate]))
 
 
 @kernel
 def count_matches(
-    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any,
-    section_first: Any, section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any,
-    is_set: Any, pool: Any, post_start: Any, post_row: Any,
+    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any, section_first: Any,
+    section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any, is_set: Any, pool: Any,
+    post_start: Any, post_row: Any, post_predicate: Any,
 ) -> Any:  # fmt: skip
     """Test every distinct predicate of the classes that an event visits, and count the satisfied ones per row."""
     left = sizes.copy()
-    spans = np.empty((low.shape[0], 2), np.int64)
+    held = np.empty(low.shape[0], np.int32)
     found, count = np.empty(1024, np.int64), 0
     for event in range(codes.shape[0]):
         number = np.int64(0)
         while True:
+            begin, end = section_first[number], section_first[number + 1]
+            for section in range(begin, end):
+                code = codes[event, section_attribute[section]]
+                if section_kind[section] == OTHER:
+                    for predicate in range(predicate_first[section], predicate_first[section + 1]):
+                        held[predicate] = _holds(code, predicate, low, high, is_set, pool)
+                else:
+                    for predicate in range(predicate_first[section], predicate_first[section + 1]):
+                        held[predicate] = (low[predicate] <= code) & (code <= high[predicate])
+            for place in range(np.uint64(post_start[predicate_first[begin]]), np.uint64(post_start[predicate_first[end]])):
+                left[post_row[place]] -= held[post_predicate[place]]
             first, last = row_first[number], row_first[number + 1]
             found = _with_room(found, count, last - first)
-            for row in range(first, first + empty_rows[number]):
-                if alive[slot[row]]:
+            for row in range(np.uint64(first), np.uint64(last)):
+                if left[row] == 0 and alive[slot[row]]:
                     found[count] = (np.int64(event) << 32) | np.int64(slot[row])
                     count += 1
-            touched, span_count = 0, 0
-            for section in range(section_first[number], section_first[number + 1]):
-                code = codes[event, section_attribute[section]]
-                for predicate in range(predicate_first[section], predicate_first[section + 1]):
-                    if is_set[predicate]:
-                        holds = _in_set(code, low[predicate], high[predicate], pool)
-                    else:
-                        holds = (low[predicate] <= code) & (code <= high[predicate])
-                    if holds:
-                        begin, end = post_start[predicate], post_start[predicate + 1]
-                        count = _credit(begin, end, post_row, left, slot, alive, event, found, count)
-                        spans[span_count, 0], spans[span_count, 1] = begin, end
-                        span_count += 1
-                        touched += end - begin
-            _restore(touched, spans, span_count, post_row, left, sizes, first, last)
+                left[row] = sizes[row]
             if number or topic < 0:
                 break
             number = class_of(codes[event, topic], topics)
@@ -135,32 +111,32 @@ def count_matches(
 
 
 @kernel
-def _limits_below(limits: Any, first: Any, last: Any, code: Any) -> Any:
-    """Return the place of the first of some sorted limits that is not below a code."""
-    if last - first <= FEW_LIMITS:
-        below = 0
-        for place in range(first, last):
-            below += limits[place] < code
-        return first + below
-    while first < last:
-        middle = (first + last) >> 1
-        if limits[middle] < code:
-            first = middle + 1
-        else:
-            last = middle
-    return first
+def _place(limits: Any, first: Any, last: Any, code: Any, passing: Any) -> Any:
+    """Return the place of the first of some sorted limits that is not below a code, or with `passing` = 1 is above it.
+
+    There is one limit at least. The steps are the same for every code, so that none has to be guessed.
+    """
+    length = last - first
+    while length > 1:
+        half = length >> 1
+        limit = limits[first + half - 1]
+        first = first + half if limit < code or (passing and limit == code) else first
+        length -= half
+    limit = limits[first]
+    return first + (limit < code or (passing and limit == code))
 
 
 @kernel
 def index_matches(
-    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any,
-    section_first: Any, section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any,
-    is_set: Any, pool: Any, post_start: Any, post_row: Any,
+    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any, section_first: Any,
+    section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any, is_set: Any, pool: Any,
+    post_start: Any, post_row: Any, post_predicate: Any,
 ) -> Any:  # fmt: skip
     """Find the satisfied predicates of each attribute by search among sorted limits, and count them per row.
 
     In a section lie the predicates of one attribute and one kind, sorted: of lower limits a code satisfies the first
-    so many, of upper limits the last, of single values at most one. So their rows lie in one run each.
+    so many, of upper limits the last, of single values at most one. So their rows lie in one run each. Where an event
+    touches a small part of a class, its rows are looked at and set back one by one, else the class from end to end.
     """
     left = sizes.copy()
     spans = np.empty((low.shape[0] + 1, 2), np.int64)
@@ -168,45 +144,49 @@ def index_matches(
     for event in range(codes.shape[0]):
         number = np.int64(0)
         while True:
-            first, last = row_first[number], row_first[number + 1]
-            found = _with_room(found, count, last - first)
-            for row in range(first, first + empty_rows[number]):
-                if alive[slot[row]]:
-                    found[count] = (np.int64(event) << 32) | np.int64(slot[row])
-                    count += 1
             touched, span_count = 0, 0
             for section in range(section_first[number], section_first[number + 1]):
                 code = codes[event, section_attribute[section]]
                 begin, end = predicate_first[section], predicate_first[section + 1]
                 kind = section_kind[section]
-                if kind == 1:  # LEAST: all end where the attribute does
-                    if code > high[begin]:
-                        end = begin
-                    elif code < HIGHEST:
-                        end = _limits_below(low, begin, end, code + 1)
-                elif kind == 2:  # MOST
-                    begin = _limits_below(high, begin, end, code) if code >= low[begin] else end
-                elif kind == 0:  # EQUAL
-                    begin = _limits_below(low, begin, end, code)
+                if kind == LEAST:  # all end where the attribute does
+                    end = begin if code > high[begin] else _place(low, begin, end, code, np.int64(1))
+                elif kind == MOST:
+                    begin = end if code < low[begin] else _place(high, begin, end, code, np.int64(0))
+                elif kind == EQUAL:
+                    begin = _place(low, begin, end, code, np.int64(0))
                     end = begin + (begin < end and low[begin] == code)
                 else:
                     for predicate in range(begin, end):
-                        if is_set[predicate]:
-                            holds = _in_set(code, low[predicate], high[predicate], pool)
-                        else:
-                            holds = (low[predicate] <= code) & (code <= high[predicate])
-                        if holds:
+                        if _holds(code, predicate, low, high, is_set, pool):
+                            for place in range(np.uint64(post_start[predicate]), np.uint64(post_start[predicate + 1])):
+                                left[post_row[place]] -= 1
                             spans[span_count, 0], spans[span_count, 1] = post_start[predicate], post_start[predicate + 1]
+                            touched += post_start[predicate + 1] - post_start[predicate]
                             span_count += 1
                     continue
-                if begin < end:
-                    spans[span_count, 0], spans[span_count, 1] = post_start[begin], post_start[end]
-                    span_count += 1
-            for span in range(span_count):
-                begin, end = spans[span, 0], spans[span, 1]
-                count = _credit(begin, end, post_row, left, slot, alive, event, found, count)
+                begin, end = post_start[begin], post_start[end]
+                for place in range(np.uint64(begin), np.uint64(end)):
+                    left[post_row[place]] -= 1
+                spans[span_count, 0], spans[span_count, 1] = begin, end
                 touched += end - begin
-            _restore(touched, spans, span_count, post_row, left, sizes, first, last)
+                span_count += 1
+            first, last = row_first[number], row_first[number + 1]
+            found = _with_room(found, count, last - first)
+            if touched < (last - first) >> 3:
+                for span in range(span_count):
+                    for place in range(np.uint64(spans[span, 0]), np.uint64(spans[span, 1])):
+                        row = post_row[place]
+                        if left[row] == 0 and alive[slot[row]]:
+                            found[count] = (np.int64(event) << 32) | np.int64(slot[row])
+                            count += 1
+                        left[row] = sizes[row]
+                last = first + empty_rows[number]
+            for row in range(np.uint64(first), np.uint64(last)):
+                if left[row] == 0 and alive[slot[row]]:
+                    found[count] = (np.int64(event) << 32) | np.int64(slot[row])
+                    count += 1
+                left[row] = sizes[row]
             if number or topic < 0:
                 break
             number = class_of(codes[event, topic], topics)
@@ -260,13 +240,6 @@ def covered_columns(
 
 
 @kernel
-def _fails(code: Any, column: Any, low: Any, high: Any, is_set: Any, pool: Any) -> bool:
-    if is_set[column]:
-        return not _in_set(code, low[column], high[column], pool)
-    return bool((code < low[column]) | (code > high[column]))
-
-
-@kernel
 def _report(live: Any, first: Any, slot: Any, alive: Any, event: Any, found: Any, count: Any) -> Any:
     """Write the pairs of the rows whose bits are set in a word; return the count of pairs."""
     while live:
@@ -279,72 +252,62 @@ def _report(live: Any, first: Any, slot: Any, alive: Any, event: Any, found: Any
 
 
 @kernel
-def _walk(
-    codes: Any, event: Any, alive: Any, slot: Any, panel: Any, panel_row: Any, panel_column: Any, panel_word: Any,
-    attribute: Any, low: Any, high: Any, is_set: Any, pool: Any, columns: Any, doomed: Any, live: Any, found: Any,
-    count: Any,
-) -> Any:  # fmt: skip
-    """Walk the columns of a panel that have a live row; a predicate that fails deletes what it dooms."""
-    first, rows = panel_row[panel], panel_row[panel + 1] - panel_row[panel]
-    begin, end, at = panel_column[panel], panel_column[panel + 1], panel_word[panel]
-    words = (rows + 63) >> 6
-    rest = ~_NONE >> np.uint64((64 - (rows & 63)) & 63)
-    if words == 1:  # the seed's own size: the set of live rows is one word
-        alone = rest
-        for column in range(begin, end):
-            if alone & columns[at + column - begin] and _fails(
-                codes[event, attribute[column]], column, low, high, is_set, pool
-            ):
-                alone &= ~doomed[at + column - begin]
-                if not alone:
-                    return count
-        return _report(alone, first, slot, alive, event, found, count)
-    for word in range(words):
-        live[word] = ~_NONE
-    live[words - 1] = rest
-    for column in range(begin, end):
-        wanted = _NONE
-        for word in range(words):
-            wanted |= live[word] & columns[at + word]
-        if wanted and _fails(codes[event, attribute[column]], column, low, high, is_set, pool):
-            any_live = _NONE
-            for word in range(words):
-                live[word] &= ~doomed[at + word]
-                any_live |= live[word]
-            if not any_live:
-                return count
-        at += words
-    for word in range(words):
-        count = _report(live[word], first + 64 * word, slot, alive, event, found, count)
-    return count
-
-
-@kernel
 def matrix_matches(
     codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, class_panel: Any, panel_row: Any, panel_column: Any,
     panel_word: Any, attribute: Any, low: Any, high: Any, is_set: Any, pool: Any, columns: Any, doomed: Any,
     panel_rows: Any,
 ) -> Any:  # fmt: skip
-    """Match the panels of class 0 with every event, and those of its topic with each."""
+    """Match every event with the panels of class 0, and with those of its topic.
+
+    Of a panel the columns that have a live row are walked; a predicate that fails deletes what it dooms. A panel of
+    class 0 stays in the cache while the events pass by; the topic's panels come last, for one event after the other.
+    """
     live = np.empty((panel_rows >> 6) + 1, np.uint64)
     found, count = np.empty(1024, np.int64), 0
-    for panel in range(class_panel[0], class_panel[1]):  # a panel stays in the cache while the events pass by
+    common = class_panel[1]
+    for turn in range(common + (topic >= 0)):
+        begin_panel, end_panel = turn, turn + 1
         for event in range(codes.shape[0]):
-            found = _with_room(found, count, panel_rows)
-            count = _walk(
-                codes, event, alive, slot, panel, panel_row, panel_column, panel_word, attribute, low, high, is_set,
-                pool, columns, doomed, live, found, count,
-            )  # fmt: skip
-    if topic < 0:
-        return found[:count]
-    for event in range(codes.shape[0]):
-        number = class_of(codes[event, topic], topics)
-        if not number:
-            continue
-        for panel in range(class_panel[number], class_panel[number + 1]):
-            found = _with_room(found, count, panel_rows)
-            count = _walk(
-                codes, event, alive, slot, panel, panel_row, panel_column, panel_word, attribute, low, high, is_set,
-                pool, columns, doomed, live, found, count,
-            )  # fmt: skip
+            if turn == common:
+                number = class_of(codes[event, topic], topics)
+                if not number:
+                    continue
+                begin_panel, end_panel = class_panel[number], class_panel[number + 1]
+            for panel in range(begin_panel, end_panel):
+                first, rows = panel_row[panel], panel_row[panel + 1] - panel_row[panel]
+                begin, end = np.uint64(panel_column[panel]), np.uint64(panel_column[panel + 1])
+                words = np.uint64((rows + 63) >> 6)
+                rest = ~_NONE >> np.uint64((64 - (rows & 63)) & 63)
+                at = np.uint64(panel_word[panel])
+                found = _with_room(found, count, rows)
+                if words == _ONE:  # the seed's own size: the set of live rows is one word
+                    for column in range(begin, end):
+                        if rest & columns[at] and not _holds(
+                            codes[event, attribute[column]], column, low, high, is_set, pool
+                        ):
+                            rest &= ~doomed[at]
+                            if not rest:
+                                break
+                        at += _ONE
+                    count = _report(rest, first, slot, alive, event, found, count)
+                    continue
+                for word in range(words):
+                    live[word] = ~_NONE
+                live[words - _ONE] = rest
+                any_live = _ONE
+                for column in range(begin, end):
+                    wanted = _NONE
+                    for word in range(words):
+                        wanted |= live[word] & columns[at + word]
+                    if wanted and not _holds(codes[event, attribute[column]], column, low, high, is_set, pool):
+                        any_live = _NONE
+                        for word in range(words):
+                            live[word] &= ~doomed[at + word]
+                            any_live |= live[word]
+                        if not any_live:
+                            break
+                    at += words
+                if any_live:
+                    for word in range(words):
+                        count = _report(live[word], first + np.int64(64 * word), slot, alive, event, found, count)
     return found[:count]

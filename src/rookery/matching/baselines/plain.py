@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.baselines.predicates import EQUAL, LEAST, MOST, OTHER, Domains, Predicates, distinct_predicates
+from rookery.matching.baselines.kernels import EQUAL, LEAST, MOST, OTHER
+from rookery.matching.baselines.predicates import Domains, Predicates, distinct_predicates
 from rookery.matching.baselines.topics import classify
 from rookery.matching.rows import Rows
 

@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from rookery.matching.baselines.kernels import EQUAL, LEAST, MOST, OTHER
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TOPIC, CodeSpace, code_bounds
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.rows import Rows
 from rookery.model.types import StringType
 
-__all__ = ["EQUAL", "LEAST", "MOST", "OTHER", "Domains", "Predicates", "distinct_predicates"]
+__all__ = ["Domains", "Predicates", "distinct_predicates"]
 
 Array = np.ndarray[Any, Any]
-
-#: The kinds of predicates: one value, a lower limit, an upper limit, and what no order finds (sets of intervals).
-EQUAL, LEAST, MOST, OTHER = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,13 @@ class Predicates:
     """The distinct predicates of groups of rows, by group, attribute, kind and limit, and the rows that have each."""
 
     group: Array  # int64
-    attribute: Array  # int64, without SET_FLAG
+    attribute: Array  # uint16, without SET_FLAG
     kind: Array  # int8
     bounds: Array  # int64 [predicates, 2]: codes, or a range of the pool where `is_set`
     is_set: Array  # bool
     pool: Array
     post_start: Array  # int64: a predicate's rows begin here in post_row
-    post_row: Array  # int32
+    post_row: Array  # uint32: as an index it is never taken from the end
     sizes: Array  # int32: how many predicates each row has
 
     @property
@@ -112,13 +110,13 @@ def distinct_predicates(rows: Rows, first: Array, domains: Domains) -> Predicate
     chosen = order[fresh]
     return Predicates(
         group[chosen],
-        attribute[chosen],
+        attribute[chosen].astype(np.uint16),
         kind[chosen],
         bounds[chosen],
         is_set[chosen],
         rows.pool,
         np.append(np.flatnonzero(fresh), len(order)),
-        row[order].astype(np.int32),
+        row[order].astype(np.uint32),
         np.bincount(row, minlength=len(rows)).astype(np.int32),
     )
 

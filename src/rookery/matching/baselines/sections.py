@@ -41,6 +41,7 @@ class Sections:
     pool: Array
     post_start: Array
     post_row: Array
+    post_predicate: Array  # whose row it is
 
     @classmethod
     def of(cls, rows: Rows, domains: Domains) -> Sections:
@@ -72,6 +73,7 @@ class Sections:
             p.pool,
             p.post_start,
             p.post_row,
+            np.repeat(np.arange(len(p), dtype=np.uint32), np.diff(p.post_start)),
         )
 
     def arrays(self) -> tuple[Any, ...]:
