@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -64,6 +66,38 @@ def test_folded_matches_are_the_flat_ones(
         sizes = [len(one) for one in part.column("subscription_ids").to_pylist()]
         assert all(sizes)
         assert sum(sizes[:-1]) < most  # only the last event may go over
+
+
+@given(
+    limits=st.lists(st.integers(0, 9), min_size=1, max_size=6),
+    events=st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 5)), st.integers(0, 10)), min_size=1, max_size=40),
+    text=st.booleans(),
+    most=st.integers(1, 5),
+)
+def test_columns_of_the_event_cross_and_the_first_matches_by_id_are_kept(
+    limits: list[int], events: list[tuple[int | None, int]], text: bool, most: int
+) -> None:
+    rules = compiled(limits, text=False, versions=False)
+    kind = pa.string() if text else pa.int64()
+    ids = pa.array([one if one is None or not text else str(one) for one, _ in events], kind)
+    x = pa.array([value for _, value in events], pa.int64())
+    batch = pa.record_batch({"event_id": ids, "x": x, "versions": pa.array([str(value) for _, value in events])})
+    columns = [batch.schema.field("versions"), batch.schema.field("x")]
+    output = crossing_schema(kind, pa.int64(), explain=False, columns=columns)
+    own = crossing.carried_name
+    for number, limit in enumerate(limits):
+        matched = [(-1 if one is None else one, value) for one, value in events if value > limit]
+        for wanted in (None, most):
+            found = [
+                row
+                for part in rows(rules, batch, READING, output, most=wanted)
+                for row in part.to_pylist()
+                if number in row["subscription_ids"]
+            ]
+            carried = [(-1 if row["event_id"] is None else int(row["event_id"]), row[own("x")]) for row in found]
+            assert [row[own("versions")] for row in found] == [str(value) for _, value in carried]
+            assert not Counter(carried) - Counter(matched)  # each is an event that matched
+            assert sorted(one for one, _ in carried) == sorted(one for one, _ in matched)[:wanted]
 
 
 def test_nothing_found_is_nothing_sent() -> None:

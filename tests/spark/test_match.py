@@ -310,3 +310,13 @@ def test_spark_sql_is_an_oracle_of_the_language(spark: Any, rules: list[str]) ->
     )
     assert pairs(match(frame, table)) == expected
     frame.unpersist()
+
+
+@pytest.mark.connect
+def test_a_missing_condition_is_a_fault_of_that_subscription_and_matches_nothing(spark: Any, tmp_path: Path) -> None:
+    table = pa.table({"subscription_id": ["hot", "none"], "where": ["x > 30", None]})
+    (tmp_path / "rules.csv").write_text("subscription_id,where\nhot,x > 30\nnone,\n")
+    frame = spark.createDataFrame([("hot", "x > 30"), ("none", None)], "subscription_id string, where string")
+    for rules in (table, frame, tmp_path / "rules.csv"):
+        assert pairs(match(events(spark), rules)) == [(1, "hot", 1)]
+        assert [fault.subscription_id for fault in validate(events(spark), rules)] == ["none"]

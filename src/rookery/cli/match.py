@@ -90,11 +90,11 @@ def _batch(
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
-    from rookery.spark.events import default_event_id, read_events
-    from rookery.spark.files import parquet_schema, run_files
+    from rookery.model.datasets import find_dataset
+    from rookery.spark.events import default_event_id, events_format, read_events
+    from rookery.spark.files import parquet_schema, run_files, session_zone
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
-    from rookery.spark.records import file_format, list_files
     from rookery.spark.rules import Reading, describe, require_columns, schema_of
     from rookery.spark.staging import StagedOutput
     from rookery.spark.subscriptions import Subscriptions
@@ -102,10 +102,10 @@ def _batch(
     output = StagedOutput(str(out.absolute()))
     if not only_plan:
         output.check_free(overwrite=overwrite)
-    files = list_files(events)
+    data = find_dataset(events, zone=session_zone(spark))
     rules = Subscriptions.files(subscriptions)
-    if file_format(files) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
-        columns = parquet_schema(files)
+    if events_format(data) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
+        columns = parquet_schema(data)
         named = default_event_id(columns.names, asked["event_id"])
         reading = Reading(**{**asked, "event_id": named or "event_id"})
         require_columns(columns.names, event_id=named, time=reading.time)
@@ -114,7 +114,7 @@ def _batch(
         if only_plan:
             return {"plan": chosen.name, "reason": chosen.reason}
         if chosen.name == "files":
-            done = run_files(spark, files, columns, compiled, reading, output, named, overwrite=overwrite)
+            done = run_files(spark, data, columns, compiled, reading, output, named, overwrite=overwrite)
             return {
                 "events": done.events, "matches": done.matches, "top": done.top,
                 "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),

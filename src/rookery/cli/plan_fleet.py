@@ -58,7 +58,7 @@ def plan_fleet(
 
 def _read(spark: Any, path: Path, group_by: str | None) -> Any:
     from rookery.discovery.planning import read_topology
-    from rookery.spark.records import file_format, list_files
+    from rookery.spark.events import read_frame
 
     if path.is_file() and path.suffix not in (".parquet", ".csv", ".jsonl"):
         topology = read_topology(path.read_bytes(), name=path.name, group_by=group_by)
@@ -68,9 +68,4 @@ def _read(spark: Any, path: Path, group_by: str | None) -> Any:
         raise TopologyError(
             f"nodes can be grouped by {group_by!r} in a graph; in a table, write the participant you mean"
         )
-    files = list_files(path)
-    kind = file_format(files)
-    reader = spark.read.schema(_COLUMNS) if kind != "parquet" else spark.read
-    if kind == "csv":
-        return reader.option("header", "true").csv([str(each) for each in files])
-    return reader.json([str(each) for each in files]) if kind != "parquet" else reader.parquet(*map(str, files))
+    return read_frame(spark, path, schema=_COLUMNS)

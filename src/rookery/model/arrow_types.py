@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.errors import SchemaError
+from rookery.model.datasets import find_dataset
 from rookery.model.types import (
     BooleanType,
     DecimalType,
@@ -84,17 +85,21 @@ def type_to_arrow(kind: Type) -> pa.DataType:
 
 
 def infer_arrow_schema(path: str | PathLike[str]) -> pa.Schema:
-    """Return the Arrow schema of a Parquet, CSV, JSON lines or Arrow file; of a folder, that of its first file."""
+    """Return the Arrow schema of a Parquet, CSV, JSON lines or Arrow file.
+
+    Of a folder it is that of the first file and of the partition folders; of a Delta table, that of its log.
+    """
     target = Path(path)
-    if target.is_dir():
-        files = sorted(one for one in target.rglob("*") if one.is_file() and not one.name.startswith((".", "_")))
-        if not files:
-            raise SchemaError(f"{path}: the folder holds no file to infer a schema from")
-        target = files[0]
+    found = find_dataset(target, error=SchemaError) if target.is_dir() else None
+    if found is not None and found.declared is not None:
+        return found.declared
+    if found is not None:
+        target = found.paths[0]
     if not target.exists():
         raise SchemaError(f"{path}: no such file")
     try:
-        return _read_schema(target)
+        schema = _read_schema(target)
+        return schema if found is None else found.schema(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SchemaError(f"{target}: cannot infer a schema: {error}") from error
 

@@ -3,33 +3,66 @@
 A row that crosses costs the JVM a call for each of its columns, and an event with ten matches would bring its id ten
 times. A list is copied as a whole, and the code that Spark generates unfolds it: twenty million matches of two million
 events cross in less than half the time. Explanations, of which each is a text, cross flat.
+
+Columns of the event may cross with its matches. Whoever needs them takes them from there: an event's id may repeat, so
+a join of the matches with the events by id would give a match as often as its id is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rookery.spark.rules import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from rookery import CompiledSet
 
-__all__ = ["OUTPUT_ROWS", "fold", "folded_schema", "is_folded", "unfold"]
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+__all__ = ["OUTPUT_ROWS", "carried_name", "fold", "folded_schema", "is_folded", "spark_schema", "unfold"]
+
+#: How the columns of an event are named while they cross, so that they hide none of the match's own.
+CARRIED = "_rookery_event_"
 
 #: Matches of one output batch: enough to be fast, few enough that a broad rule does not fill the worker's memory.
 OUTPUT_ROWS = 262_144
 
 
-def folded_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, versions: bool) -> pa.Schema:
-    """Return the schema of folded matches; without `versions` the rules have one version, and it need not cross."""
-    fields = [("event_id", event_id), ("subscription_ids", pa.list_(subscription_id))]
-    return pa.schema([*fields, ("versions", pa.list_(pa.int64()))] if versions else fields)
+def carried_name(name: str) -> str:
+    """Return how a column of the event is named beside its matches."""
+    return CARRIED + name
+
+
+def folded_schema(
+    event_id: pa.DataType, subscription_id: pa.DataType, *, versions: bool, columns: Sequence[pa.Field] = ()
+) -> pa.Schema:
+    """Return the schema of folded matches; without `versions` the rules have one version, and it need not cross.
+
+    `columns` are those of the event that cross with its matches.
+    """
+    fields = [pa.field("event_id", event_id), pa.field("subscription_ids", pa.list_(subscription_id))]
+    if versions:
+        fields.append(pa.field("versions", pa.list_(pa.int64())))
+    return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
+
+
+def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
+    """Return the schema of what crosses as Spark knows it; a column of the event keeps the type that it has there."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    made = from_arrow_schema(output, prefer_timestamp_ntz=True)
+    for field in made.fields:
+        if field.name.startswith(CARRIED):
+            field.dataType = events.schema[field.name.removeprefix(CARRIED)].dataType
+    return made
 
 
 def is_folded(output: pa.Schema) -> bool:
@@ -37,27 +70,56 @@ def is_folded(output: pa.Schema) -> bool:
     return "subscription_ids" in output.names
 
 
-def fold(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Match one batch and give the events that match, each with its subscriptions."""
+def fold(
+    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Match one batch and give the events that match, each with its subscriptions.
+
+    `most` is how many matches of one subscription are wanted: those whose event ids are the least.
+    """
     found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    if most is not None:
+        kept = _first(most, _order(batch.column(reading.event_id))[found], slots)
+        found, slots = found[kept], slots[kept]
     first = np.flatnonzero(np.diff(found, prepend=-1))  # where the matches of each event begin
     offsets = np.append(first, len(found))
     # A batch ends with the event that fills it: the matches of one event stay together, however many they are.
     ends = np.unique(np.searchsorted(offsets, np.arange(OUTPUT_ROWS, len(found) + OUTPUT_ROWS, OUTPUT_ROWS)))
-    events, start = batch.column(reading.event_id), 0
+    carried = [name.removeprefix(CARRIED) for name in output.names if name.startswith(CARRIED)]
+    start = 0
     for end in np.minimum(ends, len(first)).tolist():
         begin = offsets[start]
         places = pa.array((offsets[start : end + 1] - begin).astype(np.int32))
         ids, versions = compiled.names(slots[begin : offsets[end]])
-        columns = [events.take(pa.array(found[first[start:end]])), pa.ListArray.from_arrays(places, ids)]
+        chosen = pa.array(found[first[start:end]])
+        columns = [batch.column(reading.event_id).take(chosen), pa.ListArray.from_arrays(places, ids)]
         if "versions" in output.names:
             columns.append(pa.ListArray.from_arrays(places, versions))
+        columns += [batch.column(name).take(chosen) for name in carried]
         yield pa.record_batch([one.cast(field.type) for one, field in zip(columns, output, strict=True)], schema=output)
         start = end
 
 
+def _order(ids: pa.Array) -> Numbers:
+    """Return the place of each row in the order of the ids, where Arrow and Spark agree on it, else in that of rows."""
+    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
+        return np.arange(len(ids))
+    order = np.empty(len(ids), np.int64)
+    order[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    order[ids.is_null().to_numpy(zero_copy_only=False)] = -1  # Spark has NULL before all others
+    return order
+
+
+def _first(most: int, order: Numbers, slots: Numbers) -> Numbers:
+    """Return, ascending, the first `most` matches of each subscription in the given order."""
+    sorted_ = np.lexsort((order, slots))
+    starts = np.flatnonzero(np.diff(slots[sorted_], prepend=-1))
+    rank = np.arange(len(sorted_)) - np.repeat(starts, np.diff(np.append(starts, len(sorted_))))
+    return np.sort(sorted_[rank < most])
+
+
 def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
-    """Return matches that crossed as `event_id, subscription_id, version, zone [, explain]`.
+    """Return matches that crossed as `event_id, subscription_id, version, zone [, explain]` and what they carried.
 
     `version` is that of all rules where theirs did not cross; who names no zone has one.
     """
@@ -69,5 +131,5 @@ def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
         found = found.withColumn("version", each)
     if "zone" not in found.columns:
         found = found.withColumn("zone", lit(0))
-    tail = ["explain"] if "explain" in found.columns else []
-    return found.select("event_id", "subscription_id", "version", "zone", *tail)
+    tail = [name for name in found.columns if name == "explain" or name.startswith(CARRIED)]
+    return found.select("event_id", "subscription_id", "version", "zone", *(f"`{name}`" for name in tail))

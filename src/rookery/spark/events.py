@@ -2,22 +2,36 @@
 
 An event needs a name. Parquet rows have one by their place, `path#row`, the same in every plan; rows of a CSV or JSON
 file have no fixed place once the file is split, so there the column must be named (spec, subscriptions: "The record").
+
+Partition folders `column=value` are columns, of the types that the files plan gives them. A Delta table is read by its
+log: Spark is handed the files that count, the columns that the log declares, and each file's partition values, which
+are the log's and not those that its folders seem to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from rookery.errors import PipelineError
-from rookery.spark.records import file_format, list_files
+from rookery.model.datasets import DataFile, Dataset, find_dataset, table_kind
+from rookery.spark.files import session_zone
+from rookery.spark.records import file_format
 from rookery.spark.rules import require_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["default_event_id", "read_events", "stream_events"]
+    Identify = Callable[[DataFrame], DataFrame]
+
+__all__ = ["default_event_id", "events_format", "read_events", "read_frame", "stream_events"]
+
+#: A column of ours beside the events' own: the file that an event is in.
+FILE = "_rookery_file"
 
 
 def read_events(
@@ -28,13 +42,18 @@ def read_events(
     event_id: str | None = None,
 ) -> tuple[DataFrame, str]:
     """Read a batch of events; returns the DataFrame and the name of its id column."""
-    files = list_files(paths)
-    kind = file_format(files)
-    reader = spark.read.schema(schema) if schema else spark.read
-    for option, value in _options(kind, inferred=schema is None).items():
-        reader = reader.option(option, value)
-    named = [str(file.resolve()) for file in files]
-    return _with_id(reader.format(kind).load(named), kind, event_id)
+    data = find_dataset(paths, zone=session_zone(spark))
+    kind = events_format(data)
+    frame = _read(spark, data, schema, lambda part: _with_id(part, kind, event_id, also=data.partitions.names))
+    return frame, event_id or "event_id"
+
+
+def read_frame(
+    spark: SparkSession, paths: str | Path | Sequence[str | Path], *, schema: str | None = None
+) -> DataFrame:
+    """Read files as they are, with the columns of partition folders; text files with the schema, if one is given."""
+    data = find_dataset(paths, zone=session_zone(spark))
+    return _read(spark, data, None if events_format(data) == "parquet" else schema, lambda part: part)
 
 
 def stream_events(
@@ -47,23 +66,37 @@ def stream_events(
 ) -> tuple[DataFrame, str]:
     """Follow a folder: each new file is read once, at most `files_per_batch` in a micro-batch.
 
-    Without a schema the columns are those of the files that are there now; there must be one.
+    Without a schema the columns are those of the files that are there now; there must be one. Partition folders are
+    columns where there are some now.
     """
     root = Path(folder)
     if not root.is_dir():
         raise PipelineError(f"{root} is no folder: a stream follows a folder into which files are moved when complete")
-    files = [path for path in root.rglob("*") if path.is_file() and not path.name.startswith(("_", "."))]
-    if not files and schema is None:
-        raise PipelineError(f"{root} is empty, so its columns are unknown: give them with --schema 'id bigint, …'")
-    kind = file_format(files) if files else "parquet"
-    if schema is None:
-        declared: Any = _columns(spark, sorted(files)[0], kind)
+    if table_kind(root) == "Delta":
+        raise PipelineError(
+            f"{root} is a Delta table, and a stream of its files would keep what is deleted from it: follow it with "
+            f"Delta's own reader, spark.readStream.format('delta').load({str(root)!r}), for rookery.spark.match"
+        )
+    if table_kind(root) == "streamed":  # Spark itself follows the log of its own sink
+        kind = file_format([path for path in root.rglob("*") if path.is_file() and path.suffix and _is_data(path)])
+        columns = _columns(spark, [str(root.resolve())], kind, schema)
+    elif next((path for path in root.rglob("*") if path.is_file() and _is_data(path)), None) is None:
+        if schema is None:
+            raise PipelineError(f"{root} is empty, so its columns are unknown: give them with --schema 'id bigint, …'")
+        kind, columns = "parquet", schema
     else:
-        declared = schema
-    reader = spark.readStream.schema(declared).option("maxFilesPerTrigger", files_per_batch)
-    for option, value in _options(kind, inferred=False).items():
-        reader = reader.option(option, value)
-    return _with_id(reader.format(kind).load(str(root.resolve())), kind, event_id)
+        data = find_dataset(root, zone=session_zone(spark))
+        kind = events_format(data)
+        columns = _columns(spark, _named(data.files[:1]), kind, schema)
+        columns = _with_partitions(columns, data, given=schema is not None)
+    reader = _reader(spark.readStream.schema(columns), kind, inferred=False)
+    reader = reader.option("maxFilesPerTrigger", files_per_batch)
+    return _with_id(reader.format(kind).load(str(root.resolve())), kind, event_id), event_id or "event_id"
+
+
+def events_format(data: Dataset) -> str:
+    """Return the one format of the events: csv, json or parquet."""
+    return "parquet" if data.declared is not None else file_format(data.paths)
 
 
 def default_event_id(columns: Sequence[str], event_id: str | None) -> str | None:
@@ -71,32 +104,98 @@ def default_event_id(columns: Sequence[str], event_id: str | None) -> str | None
     return event_id if event_id is not None else ("event_id" if "event_id" in columns else None)
 
 
-def _columns(spark: SparkSession, file: Path, kind: str) -> Any:
-    """Return the columns of one file as it is."""
-    reader = spark.read
-    for option, value in _options(kind, inferred=True).items():
-        reader = reader.option(option, value)
-    return reader.format(kind).load(str(file.resolve())).schema
+def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Identify) -> DataFrame:
+    """Read the files; `identify` is called where the place of a row is still known."""
+    if data.declared is not None:
+        if schema is not None:
+            raise PipelineError("the log of a Delta table says what its columns are: leave the schema out (--schema)")
+        return _read_declared(spark, data, identify)
+    kind = events_format(data)
+    if not data.partitions.names:
+        reader = _reader(spark.read.schema(schema) if schema else spark.read, kind, inferred=schema is None)
+        return identify(reader.format(kind).load(_named(data.files)))
+    columns = _with_partitions(_columns(spark, _named(data.files), kind, schema), data, given=schema is not None)
+    parts = []
+    for base in dict.fromkeys(file.base for file in data.files):
+        reader = _reader(spark.read.schema(columns), kind, inferred=False).option("basePath", str(base.resolve()))
+        parts.append(identify(reader.format(kind).load(_named(file for file in data.files if file.base == base))))
+    return reduce(lambda one, other: one.unionByName(other), parts)
 
 
-def _options(kind: str, *, inferred: bool) -> dict[str, str]:
-    if kind != "csv":
-        return {}
-    return {"header": "true", **({"inferSchema": "true"} if inferred else {})}
+def _read_declared(spark: SparkSession, data: Dataset, identify: Identify) -> DataFrame:
+    """Read a table whose log declares its columns: what a file does not have is its partition's value, or NULL."""
+    from pyspark.sql.functions import broadcast
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    assert data.declared is not None
+    if not data.files:  # Spark reads no empty list of files
+        named = "event_id" in data.declared.names
+        declared = data.declared if named else data.declared.append(pa.field("event_id", pa.string()))
+        return spark.createDataFrame([], from_arrow_schema(declared, prefer_timestamp_ntz=True))
+    own = pa.schema([field for field in data.declared if field.name not in data.partitions.names])
+    frame = spark.read.schema(from_arrow_schema(own, prefer_timestamp_ntz=True)).parquet(*_named(data.files))
+    frame = identify(frame.withColumn(FILE, _file()))
+    known = [pa.array(_named(data.files), pa.string())]
+    for place, field in enumerate(data.partitions):
+        known.append(pa.array([file.values[place] for file in data.files], field.type))
+    values = spark.createDataFrame(pa.table(known, names=[FILE, *data.partitions.names]))
+    joined = frame.join(broadcast(values), FILE) if data.partitions.names else frame
+    added = [name for name in frame.columns if name not in own.names and name != FILE]
+    return joined.select(*(f"`{name}`" for name in [*data.declared.names, *added]))
 
 
-def _with_id(frame: DataFrame, kind: str, event_id: str | None) -> tuple[DataFrame, str]:
-    name = default_event_id(frame.columns, event_id)
-    if name is not None:
-        require_columns(frame.columns, event_id=name)
-        return frame, name
+def _named(files: Any) -> list[str]:
+    each: list[DataFile] = list(files)
+    return [str(file.path.resolve()) for file in each]
+
+
+def _is_data(path: Path) -> bool:
+    return not path.name.startswith(("_", "."))
+
+
+def _columns(spark: SparkSession, paths: list[str], kind: str, schema: str | None) -> Any:
+    """Return the columns that are given, else those of the files as they are."""
+    if schema is not None:
+        return spark.createDataFrame([], schema).schema
+    return _reader(spark.read, kind, inferred=True).format(kind).load(paths).schema
+
+
+def _with_partitions(columns: Any, data: Dataset, *, given: bool) -> Any:
+    """Add the partition columns; of two with one name the folders' counts, but a type that was given stays."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StructType
+
+    added = {field.name.lower(): field for field in from_arrow_schema(data.partitions)}
+    named = {field.name.lower() for field in columns}
+    kept = [field if given else added.get(field.name.lower(), field) for field in columns]
+    return StructType([*kept, *(field for name, field in added.items() if name not in named)])
+
+
+def _reader(reader: Any, kind: str, *, inferred: bool) -> Any:
+    if kind == "csv":
+        reader = reader.option("header", "true")
+    return reader.option("inferSchema", "true") if kind == "csv" and inferred else reader
+
+
+def _file() -> Column:
+    """Return where the file of a row is, as the files plan writes it."""
+    from pyspark.sql.functions import col, regexp_replace, url_decode
+
+    plus_kept = regexp_replace(col("_metadata.file_path"), r"\+", "%2B")
+    return regexp_replace(url_decode(plus_kept), "^file:/+", "/")
+
+
+def _with_id(frame: DataFrame, kind: str, event_id: str | None, *, also: Sequence[str] = ()) -> DataFrame:
+    """Return the events with the column that names them; `also` are columns that they are yet to get."""
+    columns = [*frame.columns, *also]
+    if default_event_id(columns, event_id) is not None:
+        require_columns(columns, event_id=event_id)
+        return frame
     if kind != "parquet":
         raise PipelineError(
             "the events have no column event_id: name the column that tells one event from another "
             "(event_id=, --event-id)"
         )
-    from pyspark.sql.functions import col, concat, lit, regexp_replace, url_decode
+    from pyspark.sql.functions import col, concat, lit
 
-    plus_kept = regexp_replace(col("_metadata.file_path"), r"\+", "%2B")
-    path = regexp_replace(url_decode(plus_kept), "^file:/+", "/")
-    return frame.withColumn("event_id", concat(path, lit("#"), col("_metadata.row_index"))), "event_id"
+    return frame.withColumn("event_id", concat(_file(), lit("#"), col("_metadata.row_index")))

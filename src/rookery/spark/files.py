@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from rookery.errors import PipelineError
+from rookery.model.datasets import Dataset, complete_batch, find_dataset
 from rookery.spark.carriers import Carrier, carry
-from rookery.spark.records import list_files
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions
@@ -61,12 +61,14 @@ class Outcome:
     reason: str
 
 
-def parquet_schema(files: Sequence[Path]) -> pa.Schema:
-    """Return the schema of the files; one that differs or is cut short is named."""
+def parquet_schema(data: Dataset) -> pa.Schema:
+    """Return the columns of the events; a file whose own differ or that is cut short is named."""
     import pyarrow.parquet as pq
 
+    if data.declared is not None:
+        return data.declared
     first: pa.Schema | None = None
-    for path in files:
+    for path in data.paths:
         try:
             schema = pq.read_schema(path).remove_metadata()
         except (pa.ArrowException, OSError) as error:
@@ -76,10 +78,10 @@ def parquet_schema(files: Sequence[Path]) -> pa.Schema:
         elif not schema.equals(first):
             changed = sorted({*schema} ^ {*first}, key=lambda field: field.name)
             raise PipelineError(
-                f"{path}: its columns differ from those of {files[0]} ({changed[0]}): match the two kinds apart"
+                f"{path}: its columns differ from those of {data.paths[0]} ({changed[0]}): match the two kinds apart"
             )
     assert first is not None
-    return first
+    return data.schema(first)
 
 
 def match_files(
@@ -96,19 +98,20 @@ def match_files(
 ) -> Outcome:
     """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version`.
 
-    Without `event_id` an event is named by its place, `path#row`.
+    `paths` are files, folders (partition folders `column=value` are columns) or a Delta table. Without `event_id` an
+    event is named by its place, `path#row`.
     """
-    files = list_files(paths)
-    schema = parquet_schema(files)
+    data = find_dataset(paths, zone=session_zone(spark))
+    schema = parquet_schema(data)
     reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of)
     require_columns(schema.names, event_id=event_id, time=time)
     compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
-    return run_files(spark, files, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
+    return run_files(spark, data, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
 
 
 def run_files(
     spark: SparkSession,
-    files: Sequence[Path],
+    data: Dataset,
     schema: pa.Schema,
     rules: CompiledRules,
     reading: Reading,
@@ -123,7 +126,7 @@ def run_files(
 
     output.check_free(overwrite=overwrite)
     plan = choose(rules.compiled, plan="files", paths=True)
-    groups = row_groups(files)
+    groups = row_groups(data)
     id_type = pa.string() if event_id is None else schema.field(event_id).type
     columns = reading.columns(rules.columns, schema.names)
     tasks = task_count(groups, spark_parallelism(spark))
@@ -132,7 +135,7 @@ def run_files(
         reading,
         output,
         match_schema(id_type, rules.id_type),
-        tuple(columns),
+        pa.schema([schema.field(name) for name in columns]),
         event_id,
         tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
@@ -156,24 +159,28 @@ def run_files(
 
 
 class RowGroup(NamedTuple):
-    """One row group of one file: where it is, its first row in the file, and its rows."""
+    """One row group of one file: where it is, its first row in the file, its rows, and what holds for all of them."""
 
     path: str
     number: int
     first: int
     rows: int
+    constants: dict[str, Any]
 
 
-def row_groups(files: Sequence[Path]) -> list[RowGroup]:
+def row_groups(data: Dataset) -> list[RowGroup]:
     """Return every row group, the largest first: a late large task would hold up the job."""
     import pyarrow.parquet as pq
 
     groups: list[RowGroup] = []
-    for path in files:
-        meta, start, name = pq.read_metadata(path), 0, str(path.resolve())
+    for file in data.files:
+        try:
+            meta, start, name = pq.read_metadata(file.path), 0, str(file.path.resolve())
+        except (pa.ArrowException, OSError) as error:
+            raise PipelineError(f"{file.path}: cannot be read as Parquet: {error}") from error
         for number in range(meta.num_row_groups):
             rows = meta.row_group(number).num_rows
-            groups.append(RowGroup(name, number, start, rows))
+            groups.append(RowGroup(name, number, start, rows, data.constants(file)))
             start += rows
     return sorted(groups, key=lambda group: -group.rows)
 
@@ -182,6 +189,11 @@ def task_count(groups: Sequence[RowGroup], cores: int) -> int:
     """Return into how many tasks the row groups are dealt."""
     worth = sum(group.rows for group in groups) // TASK_ROWS
     return max(1, min(len(groups), max(cores, min(TASKS_PER_CORE * cores, worth))))
+
+
+def session_zone(spark: SparkSession) -> str:
+    """Return the time zone in which Spark reads times without one, as in the names of partition folders."""
+    return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
 def spark_parallelism(spark: SparkSession) -> int:
@@ -200,7 +212,7 @@ class MatchGroups:
     reading: Reading
     output_folder: StagedOutput
     output: pa.Schema
-    columns: tuple[str, ...]
+    columns: pa.Schema
     event_id: str | None
     shares: tuple[tuple[RowGroup, ...], ...]
 
@@ -213,19 +225,10 @@ class MatchGroups:
                 yield pa.record_batch([[staged.name], [count.events], [staged.rows], [count.top()]], schema=MANIFEST)
 
     def _matches(self, groups: Sequence[RowGroup], count: Count) -> Iterator[pa.Table]:
-        import pyarrow.parquet as pq
-
         compiled = self.carrier.load()
         for group in groups:
             try:
-                file = pq.ParquetFile(group.path)
-                row = group.first
-                slices = file.iter_batches(SLICE, row_groups=[group.number], columns=list(self.columns) or None)
-                for batch in slices:
-                    if self.event_id is None:
-                        names = pa.array([f"{group.path}#{row + index}" for index in range(batch.num_rows)])
-                        batch = batch.append_column("event_id", names)
-                    row += batch.num_rows
+                for batch in read_group(group, self.columns, named=self.event_id is not None):
                     yield from self._pieces(compiled, batch, count)
             except (pa.ArrowInvalid, OSError) as error:
                 raise PipelineError(f"{group.path}: cannot be read as Parquet: {error}") from error
@@ -243,6 +246,32 @@ class MatchGroups:
             elif found.num_rows < SPARSE * piece.num_rows:
                 count.piece = min(SLICE, 2 * count.piece)
             yield found
+
+
+def read_group(group: RowGroup, columns: pa.Schema, *, named: bool) -> Iterator[pa.RecordBatch]:
+    """Read the columns asked for in slices, and name the events by their place unless a column does."""
+    row = group.first
+    for batch, rows in _slices(group, columns):
+        whole = complete_batch(batch, columns, group.constants, rows)
+        if not named:
+            places = pa.array([f"{group.path}#{row + index}" for index in range(rows)], pa.string())
+            whole = pa.record_batch([*whole.columns, places], names=[*columns.names, "event_id"])
+        row += rows
+        yield whole
+
+
+def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatch | None, int]]:
+    """Read what the file itself has of the columns; where that is none, its rows are only counted."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(group.path) as file:
+        held = [name for name in columns.names if name not in group.constants and name in file.schema_arrow.names]
+        if held:
+            for batch in file.iter_batches(SLICE, row_groups=[group.number], columns=held):
+                yield batch, batch.num_rows
+            return
+    for first in range(0, group.rows, SLICE):
+        yield None, min(SLICE, group.rows - first)
 
 
 class Count:

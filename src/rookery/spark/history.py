@@ -1,7 +1,8 @@
 """What would these rules have done? `backtest` and `diff`: rules judged on events that already happened.
 
-Both are one pass over the events without a join: an event's matches under both sets are found in the same task, so the
-difference needs no shuffle.
+Neither joins matches with events. An event's id may repeat, and such a join would multiply its matches: what a backtest
+says of the events (their time, a key, samples) crosses with the match. An event's matches under both sets are found in
+the same task, so a difference needs no shuffle either.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
 from rookery.spark.carriers import Carrier, carry
+from rookery.spark.crossing import carried_name
 from rookery.spark.rules import Reading
 from rookery.spark.worker import matches
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Backtest", "backtest", "diff"]
+
+#: The columns of a match.
+OWN = ("event_id", "subscription_id", "version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +54,48 @@ def backtest(
     """Say what the rules would have fired on.
 
     `counts`: matches by subscription and version, first and last time; `keys`: the values of `key` with the most
-    matches, by subscription; `samples`: some matched events of each subscription; `silent`: those that never fired.
+    matches, by subscription; `samples`: some matched events of each subscription, whose own columns `event_id`,
+    `subscription_id` and `version` are named `event_…` there; `silent`: those that never fired.
     """
     from pyspark.sql import functions as f
     from pyspark.sql.window import Window
 
-    from rookery.spark.pipeline import match, prepare
+    from rookery.spark.pipeline import match_compiled, prepare
+    from rookery.spark.plans import choose
     from rookery.spark.rules import require_columns
-    from rookery.spark.subscriptions import Subscriptions
 
-    rules = Subscriptions.of(rules)
+    if events.isStreaming:
+        raise PipelineError("a backtest judges events that already happened: give it a batch, not a stream")
     require_columns(events.columns, event_id=event_id, key=key)
-    hits = match(events, rules, event_id=event_id, time=time, topic=topic, as_of=as_of).drop("zone")
-    carried = [name for name in dict.fromkeys([event_id, time, key]) if name is not None]
-    seen = events.select(*(f"`{name}`" for name in carried)).withColumnRenamed(event_id, "event_id")
-    joined = hits.join(seen, "event_id") if len(carried) > 1 else hits
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    compiled = prepare(events, rules, reading)
+    plan = choose(compiled.compiled)
+    carried = [name for name in dict.fromkeys([time, key]) if name is not None]
+    found = match_compiled(events, compiled, reading, plan, columns=carried)
     measures = [f.count("*").alias("matches")]
     if time is not None:
-        measures += [f.min(time).alias("first"), f.max(time).alias("last")]
-    counts = joined.groupBy("subscription_id", "version").agg(*measures).orderBy(f.desc("matches"), "subscription_id")
+        measures += [f.min(_carried(time)).alias("first"), f.max(_carried(time)).alias("last")]
+    counts = found.groupBy("subscription_id", "version").agg(*measures).orderBy(f.desc("matches"), "subscription_id")
     keys = None
     if key is not None:
-        keys = joined.groupBy("subscription_id", key).agg(f.count("*").alias("matches")).orderBy(f.desc("matches"))
+        by = found.groupBy("subscription_id", _carried(key).alias(key))
+        keys = by.agg(f.count("*").alias("matches")).orderBy(f.desc("matches"))
+    others = [name for name in events.columns if name != event_id]
+    whole = match_compiled(events, compiled, reading, plan, columns=others, most=samples)
     rank = f.row_number().over(Window.partitionBy("subscription_id").orderBy("event_id"))
-    chosen = hits.withColumn("_rank", rank).where(f.col("_rank") <= samples).drop("_rank")
-    sampled = chosen.join(events.withColumnRenamed(event_id, "event_id"), "event_id")
-    compiled = prepare(events, rules, Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)).compiled
-    names = compiled.subscriptions.select(["subscription_id"]).group_by("subscription_id").aggregate([])
+    chosen = whole.withColumn("_rank", rank).where(f.col("_rank") <= samples)
+    shown = [_carried(name).alias(f"event_{name}" if name in OWN else name) for name in others]
+    sampled = chosen.select(*OWN, *shown)
+    names = compiled.compiled.subscriptions.select(["subscription_id"]).group_by("subscription_id").aggregate([])
     known = events.sparkSession.createDataFrame(names)
-    silent = known.join(hits.select("subscription_id").distinct(), "subscription_id", "left_anti")
+    silent = known.join(found.select("subscription_id").distinct(), "subscription_id", "left_anti")
     return Backtest(counts, keys, sampled, silent.orderBy("subscription_id"))
+
+
+def _carried(name: str) -> Any:
+    from pyspark.sql.functions import col
+
+    return col(f"`{carried_name(name)}`")
 
 
 def diff(

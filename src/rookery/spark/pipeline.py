@@ -7,6 +7,7 @@ DataFrame `event_id, subscription_id, version, zone [, explain]`. Every plan giv
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.spark.carriers import carry
-from rookery.spark.crossing import unfold
+from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.plans import Plan, choose
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.subscriptions import Subscriptions
@@ -74,13 +75,19 @@ def match_compiled(
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
     explain: bool = False,
+    columns: Sequence[str] = (),
+    most: int | None = None,
 ) -> DataFrame:
-    """Match a batch with rules that are compiled and a plan that is chosen."""
+    """Match a batch with rules that are compiled and a plan that is chosen.
+
+    `columns` of the events cross with the matches, named by `carried_name`. `most` is how many matches of a
+    subscription a task need give of each of its batches: the ones whose ids are the least.
+    """
     if plan.name == "zoned":
         from rookery.spark.zones import match_zoned
 
-        return match_zoned(events, rules, reading, zones=zones, explain=explain)
-    return match_broadcast(events, rules, reading, share=share, explain=explain)
+        return match_zoned(events, rules, reading, zones=zones, explain=explain, columns=columns, most=most)
+    return match_broadcast(events, rules, reading, share=share, explain=explain, columns=columns, most=most)
 
 
 def match_broadcast(
@@ -90,17 +97,20 @@ def match_broadcast(
     *,
     share: Literal["auto", "broadcast", "file"] = "auto",
     explain: bool = False,
+    columns: Sequence[str] = (),
+    most: int | None = None,
 ) -> DataFrame:
     """Match with the whole set in every worker."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    identity = arrow_schema(events).field(reading.event_id).type
+    arrow = arrow_schema(events)
     version = rules.compiled.version
-    output = crossing_schema(identity, rules.id_type, explain=explain, versions=version is None)
-    needed = reading.columns(rules.columns, events.columns)
+    output = crossing_schema(
+        arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None,
+        columns=[arrow.field(name) for name in columns],
+    )  # fmt: skip
+    needed = reading.columns([*rules.columns, *columns], events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
     found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
-        MatchRows(carrier, reading, output), from_arrow_schema(output, prefer_timestamp_ntz=True)
+        MatchRows(carrier, reading, output, most), spark_schema(output, events)
     )
     return unfold(found, version=version)
 

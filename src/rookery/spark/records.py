@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from rookery.errors import PipelineError
+from rookery.model.datasets import find_dataset
 
 __all__ = [
     "FORMATS",
@@ -60,19 +61,7 @@ FORMATS = {
 
 def list_files(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     """Return the data files below `paths`, sorted; names that begin with `_` or `.` are nobody's data."""
-    roots = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: list[Path] = []
-    for root in map(Path, roots):
-        if root.is_dir():
-            inside = (path for path in root.rglob("*") if path.is_file())
-            found += sorted(p for p in inside if not any(n.startswith(("_", ".")) for n in p.relative_to(root).parts))
-        elif root.is_file():
-            found.append(root)
-        else:
-            raise PipelineError(f"{root}: no such file or folder")
-    if not found:
-        raise PipelineError(f"{', '.join(map(str, roots))}: the folder holds no files")
-    return found
+    return find_dataset(paths).paths
 
 
 def file_format(files: Sequence[Path]) -> str:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from rookery.errors import PipelineError
-from rookery.spark.records import list_files
+from rookery.model.datasets import DataFile, Dataset, complete_batch, find_dataset
 from rookery.spark.workloads import workload
 
 __all__ = ["RecordedTape", "RookerySource", "WorkloadTape"]
@@ -58,21 +58,31 @@ class RecordedTape:
     path: str
 
     @cached_property
-    def _groups(self) -> list[tuple[int, Path, int]]:
+    def _data(self) -> Dataset:
+        data = find_dataset(self.path)
+        if data.declared is not None:
+            raise PipelineError(
+                f"{self.path} is a Delta table, and a tape is files that stay: match the table itself, by match_files "
+                "or rookery match"
+            )
+        return data
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, DataFile, int]]:
         import pyarrow.parquet as pq
 
         groups, start = [], 0
-        for path in list_files(self.path):
+        for file in self._data.files:
             try:
-                meta = pq.read_metadata(path)
+                meta = pq.read_metadata(file.path)
             except (pa.ArrowException, OSError) as error:
                 raise PipelineError(
-                    f"{path}: is no whole Parquet file ({error}); remove it or write it again"
+                    f"{file.path}: is no whole Parquet file ({error}); remove it or write it again"
                 ) from error
             for group in range(meta.num_row_groups):
-                groups.append((start, path, group))
+                groups.append((start, file, group))
                 start += meta.row_group(group).num_rows
-        return [*groups, (start, Path(), -1)]
+        return [*groups, (start, DataFile(Path(), Path()), -1)]
 
     @property
     def rows(self) -> int:
@@ -81,21 +91,23 @@ class RecordedTape:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the first file."""
+        """The schema of the first file, and the columns of the partition folders."""
         import pyarrow.parquet as pq
 
-        return pq.read_schema(self._groups[0][1]).remove_metadata()
+        return self._data.schema(pq.read_schema(self._data.paths[0]).remove_metadata())
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Read the rows from `first` up to `last`."""
         import pyarrow.parquet as pq
 
-        for (start, path, group), (end, _, _) in pairwise(self._groups):
+        schema, own = self.schema, pq.read_schema(self._data.paths[0]).remove_metadata()
+        for (start, file, group), (end, _, _) in pairwise(self._groups):
             if start >= last or end <= first:
                 continue
-            table = pq.ParquetFile(path).read_row_group(group).cast(self.schema)
+            table = pq.ParquetFile(file.path).read_row_group(group).cast(own)
             low = max(first - start, 0)
-            yield from table.slice(low, min(last, end) - start - low).to_batches(max_chunksize=65_536)
+            for batch in table.slice(low, min(last, end) - start - low).to_batches(max_chunksize=65_536):
+                yield complete_batch(batch, schema, self._data.constants(file), batch.num_rows)
 
 
 @dataclass

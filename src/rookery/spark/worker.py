@@ -8,7 +8,7 @@ function of the events and of the compiled set: a retried task writes the same r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,17 @@ def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain
 
 
 def crossing_schema(
-    event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool, versions: bool = True
+    event_id: pa.DataType,
+    subscription_id: pa.DataType,
+    *,
+    explain: bool,
+    versions: bool = True,
+    columns: Sequence[pa.Field] = (),
 ) -> pa.Schema:
-    """Return the schema in which matches cross to the JVM, where `unfold` takes them."""
+    """Return the schema in which matches cross to the JVM, where `unfold` takes them; explanations carry no columns."""
     if explain:
         return match_schema(event_id, subscription_id, explain=True)
-    return folded_schema(event_id, subscription_id, versions=versions)
+    return folded_schema(event_id, subscription_id, versions=versions, columns=columns)
 
 
 def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
@@ -65,25 +70,28 @@ def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class MatchRows:
-    """The task of the broadcast plan: match each batch against the one set."""
+    """The task of the broadcast plan: match each batch against the one set; `most` is as in `fold`."""
 
     carrier: Carrier
     reading: Reading
     output: pa.Schema
+    most: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches."""
         compiled = self.carrier.load()
         for batch in batches:
-            yield from rows(compiled, batch, self.reading, self.output)
+            yield from rows(compiled, batch, self.reading, self.output, most=self.most)
 
 
-def rows(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows(
+    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Match one batch and give the matches in batches of the declared form and types, which Spark does not cast."""
     if not batch.num_rows:
         return
     if is_folded(output):
-        yield from fold(compiled, batch, reading, output)
+        yield from fold(compiled, batch, reading, output, most=most)
         return
     found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
     yield from found.select(output.names).cast(output).to_batches(max_chunksize=OUTPUT_ROWS)

@@ -13,7 +13,7 @@ still carries too much is dealt out over several partitions with the same rules,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.space import Boxes, KdTree
 from rookery.spark.carriers import ShippedSet, ship
-from rookery.spark.crossing import unfold
+from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.rules import CompiledRules, Reading
 from rookery.spark.worker import crossing_schema, rows
 
@@ -126,11 +126,16 @@ def zone_stats(
 
 
 def match_zoned(
-    events: DataFrame, rules: CompiledRules, reading: Reading, *, zones: int | None = None, explain: bool = False
+    events: DataFrame,
+    rules: CompiledRules,
+    reading: Reading,
+    *,
+    zones: int | None = None,
+    explain: bool = False,
+    columns: Sequence[str] = (),
+    most: int | None = None,
 ) -> DataFrame:
     """Match with the rules of one zone at a time in each worker."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     from rookery.spark.pipeline import arrow_schema
 
     zone_map = fit(events, rules, zones=zones)
@@ -140,22 +145,26 @@ def match_zoned(
     slots = np.split(row[order], np.cumsum(np.bincount(zone, minlength=zone_map.tree.zone_count))[:-1])
     spark = events.sparkSession
     carriers = tuple(ship(spark, rules.compiled.take(np.sort(part))) if len(part) else None for part in slots)
-    identity, version = arrow_schema(events).field(reading.event_id).type, rules.compiled.version
-    output = crossing_schema(identity, rules.id_type, explain=explain, versions=version is None)
+    arrow, version = arrow_schema(events), rules.compiled.version
+    output = crossing_schema(
+        arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None,
+        columns=[arrow.field(name) for name in columns],
+    )  # fmt: skip
     output = output.append(pa.field("zone", pa.int32()))
-    needed = reading.columns([*rules.columns, *zone_map.tree.attributes], events.columns)
+    needed = reading.columns([*rules.columns, *zone_map.tree.attributes, *columns], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
-    found = placed.mapInArrow(MatchZone(carriers, reading, output), from_arrow_schema(output))
+    found = placed.mapInArrow(MatchZone(carriers, reading, output, most), spark_schema(output, events))
     return unfold(found, version=version)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchZone:
-    """The task of the zoned plan: all its rows are of one zone."""
+    """The task of the zoned plan: all its rows are of one zone; `most` is as in `fold`."""
 
     carriers: tuple[ShippedSet | None, ...]
     reading: Reading
     output: pa.Schema
+    most: int | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches; Spark may have coalesced several zones into one task."""
@@ -169,7 +178,7 @@ class MatchZone:
                 if carrier is None:
                     continue
                 part = batch if (numbers == zone).all() else batch.filter(pa.array(numbers == zone))
-                for found in rows(carrier.load(), part, self.reading, pairs):
+                for found in rows(carrier.load(), part, self.reading, pairs, most=self.most):
                     label = pa.array(np.full(found.num_rows, zone, dtype=np.int32))
                     yield pa.record_batch([*found.columns, label], schema=self.output)
 
