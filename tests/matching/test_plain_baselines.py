@@ -128,7 +128,9 @@ def test_an_event_is_tested_against_its_own_topic_alone() -> None:
 def test_a_range_is_two_columns_and_equal_sets_are_one() -> None:
     """`x > 2 AND x < 7` shares each limit; `<> 5` of two rows lies twice in the pool, and is one column."""
     unequal = [(0, 4), (6, 14)]
-    rows = rows_of([[(1, [(3, 6)])], [(1, [(3, 14)])], [(1, [(0, 6)])], [(2, unequal)], [(2, unequal)], [(2, [(7, 9)])]])
+    rows = rows_of(
+        [[(1, [(3, 6)])], [(1, [(3, 14)])], [(1, [(0, 6)])], [(2, unequal)], [(2, unequal)], [(2, [(7, 9)])]]
+    )
     found = distinct_predicates(rows, np.array([0, len(rows)]), WIDE)
     assert found.kind.tolist() == [LEAST, MOST, LEAST, MOST, OTHER]
     assert np.diff(found.post_start).tolist() == [2, 2, 1, 1, 2]
@@ -141,6 +143,8 @@ def test_a_failed_set_deletes_what_it_covers() -> None:
     one = PlainMatrix(rows, WIDE)
     assert not len(one.probe(np.array([[0, 5, 0, 0]], np.int64), np.ones(4, np.uint8)))
     assert one.tests == 1
-    covering = PredicateMatrix(rows, WIDE).probe(np.array([[0, code, 0, 0] for code in range(15)]), np.ones(4, np.uint8))
+    covering = PredicateMatrix(rows, WIDE).probe(
+        np.array([[0, code, 0, 0] for code in range(15)]), np.ones(4, np.uint8)
+    )
     plain = one.probe(np.array([[0, code, 0, 0] for code in range(15)]), np.ones(4, np.uint8))
     assert sorted(covering.tolist()) == sorted(plain.tolist())

@@ -93,7 +93,9 @@ def count_matches(
                 else:
                     for predicate in range(predicate_first[section], predicate_first[section + 1]):
                         held[predicate] = (low[predicate] <= code) & (code <= high[predicate])
-            for place in range(np.uint64(post_start[predicate_first[begin]]), np.uint64(post_start[predicate_first[end]])):
+            for place in range(
+                np.uint64(post_start[predicate_first[begin]]), np.uint64(post_start[predicate_first[end]])
+            ):
                 left[post_row[place]] -= held[post_predicate[place]]
             first, last = row_first[number], row_first[number + 1]
             found = _with_room(found, count, last - first)
@@ -161,7 +163,10 @@ def index_matches(
                         if _holds(code, predicate, low, high, is_set, pool):
                             for place in range(np.uint64(post_start[predicate]), np.uint64(post_start[predicate + 1])):
                                 left[post_row[place]] -= 1
-                            spans[span_count, 0], spans[span_count, 1] = post_start[predicate], post_start[predicate + 1]
+                            spans[span_count, 0], spans[span_count, 1] = (
+                                post_start[predicate],
+                                post_start[predicate + 1],
+                            )
                             touched += post_start[predicate + 1] - post_start[predicate]
                             span_count += 1
                     continue
@@ -228,9 +233,7 @@ def covered_columns(
                 covered = True
                 if is_set[narrow]:
                     for item in range(bounds[narrow, 0], bounds[narrow, 1]):
-                        covered = covered and _inside(
-                            pool[item, 0], pool[item, 1], wide, is_set[wide], bounds, pool
-                        )
+                        covered = covered and _inside(pool[item, 0], pool[item, 1], wide, is_set[wide], bounds, pool)
                 else:
                     covered = _inside(bounds[narrow, 0], bounds[narrow, 1], wide, is_set[wide], bounds, pool)
                 if covered:

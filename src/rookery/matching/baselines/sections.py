@@ -51,9 +51,7 @@ class Sections:
         rows = classes.rows.take(np.lexsort((np.diff(classes.rows.start) > 0, number)))
         p = distinct_predicates(rows, classes.first, domains)
         fresh = np.ones(len(p), np.bool_)
-        fresh[1:] = (
-            (p.group[1:] != p.group[:-1]) | (p.attribute[1:] != p.attribute[:-1]) | (p.kind[1:] != p.kind[:-1])
-        )
+        fresh[1:] = (p.group[1:] != p.group[:-1]) | (p.attribute[1:] != p.attribute[:-1]) | (p.kind[1:] != p.kind[:-1])
         begins = np.flatnonzero(fresh)
         low, high = np.ascontiguousarray(p.bounds.T)
         return cls(
