@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
-from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.kernels import LEAST, MOST, OTHER
+from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains, distinct_predicates
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE
 from rookery.matching.kernels import NULL_CODE, SET_FLAG, scan_rows

@@ -29,6 +29,9 @@ def command(
     top: Annotated[int, typer.Option(help="How many subscriptions and keys to show.")] = 10,
     samples: Annotated[int, typer.Option(help="How many matched events to show of each subscription.")] = 3,
     schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
+    ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
@@ -42,7 +45,15 @@ def command(
     try:
         frame, name = read_events(spark, events, schema=schema, event_id=event_id)
         found = backtest(
-            frame, subscriptions, event_id=name, time=time, topic=topic, as_of=as_of, key=key, samples=samples
+            frame,
+            subscriptions,
+            event_id=name,
+            time=time,
+            topic=topic,
+            as_of=as_of,
+            engine=engine,
+            key=key,
+            samples=samples,
         )
         counts = rows(found.counts.limit(top))
         shown = [row["subscription_id"] for row in counts[:3]]

@@ -29,6 +29,9 @@ def command(
     as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
     top: Annotated[int, typer.Option(help="How many subscriptions to show.")] = 10,
     schema: Annotated[str | None, typer.Option(help="The events' columns, such as 'id bigint, x double'.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
+    ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
@@ -42,7 +45,7 @@ def command(
     spark = session(master=master)
     try:
         frame, name = read_events(spark, events, schema=schema, event_id=event_id)
-        found = diff(frame, old, new, event_id=name, time=time, topic=topic, as_of=as_of)
+        found = diff(frame, old, new, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
         if out is not None:
             register_sources(spark)
             found.write.format("rookery.parquet").mode("append").save(str(out.absolute()))

@@ -375,7 +375,11 @@ class Matcher:
         return explain(self._view, subscription_id, event, topic=topic, time=time, version=version)
 
     def compile(self) -> CompiledSet:
-        """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""
+        """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory.
+
+        Whatever the engine, it holds the index of `bitmap`, the one form that is saved and sent; `matched_by` and
+        `matcher(compiled, engine=)` build another engine's structure from it where it is used.
+        """
         return CompiledSet.of(self._view.packed())
 
 

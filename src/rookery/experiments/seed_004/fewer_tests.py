@@ -61,5 +61,6 @@ def check(table: Table) -> Judgment:
         f"With 40 subscriptions the matrix evaluates {forty['matrix']:.0f} predicates for an event, counting "
         f"{forty['counting']:.0f}, the index {forty['index']:.0f} and the scan {forty['scan']:.0f}; with "
         f"{max(tests):,} it is {most['matrix']:.0f}, {most['counting']:.0f}, {most['index']:.0f} and "
-        f"{most['scan']:.0f}; of the index it is what its searches compare and find. Fewer than the counting method at every size; fewer than the index {index}.",
+        f"{most['scan']:.0f}; of the index it is what its searches compare and find. Fewer than the counting method at "
+        f"every size; fewer than the index {index}.",
     )

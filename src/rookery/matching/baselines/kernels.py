@@ -73,9 +73,9 @@ def _holds(code: Any, predicate: Any, low: Any, high: Any, is_set: Any, pool: An
 
 @kernel
 def count_matches(
-    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any, section_first: Any,
-    section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any, is_set: Any, pool: Any,
-    post_start: Any, post_row: Any, post_predicate: Any,
+    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any,
+    section_first: Any, section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any,
+    is_set: Any, pool: Any, post_start: Any, post_row: Any, post_predicate: Any,
 ) -> Any:  # fmt: skip
     """Test every distinct predicate of the classes that an event visits, and count the satisfied ones per row."""
     left = sizes.copy()
@@ -130,9 +130,9 @@ def _place(limits: Any, first: Any, last: Any, code: Any, passing: Any) -> Any:
 
 @kernel
 def index_matches(
-    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any, section_first: Any,
-    section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any, is_set: Any, pool: Any,
-    post_start: Any, post_row: Any, post_predicate: Any,
+    codes: Any, alive: Any, topic: Any, topics: Any, slot: Any, row_first: Any, sizes: Any, empty_rows: Any,
+    section_first: Any, section_attribute: Any, section_kind: Any, predicate_first: Any, low: Any, high: Any,
+    is_set: Any, pool: Any, post_start: Any, post_row: Any, post_predicate: Any,
 ) -> Any:  # fmt: skip
     """Find the satisfied predicates of each attribute by search among sorted limits, and count them per row.
 

@@ -14,6 +14,7 @@ panels.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def panels(rows: Rows, first: Array, domains: Domains) -> tuple[Rows, Array, Arr
         np.minimum.at(best, p.post_row, rank.repeat(np.diff(p.post_start)))
         rows = rows.take(np.lexsort((best, number)))
     counts = (np.diff(first) + PANEL_ROWS - 1) // PANEL_ROWS
-    begins = [np.arange(begin, end, PANEL_ROWS) for begin, end in zip(first[:-1], first[1:], strict=True)]
+    begins = [np.arange(begin, end, PANEL_ROWS) for begin, end in pairwise(first.tolist())]
     ends = np.concatenate([*begins, first[-1:]])
     panel = np.searchsorted(ends, np.arange(len(rows)), side="right") - 1
     sizes = distinct_predicates(rows, ends, domains).sizes
