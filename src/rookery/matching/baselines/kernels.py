@@ -18,7 +18,6 @@ _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
-HIGHEST = (1 << 63) - 1
 #: The kinds of predicates: one value, a lower limit, an upper limit, and what no order finds (sets of intervals).
 EQUAL, LEAST, MOST, OTHER = range(4)
 
