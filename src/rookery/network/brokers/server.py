@@ -96,7 +96,7 @@ class LiveBroker:
         """Open the log and the port, and join or found the network."""
         settings = self.settings
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
-        await asyncio.to_thread(warm)
+        await asyncio.to_thread(warm, settings.engine)
         if settings.durability is not Durability.MEMORY:
             assert settings.data is not None
             self.log = BrokerLog(settings.data)
@@ -369,14 +369,14 @@ class LiveBroker:
         return [(host, int(port)) for host, _, port in split if port.isdigit()]
 
 
-def warm() -> None:
+def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching in batches needs."""
     from rookery.node.exchange import warm as warm_rows
     from rookery.routing.brokers.messages import Subscription
     from rookery.routing.brokers.store import FEW, ZoneStore
 
-    warm_rows()
-    store = ZoneStore(Schema(word=str, number=int, share=float))
+    warm_rows(engine)
+    store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
     store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     for count in (1, FEW + 1):  # one by one, and as a batch
         store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
