@@ -80,6 +80,8 @@ def command(
                 )  # fmt: skip
     except Exception as error:
         raise plain_failure(error) from error
+    if engine != "bitmap":
+        summary["engine"] = engine
     summary["seconds"] = round(clock.perf_counter() - started, 2)
     if summary.get("events"):
         summary["events_per_second"] = round(summary["events"] / summary["seconds"])
@@ -192,6 +194,7 @@ def _print(summary: dict[str, Any]) -> None:
     for name in (
         "plan",
         "reason",
+        "engine",
         "events",
         "matches",
         "events_per_second",
