@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
-from rookery.matching.baselines.kernels import LEAST, MOST, OTHER
+from rookery.matching.baselines.kernels import LEAST, MOST, OTHER, covered_columns
 from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains, distinct_predicates
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE
@@ -148,3 +149,30 @@ def test_a_failed_set_deletes_what_it_covers() -> None:
     )
     plain = one.probe(np.array([[0, code, 0, 0] for code in range(15)]), np.ones(4, np.uint8))
     assert sorted(covering.tolist()) == sorted(plain.tolist())
+
+
+@given(listed=row_lists)
+@settings(max_examples=60)
+def test_a_column_dooms_the_rows_of_whatever_it_covers(listed: Any) -> None:
+    """By the codes that satisfy each predicate: q is covered by p where p holds for all that q holds for."""
+    rows = rows_of(listed)
+    found = distinct_predicates(rows, np.array([0, len(rows)]), WIDE)
+    starts, held = found.post_start.tolist(), []
+    for first, last in pairwise(starts):
+        held.append(sum(1 << row for row in found.post_row[first:last].tolist()))
+    columns = np.array(held, np.uint64)
+    doomed = columns.copy()
+    covered_columns(
+        found.group, found.attribute, found.bounds, found.is_set, found.pool, np.arange(len(held) + 1), columns, doomed
+    )
+    codes = [
+        {code for low, high in (found.pool[slice(*ends)] if is_set else [ends]) for code in range(low, high + 1)}
+        for ends, is_set in zip(found.bounds.tolist(), found.is_set.tolist(), strict=True)
+    ]
+    for wide, number in enumerate(found.attribute.tolist()):
+        covered = [
+            narrow
+            for narrow, other in enumerate(found.attribute.tolist())
+            if other == number and codes[narrow] <= codes[wide]
+        ]
+        assert doomed[wide] == np.bitwise_or.reduce(columns[covered])
