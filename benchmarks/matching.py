@@ -4,6 +4,7 @@
     python -m benchmarks matching --quick           1 k and 10 k (under a minute)
     python -m benchmarks matching --compile         text to index, latency of one event, cost of an edit
     python -m benchmarks matching --ten-million     10 M subscriptions under 4 GB
+    python -m benchmarks matching --topics          matrix, counting, index, bitmap: 5 to 1,000 under 1 to 500 topics
 
 Everything runs on one core, which this process and its children are bound to. `bitmap` and the scans run in turn in
 one process (A B C, A B C, …), so that what else the machine does hits all alike; every other system has a process of
@@ -51,6 +52,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.matching_compile import report as report_compile
 
         return report_compile(as_json=options.json, quick=options.quick)
+    if options.topics:
+        from benchmarks.matching_topics import report as report_topics
+
+        return report_topics(as_json=options.json, quick=options.quick)
     result: dict[str, Any] = {"header": header(), "bandwidth": read_bandwidth(), "cells": []}
     faults: list[str] = []
     if not options.json:
@@ -82,6 +87,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--compile", action="store_true", help="text to index, latency of one event, cost of an edit")
     parser.add_argument("--ten-million", action="store_true", help="10 M subscriptions given as columns")
+    parser.add_argument("--topics", action="store_true", help="seed 004's engines by topics and subscriptions")
     options = parser.parse_args(arguments)
     options.sizes = options.sizes or (SIZES[:2] if options.quick else SIZES)
     options.workload = options.workload or [*WORKLOADS]

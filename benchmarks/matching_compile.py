@@ -90,9 +90,9 @@ def _bulk(count: int) -> dict[str, Any]:
     compiled = matcher.compile()
     total = time.process_time() - began
     engine = compiled._view.engine
-    rows, attributes = engine.rows(), len(compiled._view.space)
+    rows, space = engine.rows(), compiled._view.space
     began = time.process_time()
-    engine.packed(rows, attributes)
+    engine.packed(rows, space)
     index = time.process_time() - began
     return {
         "count": count,

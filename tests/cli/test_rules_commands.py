@@ -124,3 +124,13 @@ def test_an_event_is_a_json_object() -> None:
         read_event("{price: 9}")
     with pytest.raises(EventError, match="JSON object"):
         read_event("[1]")
+
+
+def test_an_engine_that_cannot_match_there_is_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("node", "--engine", "matrix") == 2
+    assert "--engine is for a node that reads a --topic over DDS" in capsys.readouterr().err
+    assert call("node", "--topic", "t", "--schema", "x:int64", "--engine", "btree") == 2
+    assert "there is no engine 'btree': say bitmap, matrix" in capsys.readouterr().err
+    space = ("--space", "x:0:9", "--schema", "x:int64", "--durability", "memory")
+    assert call("broker", "--listen", "127.0.0.1:0", "--topic", "t", *space, "--engine", "btree") == 2
+    assert "there is no engine 'btree': say bitmap, matrix" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 
 import rookery
 from matching.cases import dict_event, events_table, load
+from matching.probes import STRUCTURES, probes
 from rookery.matching import ENGINES
 from rookery.model.check import checking
 from rookery.model.evaluate import condition
@@ -61,19 +62,24 @@ def _paths(where: str) -> list[tuple[str | int, ...]]:
 @pytest.mark.parametrize(("name", "schema", "case"), CONDITIONS, ids=names(CONDITIONS))
 def test_every_engine_decides_the_case(engine: str, name: str, schema: Schema, case: dict[str, Any]) -> None:
     where, parameters = case["where"], case.get("parameters")
-    matcher = rookery.matcher(schema, engine=engine)
-    matcher.add("yes", where, parameters=parameters)
-    matcher.add("no", f"NOT ({where.strip() or 'TRUE'})", parameters=parameters)
     events = expected_events(case)
     wanted = {True: ["yes"], False: ["no"], None: []}
-    for event, verdict in events:
-        assert matcher.match(dict_event(schema, event)) == wanted[verdict], event
-    found: dict[int, list[str]] = {place: [] for place in range(len(events))}
-    table = matcher.match_many(events_table(schema, [event for event, _ in events]))
-    for row in table.to_pylist():
-        found[row["event_id"]].append(row["subscription_id"])
+    with probes() as asked:
+        matcher = rookery.matcher(schema, engine=engine)
+        matcher.add("yes", where, parameters=parameters)
+        matcher.add("no", f"NOT ({where.strip() or 'TRUE'})", parameters=parameters)
+        for event, verdict in events:
+            assert matcher.match(dict_event(schema, event)) == wanted[verdict], event
+        found: dict[int, list[str]] = {place: [] for place in range(len(events))}
+        table = matcher.match_many(events_table(schema, [event for event, _ in events]))
+        for row in table.to_pylist():
+            found[row["event_id"]].append(row["subscription_id"])
     for place, (event, verdict) in enumerate(events):
         assert found[place] == wanted[verdict], event
+    if engine in STRUCTURES:  # the matrix itself has answered, and not a scan beside it
+        assert asked.pairs[engine] >= 2 * sum(verdict is not None for _, verdict in events)
+        assert asked.events == {engine: 2 * len(events)} or not asked.events
+        assert asked.events or not len(matcher._view.engine.rows())  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -82,6 +88,14 @@ def test_every_engine_decides_the_case(engine: str, name: str, schema: Schema, c
 def test_every_engine_decides_the_set(
     engine: str, in_bulk: bool, name: str, schema: Schema, case: dict[str, Any]
 ) -> None:
+    with probes() as asked:
+        matches = decide_the_set(engine, in_bulk, schema, case)
+    if engine in STRUCTURES:
+        assert asked.pairs[engine] >= matches
+
+
+def decide_the_set(engine: str, in_bulk: bool, schema: Schema, case: dict[str, Any]) -> int:
+    """Check the matches of a set; return how many there are."""
     matcher = rookery.matcher(schema, engine=engine)
     if in_bulk:
         matcher.add_many(pa.Table.from_pylist(_filled(case["subscriptions"])))
@@ -108,6 +122,7 @@ def test_every_engine_decides_the_set(
             time = case.get("as_of", one.get("time"))
             ids = matcher.match(dict_event(schema, one["event"]), topic=one.get("topic"), time=time)
             assert sorted(ids) == [subscription_id for subscription_id, _ in one["matches"]], one
+    return sum(len(one["matches"]) for one in events)
 
 
 def _filled(subscriptions: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import rookery
+import rookery.matching.baselines.packed
 import rookery.matching.bitmap.build
 import rookery.matching.bitmap.engine
+from matching.probes import STRUCTURES, probes
 from model.generators import random_event, random_filter, random_schema, table_of
 from rookery.errors import RookeryError, UnknownSubscriptionError
 from rookery.matching import ENGINES, CompiledSet
@@ -34,8 +36,19 @@ def pairs_of(table: pa.Table) -> set[tuple[Any, ...]]:
 
 
 @settings(max_examples=120)
-@given(st.randoms(use_true_random=False))
-def test_every_engine_equals_scan(random: Random) -> None:
+@given(st.randoms(use_true_random=False), st.sampled_from([0, 128]))
+def test_every_engine_equals_scan(random: Random, at_once: int) -> None:
+    """Whatever part of the rows the newest are: with `at_once` 128 every row is in the structure."""
+    with pytest.MonkeyPatch.context() as patch, probes() as asked:
+        patch.setattr(rookery.matching.baselines.packed, "AT_ONCE", at_once)
+        wanted = compare_engines(random, at_once)
+    for engine in STRUCTURES:
+        assert asked.pairs[engine] >= 2 * wanted * (at_once > 0), engine
+        assert asked.events[engine] or not wanted
+
+
+def compare_engines(random: Random, at_once: int) -> int:
+    """Match random events against random filters with every engine; return how many pairs match."""
     schema = random_schema(random, most=4)
     filters = [random_filter(random, schema, depth=2) for _ in range(random.randint(1, 8))]
     events = [random_event(random, schema) for _ in range(random.randint(1, 5))]
@@ -52,6 +65,9 @@ def test_every_engine_equals_scan(random: Random) -> None:
         assert pairs_of(matchers[engine].match_many(table)) == wanted, engine
         for event, ids in zip(events, singles, strict=True):
             assert matchers[engine].match(event, topic="t") == ids, engine
+        if at_once and engine in STRUCTURES:
+            assert matchers[engine]._view.engine.tail_rows == 0
+    return len(wanted)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -115,6 +131,7 @@ class Edits(RuleBasedStateMachine):
         # Small limits, so that packing, tails, blocks and compaction happen within a dozen edits.
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(sys.modules["rookery.matching.matcher"], "MOST_DEAD", 3)
+        self.patch.setattr(rookery.matching.baselines.packed, "AT_ONCE", 4)
         self.patch.setattr(rookery.matching.bitmap.engine, "LEAST_TAIL", 6)
         self.patch.setattr(rookery.matching.bitmap.tail, "DIRECT_ROWS", 2)
         self.patch.setattr(rookery.matching.bitmap.build, "DIRECT_ROWS", 2)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import rookery
+from matching.probes import probes
 from rookery.errors import EventError, JoinError, SubscriptionError, TopicError, UnsupportedPolicyError
 from rookery.network.client import Node, Subscription
 from rookery.network.interfaces import find_interface
@@ -48,6 +49,31 @@ def test_two_nodes_with_filters(domain_id: int) -> None:
             assert len(other.udp.participant.remote_endpoints) == 1
 
     asyncio.run(test())
+
+
+def test_the_engine_that_is_asked_for_matches_what_a_node_reads(domain_id: int) -> None:
+    async def test() -> None:
+        async with (
+            rookery.join(domain_id=domain_id, engine="matrix") as node,
+            node.subscribe("quotes", "price >= 3 AND price < 6", schema=SCHEMA) as some,
+            node.subscribe("quotes", "symbol <> 'S0'", schema=SCHEMA) as others,
+        ):
+            for quote in QUOTES:
+                node.publish("quotes", quote)
+            assert await first(some, 3) == QUOTES[3:6]
+            wanted = [quote for quote in QUOTES if quote["symbol"] != "S0"]
+            assert await first(others, len(wanted)) == wanted
+
+    with probes() as asked:
+        asyncio.run(test())
+    assert asked.events["matrix"] >= len(QUOTES)
+    with pytest.raises(ValueError, match="no engine 'btree'"):
+        asyncio.run(leave(rookery.join(domain_id=domain_id, engine="btree")))
+
+
+async def leave(joined: Any) -> None:
+    async with joined:
+        pass
 
 
 def test_a_subscription_ends_and_the_reader_with_the_last_one(domain_id: int) -> None:

@@ -86,6 +86,16 @@ def test_the_command_gives_the_same_pairs_in_every_plan(
         assert named[plan] == expected
 
 
+def test_the_command_gives_the_same_pairs_with_the_matrix_and_says_which_engine(
+    spark: Any, events: Path, rules: Path, expected: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = run(capsys, match_command.command, subscriptions=rules, events=events, out=tmp_path / "o", engine="matrix")
+    assert (said["matches"], said["engine"], said["plan"]) == (len(expected), "matrix", "files")
+    assert read_pairs(tmp_path / "o") == expected
+    with pytest.raises(PipelineError, match="engine='scan': scan is the oracle"):
+        match_command.command(rules, events, tmp_path / "no", engine="scan")
+
+
 def test_without_an_id_a_parquet_event_is_named_by_its_place_in_every_plan(
     spark: Any, rules: Path, expected: list[Any], events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,9 @@ def command(
     samples: Annotated[int, typer.Option(help="How many matched events to show of each subscription.")] = 3,
     schema: SchemaText = None,
     id_type: IdType = None,
+    engine: Annotated[
+        str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
+    ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
@@ -53,7 +56,9 @@ def command(
     try:
         columns = None if schema is None else ddl_of(Schema.read(schema))
         frame, name = read_events(spark, events, schema=columns, event_id=event_id)
-        found = backtest(frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, key=key, samples=samples)
+        found = backtest(
+            frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine, key=key, samples=samples
+        )
         counts = rows(found.counts.limit(top))
         shown = [row["subscription_id"] for row in counts[:3]]
         result: dict[str, Any] = {

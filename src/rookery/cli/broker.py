@@ -55,6 +55,7 @@ def command(
     keep: Annotated[
         int, typer.Option(help="Events kept for a subscription whose client does not take them.")
     ] = 100_000,
+    engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
     key_file: Annotated[
         Path | None, typer.Option(help="A file with the key that all brokers and clients share.")
     ] = None,
@@ -115,6 +116,7 @@ def command(
         beat=beat,
         refresh=refresh,
         kept=keep,
+        engine=engine,
         key=read_key(key_file),
         tls=tls,
     )

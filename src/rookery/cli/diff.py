@@ -31,6 +31,9 @@ def command(
     top: Annotated[int, typer.Option(help="How many subscriptions to show.")] = 10,
     schema: SchemaText = None,
     id_type: IdType = None,
+    engine: Annotated[
+        str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
+    ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     json: Json = False,
 ) -> int:
@@ -51,7 +54,7 @@ def command(
     try:
         columns = None if schema is None else ddl_of(Schema.read(schema))
         frame, name = read_events(spark, events, schema=columns, event_id=event_id)
-        found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of)
+        found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
         if out is not None:
             register_sources(spark)
             found.write.format("rookery.parquet").mode("append").save(str(out.absolute()))

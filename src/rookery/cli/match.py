@@ -18,6 +18,7 @@ __all__ = ["EXAMPLES", "command"]
 EXAMPLES = [
     "rookery match --subscriptions rules.csv --events events/ --out matches/ --time ts",
     "rookery match -s rules.jsonl -e events.parquet -o matches/ --as-of 2026-03-01",
+    "rookery match -s rules.csv -e events.parquet -o matches/ --engine matrix",
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
@@ -42,6 +43,9 @@ def command(
     checkpoint: Annotated[Path | None, typer.Option(help="Where a stream keeps its place.")] = None,
     drain: Annotated[bool, typer.Option("--drain", help="Stream what is there now, then stop.")] = False,
     format: Annotated[str, typer.Option(help="Of a stream's output: parquet, jsonl or delta.")] = "parquet",
+    engine: Annotated[
+        str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
+    ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what the output folder holds.")] = False,
     json: Json = False,
@@ -57,7 +61,7 @@ def command(
 
     rules = Subscriptions.files(subscriptions, id_type=id_type)
     columns = None if schema is None else ddl_of(Schema.read(schema))
-    asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of}
+    asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of, "engine": engine}
     spark = session(master=master)
     register_sources(spark)
     started = clock.perf_counter()
@@ -85,6 +89,8 @@ def command(
                 )  # fmt: skip
     except Exception as error:
         raise plain_failure(error) from error
+    if engine != "bitmap":
+        summary["engine"] = engine
     summary["seconds"] = round(clock.perf_counter() - started, 2)
     if summary.get("events"):
         summary["events_per_second"] = round(summary["events"] / summary["seconds"])
@@ -194,6 +200,7 @@ def _print(summary: dict[str, Any]) -> None:
     for name in (
         "plan",
         "reason",
+        "engine",
         "events",
         "matches",
         "events_per_second",

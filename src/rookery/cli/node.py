@@ -55,6 +55,9 @@ def command(
     discovery: Annotated[
         str | None, typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes.")
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="What matches the events of --topic: bitmap, matrix, index, counting or scan.")
+    ] = "bitmap",
     record: Annotated[
         Path | None, typer.Option(help="Record the domain, or the site of --island, for `rookery serve`.")
     ] = None,
@@ -81,6 +84,8 @@ def command(
         raise SettingsError("--metrics is for a node on DDS")
     if record is not None and island is None and (topic is not None or routing == "overlay"):
         raise SettingsError("--record is of a whole domain: leave --topic and --routing, or give --island")
+    if engine != "bitmap":
+        _check_engine(engine, reads_a_topic=topic is not None and island is None and routing == "dds")
     if routing == "overlay":
         from rookery.cli import overlay_node
 
@@ -123,9 +128,21 @@ def command(
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
         options = {**described, "schema": _schema(schema), **quality}
-        run = _subscribe(place, seconds, topic, where, options, metrics)
+        run = _subscribe({**place, "engine": engine}, seconds, topic, where, options, metrics)
     asyncio.run(run)
     return ExitCode.DONE
+
+
+def _check_engine(engine: str, *, reads_a_topic: bool) -> None:
+    from rookery.matching import ENGINES
+
+    if engine not in ENGINES:
+        raise SettingsError(f"there is no engine {engine!r}: say {', '.join(ENGINES)}")
+    if not reads_a_topic:
+        raise SettingsError(
+            "--engine is for a node that reads a --topic over DDS: gateways and peers of the overlay ask what others "
+            "want of them, a few filters at a time, and match with bitmap"
+        )
 
 
 def _schema(text: str) -> Any:

@@ -15,20 +15,23 @@ import numpy as np
 
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
 from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
+from rookery.matching.baselines.predicates import Domains
 from rookery.matching.kernels import scan_rows
 from rookery.matching.rows import Rows
 
-__all__ = ["ATTRIBUTES", "COMPILED", "INTERPRETED", "alive", "box_rows", "events", "nanoseconds_each", "subscriptions"]
+__all__ = ["COMPILED", "DOMAINS", "INTERPRETED", "alive", "box_rows", "events", "nanoseconds_each", "subscriptions"]
 
 Array = np.ndarray[Any, Any]
 ATTRIBUTES = 8
 TOP = 1000
+#: Codes from 0 to TOP on every attribute, all under one topic.
+DOMAINS = Domains.uniform(ATTRIBUTES, 0, TOP)
 
 
 class _CompiledScan:
     """The compiled scan over all rows."""
 
-    def __init__(self, rows: Rows, attributes: int) -> None:
+    def __init__(self, rows: Rows, domains: Domains) -> None:
         self._rows = rows
 
     def probe(self, codes: Array, living: Array) -> Array:

@@ -16,11 +16,12 @@ from rookery.matching.bitmap.engine import BitmapEngine
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation
 from rookery.matching.matcher import Matcher
+from rookery.matching.other_engine import OtherEngine
 from rookery.matching.scan import ScanMatcher
 from rookery.matching.view import Engine
 from rookery.model.schema import Schema
 
-__all__ = ["ENGINES", "CompiledSet", "Explanation", "Matcher", "ScanMatcher", "matcher"]
+__all__ = ["ENGINES", "INDEXES", "CompiledSet", "Explanation", "Matcher", "ScanMatcher", "matched_by", "matcher"]
 
 _ENGINES: dict[str, Callable[[], Engine]] = {
     "bitmap": BitmapEngine,
@@ -28,8 +29,9 @@ _ENGINES: dict[str, Callable[[], Engine]] = {
     "index": lambda: PackedEngine("index", PredicateIndex),
     "counting": lambda: PackedEngine("counting", Counting),
 }
-#: The engines by name, the default first and the oracle last.
-ENGINES = (*_ENGINES, "scan")
+#: The engines that match batches by an index, by name, the default first; and all, the oracle last.
+INDEXES = tuple(_ENGINES)
+ENGINES = (*INDEXES, "scan")
 
 
 def matcher(schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: str = "raise") -> Matcher | ScanMatcher:
@@ -53,3 +55,10 @@ def matcher(schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: s
     if isinstance(schema, CompiledSet):
         return Matcher.resume(schema, make, on_error=on_error)
     return Matcher(schema, make, on_error=on_error)
+
+
+def matched_by(compiled: CompiledSet, engine: str) -> CompiledSet:
+    """Return a compiled set that an engine of `INDEXES` matches, its structure built here from the set's rows."""
+    if engine not in INDEXES:
+        raise ValueError(f"a compiled set is matched by {', '.join(INDEXES)}, not by {engine!r}")
+    return compiled if engine == "bitmap" else OtherEngine(compiled, _ENGINES[engine]())

@@ -71,7 +71,7 @@ class Matcher:
         view = compiled.fresh_view()
         engine = make_engine()
         if view.engine.name != engine.name:
-            view = dataclasses.replace(view, engine=engine.packed(view.engine.rows(), len(view.space)))
+            view = dataclasses.replace(view, engine=engine.packed(view.engine.rows(), view.space))
         matcher._view, matcher._catalog = view, Catalog(view.records)
         return matcher
 
@@ -302,10 +302,10 @@ class Matcher:
         first = len(view.records)
         engine = view.engine
         for moves in stage.moves:
-            engine = engine.packed(engine.rows().relabeled(moves), len(stage.space))
+            engine = engine.packed(engine.rows().relabeled(moves), stage.space)
         rows = stage.take_rows()
         if len(rows):
-            engine = engine.extended(rows, len(stage.space))
+            engine = engine.extended(rows, stage.space)
         by_one = isinstance(added, list)
         records = view.records.appended(added) if by_one else view.records.extended(added)
         alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)
@@ -402,7 +402,11 @@ class Matcher:
         return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
     def compile(self) -> CompiledSet:
-        """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory."""
+        """Return the set as it stands, immutable, ready to be saved, sent and mapped into memory.
+
+        Whatever the engine, it holds the index of `bitmap`, the one form that is saved and sent; `matched_by` and
+        `matcher(compiled, engine=)` build another engine's structure from it where it is used.
+        """
         return CompiledSet.of(self._view.packed())
 
 

@@ -42,17 +42,17 @@ BATCH_EVENTS = 131_072
 
 
 class Engine(Protocol):
-    """Finds the rows that hold for events. Everything in codes; it knows no text, no topic and no date."""
+    """Finds the rows that hold for events. Everything in codes: a topic is one, and so is a date."""
 
     name: str
 
     @property
     def nbytes(self) -> int: ...
 
-    def extended(self, rows: Rows, attributes: int) -> Engine:
-        """Return an engine with more rows, whose attributes are numbered below `attributes`; this one stays."""
+    def extended(self, rows: Rows, space: CodeSpace) -> Engine:
+        """Return an engine with more rows, which are in the codes of a space; this one stays."""
 
-    def packed(self, rows: Rows, attributes: int) -> Engine:
+    def packed(self, rows: Rows, space: CodeSpace) -> Engine:
         """Return an engine of the same kind with exactly these rows."""
 
     def rows(self) -> Rows:
@@ -124,7 +124,7 @@ class View:
         space, rows = self.space.used_by(rows)
         return View(
             space,
-            self.engine.packed(rows.with_slots(number[rows.slot]), len(space)),
+            self.engine.packed(rows.with_slots(number[rows.slot]), space),
             self.records.taken(kept),
             np.ones(len(kept), np.uint8),
             self.inexact[kept],

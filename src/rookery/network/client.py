@@ -84,11 +84,13 @@ class Subscription:
 class Node:
     """A member of a DDS domain; made by `join`."""
 
-    def __init__(self, open_udp: Callable[[Callable[[Event], None]], UdpParticipant]) -> None:
+    def __init__(
+        self, open_udp: Callable[[Callable[[Event], None]], UdpParticipant], *, engine: str = "bitmap"
+    ) -> None:
         self._subscriptions: dict[int, Subscription] = {}
         self._changed = asyncio.Event()
         self.udp = open_udp(self._on_event)
-        self._exchange = Exchange(self.udp.participant)
+        self._exchange = Exchange(self.udp.participant, engine=engine)
 
     def subscribe(
         self,
@@ -205,18 +207,20 @@ async def join(
     name: str = "",
     seconds_of_lease: float = 10.0,
     discovery: str = "simple",
+    engine: str = "bitmap",
     **options: Any,
 ) -> AsyncIterator[Node]:
     """Join a DDS domain; on loopback, unless another interface is named.
 
     `discovery` is the protocol: `simple` tells everyone everything, the others (`ribbon`, `cuckoo`, `tree`, `bloom`,
-    `hashes`) announce a summary and tell those who may want it. Further options are those of
+    `hashes`) announce a summary and tell those who may want it. `engine` matches what arrives, as in
+    `rookery.matcher`. Further options are those of
     `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
     `observer`, `pre_shared_key`.
     """
     lease = round(seconds_of_lease * 1_000_000)
     # Before the first announcement: whoever is announced must not fall silent while it compiles.
-    await asyncio.to_thread(warm)
+    await asyncio.to_thread(warm, engine)
     await asyncio.to_thread(warm_discovery, discovery)
     node = Node(
         lambda on_event: open_participant(
@@ -227,7 +231,8 @@ async def join(
             lease=lease,
             discovery=discovery,
             **options,
-        )
+        ),
+        engine=engine,
     )
     try:
         yield node

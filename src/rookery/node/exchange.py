@@ -26,9 +26,9 @@ __all__ = ["Delivery", "Exchange", "warm"]
 
 
 @cache
-def warm() -> None:
+def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching needs, once: seconds on a machine that has never matched, when a lease may end."""
-    filters = matcher(Schema(word=str, count=int, ratio=float, ok=bool))
+    filters = matcher(Schema(word=str, count=int, ratio=float, ok=bool), engine=engine)
     filters.add(1, "word LIKE 'a%' AND count BETWEEN 1 AND 3 OR ratio < 2 AND ok = TRUE")
     filters.add(2, "TRUE")
     filters.match({"word": "abc", "count": 2, "ratio": 1.5, "ok": True})
@@ -66,10 +66,11 @@ class _Writing:
 
 
 class Exchange:
-    """The topics of one node."""
+    """The topics of one node; `engine` matches what it reads."""
 
-    def __init__(self, participant: Participant) -> None:
+    def __init__(self, participant: Participant, *, engine: str = "bitmap") -> None:
         self._participant = participant
+        self._engine = engine
         self._readings: dict[str, _Reading] = {}
         self._by_reader: dict[Guid, _Reading] = {}
         self._writings: dict[str, _Writing] = {}
@@ -80,7 +81,7 @@ class Exchange:
         """Add a subscription and return its id; raise for a filter that does not compile or a type that changed."""
         reading = self._readings.get(topic)
         if reading is None:
-            filters = matcher(type.schema)
+            filters = matcher(type.schema, engine=self._engine)
             filters.add(self._next_id, where or "TRUE")
             reader = self._participant.create_reader(topic, type.name, qos, keyed=type.is_keyed, now=now)
             reading = _Reading(topic, type, qos, reader, filters)

@@ -24,7 +24,7 @@ from rookery.spark.carriers import Carrier, carry
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions
-from rookery.spark.worker import match_schema, matches
+from rookery.spark.worker import loaded, match_schema, matches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +94,7 @@ def match_files(
     time: str | None = None,
     topic: str | None = None,
     as_of: datetime | None = None,
+    engine: str = "bitmap",
     overwrite: bool = False,
 ) -> Outcome:
     """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version`.
@@ -103,7 +104,7 @@ def match_files(
     """
     data = find_dataset(paths, zone=session_zone(spark))
     schema = parquet_schema(data)
-    reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of)
+    reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine)
     require_columns(schema.names, event_id=event_id, time=time)
     compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
     return run_files(spark, data, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
@@ -225,7 +226,7 @@ class MatchGroups:
                 yield pa.record_batch([[staged.name], [count.events], [staged.rows], [count.top()]], schema=MANIFEST)
 
     def _matches(self, groups: Sequence[RowGroup], count: Count) -> Iterator[pa.Table]:
-        compiled = self.carrier.load()
+        compiled = loaded(self.carrier, self.reading)
         for group in groups:
             try:
                 for batch in read_group(group, self.columns, named=self.event_id is not None):

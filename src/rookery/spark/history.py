@@ -19,7 +19,7 @@ from rookery.errors import PipelineError
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.crossing import carried_name
 from rookery.spark.rules import Reading
-from rookery.spark.worker import matches
+from rookery.spark.worker import loaded, matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,6 +50,7 @@ def backtest(
     as_of: datetime | None = None,
     key: str | None = None,
     samples: int = 3,
+    engine: str = "bitmap",
 ) -> Backtest:
     """Say what the rules would have fired on.
 
@@ -67,7 +68,7 @@ def backtest(
     if events.isStreaming:
         raise PipelineError("a backtest judges events that already happened: give it a batch, not a stream")
     require_columns(events.columns, event_id=event_id, key=key)
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     compiled = prepare(events, rules, reading)
     plan = choose(compiled.compiled)
     carried = [name for name in dict.fromkeys([time, key]) if name is not None]
@@ -107,6 +108,7 @@ def diff(
     time: str | None = None,
     topic: str | None = None,
     as_of: datetime | None = None,
+    engine: str = "bitmap",
 ) -> DataFrame:
     """Return what changes between two rule sets: `event_id, subscription_id, change, old_version, new_version`.
 
@@ -116,7 +118,7 @@ def diff(
 
     from rookery.spark.pipeline import arrow_schema, prepare
 
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     before, after = (prepare(events, rules, reading) for rules in (old, new))
     if before.id_type != after.id_type:
         raise PipelineError(f"the ids of the old set are {before.id_type} and of the new {after.id_type}: use one type")
@@ -146,7 +148,7 @@ class MatchBoth:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Compare the task's batches."""
-        old, new = self.old.load(), self.new.load()
+        old, new = loaded(self.old, self.reading), loaded(self.new, self.reading)
         for batch in batches:
             if not batch.num_rows:
                 continue

@@ -44,14 +44,16 @@ def match(
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
     checkpoint: str | None = None,
+    engine: str = "bitmap",
 ) -> DataFrame:
     """Return which subscriptions want which events.
 
     `rules` are `Subscriptions`, a path, an Arrow table or a DataFrame. `time` names the event-time column that dated
     rules need; `topic` states one topic for all events. A streaming DataFrame needs the `checkpoint` that its query
-    will have: the set of rules that judged each micro-batch is recorded there.
+    will have: the set of rules that judged each micro-batch is recorded there. `engine` matches in the workers:
+    bitmap, matrix, index or counting, with the same pairs.
     """
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     if events.isStreaming:
         from rookery.spark.stream import match_stream
 

@@ -36,12 +36,23 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How events are read: the column of the id, the column of the time, one topic for all, the day of the rules."""
+    """How events are read: the column of the id, the column of the time, one topic for all, the day of the rules.
+
+    `engine` is what matches them in the workers.
+    """
 
     event_id: str = "event_id"
     time: str | None = None
     topic: str | None = None
     as_of: datetime | None = None
+    engine: str = "bitmap"
+
+    def __post_init__(self) -> None:
+        from rookery.matching import INDEXES
+
+        if self.engine not in INDEXES:
+            reason = "scan is the oracle and matches one event at a time" if self.engine == "scan" else "no such engine"
+            raise PipelineError(f"engine={self.engine!r}: {reason}; on Spark there are {', '.join(INDEXES)}")
 
     def columns(self, needed: Iterable[str], available: Iterable[str]) -> list[str]:
         """Return the columns that a worker must see, in the events' order: fewer columns cross to Python faster."""

@@ -54,6 +54,7 @@ def register(
     time: str | None = None,
     topic: str | None = None,
     as_of: datetime | None = None,
+    engine: str = "bitmap",
     id_type: str = "string",
     name: str = "rookery_match",
 ) -> None:
@@ -68,7 +69,7 @@ def register(
     records = Subscriptions.of(rules).records()
     identity = to_arrow_type(DataType.fromDDL(id_type), timezone="UTC")
     output = match_schema(identity, records.schema.field("subscription_id").type)
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     rule_set = UncompiledRules(MemoryRules(records).fingerprint(), records, reading)
 
     class RookeryMatch:
@@ -91,5 +92,12 @@ class UncompiledRules:
     def compiled(self, events: pa.Schema) -> CompiledSet:
         """Return the set, compiled against the schema of the rows at hand."""
         require_columns(events.names, event_id=self.reading.event_id, time=self.reading.time)
-        key = f"{self.key}|{events}"
-        return keep(key, lambda: compile_rules(self.records, schema_of(events), reading=self.reading).compiled)
+        from rookery.matching import matched_by
+
+        reading = self.reading
+        return keep(
+            f"{self.key}|{events}|{reading.engine}",
+            lambda: matched_by(
+                compile_rules(self.records, schema_of(events), reading=reading).compiled, reading.engine
+            ),
+        )

@@ -26,7 +26,7 @@ from rookery.spark.crossing import unfold
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
 from rookery.spark.versions import SetVersion, VersionLog
-from rookery.spark.worker import crossing_schema, rows
+from rookery.spark.worker import crossing_schema, loaded, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,7 +95,7 @@ class LiveRules:
 
     def load(self, batch: int) -> CompiledSet:
         """Return the compiled set that judges a batch."""
-        return self.log.carrier(self.judge(batch)).load()
+        return loaded(self.log.carrier(self.judge(batch)), self.reading)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from rookery.errors import PipelineError
 from rookery.model.tables import FAULT
 from rookery.spark.stream import LiveRules, MatchStream, batch_number
-from rookery.spark.worker import match_schema, matches
+from rookery.spark.worker import loaded, match_schema, matches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ class MatchKeys:
                 continue
             if compiled is None:
                 version = self.rules.judge(batch_number())
-                compiled = self.rules.log.carrier(version).load()
+                compiled = loaded(self.rules.log.carrier(version), reading)
                 plans = trigger_plans(self.rules.log.records(version))
             numbered = batch.append_column("_row", pa.array(range(batch.num_rows), pa.int64()))
             found = matches(compiled, numbered, _by_row(reading))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rookery.spark.carriers import Carrier
+from rookery.spark.carriers import Carrier, keep
 from rookery.spark.crossing import OUTPUT_ROWS, fold, folded_schema, is_folded
 from rookery.spark.rules import Reading
 
 if TYPE_CHECKING:
     from rookery import CompiledSet
 
-__all__ = ["MatchRows", "crossing_schema", "explained", "match_schema", "matches"]
+__all__ = ["MatchRows", "crossing_schema", "explained", "loaded", "match_schema", "matches"]
 
 
 def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False) -> pa.Schema:
@@ -68,6 +68,16 @@ def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
     return pa.table(columns, names=["event_id", "subscription_id", "version", "explain"])
 
 
+def loaded(carrier: Carrier, reading: Reading) -> CompiledSet:
+    """Return the set of a carrier for the engine that is asked for, which is built at the first call in a process."""
+    compiled = carrier.load()
+    if reading.engine == "bitmap":
+        return compiled
+    from rookery.matching import matched_by
+
+    return keep(f"{carrier.key}/{reading.engine}", lambda: matched_by(compiled, reading.engine))
+
+
 @dataclass(frozen=True, slots=True)
 class MatchRows:
     """The task of the broadcast plan: match each batch against the one set; `most` is as in `fold`."""
@@ -79,7 +89,7 @@ class MatchRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches."""
-        compiled = self.carrier.load()
+        compiled = loaded(self.carrier, self.reading)
         for batch in batches:
             yield from rows(compiled, batch, self.reading, self.output, most=self.most)
 

@@ -25,7 +25,7 @@ from rookery.space import Boxes, KdTree
 from rookery.spark.carriers import ShippedSet, ship
 from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.rules import CompiledRules, Reading
-from rookery.spark.worker import crossing_schema, rows
+from rookery.spark.worker import crossing_schema, loaded, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -178,7 +178,7 @@ class MatchZone:
                 if carrier is None:
                     continue
                 part = batch if (numbers == zone).all() else batch.filter(pa.array(numbers == zone))
-                for found in rows(carrier.load(), part, self.reading, pairs, most=self.most):
+                for found in rows(loaded(carrier, self.reading), part, self.reading, pairs, most=self.most):
                     label = pa.array(np.full(found.num_rows, zone, dtype=np.int32))
                     yield pa.record_batch([*found.columns, label], schema=self.output)
 

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from matching.probes import probes
 from rookery.matching import ScanMatcher
 from rookery.model.schema import Schema
 from rookery.routing.brokers.messages import Subscription
@@ -98,3 +99,15 @@ def pairs_of(store: ZoneStore, events: list[dict[str, Any]]) -> list[tuple[int, 
     rows = found.rows.tolist()
     assert rows == sorted(rows)
     return sorted(zip(rows, found.names.tolist(), found.accesses.tolist(), strict=True))
+
+
+def test_the_engine_that_is_asked_for_matches_in_a_zone() -> None:
+    with probes() as asked:
+        store = ZoneStore(SCHEMA, engine="matrix")
+        for number, where in enumerate(CONDITIONS[:4]):
+            store.add(Subscription(f"s{number}", 1, where, (), (), (), 0), 1)
+        events = [{"symbol": "a", "price": float(row), "size": 1} for row in range(FEW + 1)]
+        assert [one.subscription_id for one in store.match(events[0])] == ["s0", "s2", "s3"]
+        assert len(pairs_of(store, events)) == 3 + 2 * len(events) + (len(events) - 2)
+    assert asked.events["matrix"] == 1 + len(events)
+    assert set(asked.events) == {"matrix"}

@@ -14,6 +14,7 @@ from rookery.experiments.table import Row, Table
 from rookery.experiments.telemetry import box_rows, nanoseconds_each
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.matching.baselines import PredicateMatrix
+from rookery.matching.baselines.predicates import Domains
 from rookery.space import Boxes, KdTree
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
@@ -23,6 +24,7 @@ QUICK = grid(subscriptions=[200, 2000], zones=64, events=3_000, rounds=2, runs=1
 TIMES = ("ns",)
 DIMENSIONS = 3
 TOP = 1_000_000
+DOMAINS = Domains.uniform(DIMENSIONS, 0, TOP)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
@@ -36,9 +38,9 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     names = [f"a{axis}" for axis in range(DIMENSIONS)]
     tree = KdTree.fit(points[:5000], attributes=names, zones=parameters["zones"], boxes=boxes)
     rules, met = tree.zones_met(boxes)
-    whole = PredicateMatrix(box_rows(np.arange(count), low, high), DIMENSIONS)
+    whole = PredicateMatrix(box_rows(np.arange(count), low, high), DOMAINS)
     small = {
-        zone: PredicateMatrix(box_rows(mine, low[mine], high[mine]), DIMENSIONS)
+        zone: PredicateMatrix(box_rows(mine, low[mine], high[mine]), DOMAINS)
         for zone in range(tree.zone_count)
         if len(mine := rules[met == zone])
     }

@@ -14,6 +14,7 @@ from rookery.experiments.table import Row, Table
 from rookery.experiments.telemetry import box_rows
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.matching.baselines.plain import PlainIndex, PlainMatrix, PlainScan
+from rookery.matching.baselines.predicates import Domains
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -30,7 +31,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     codes = generator.integers(0, 1000, size=(parameters["events"], d))
     found: list[Row] = []
     for name, build in (("scan", PlainScan), ("index", PlainIndex), ("matrix", PlainMatrix)):
-        one = build(rows, d)
+        one = build(rows, Domains.uniform(d, 0, 1000))
         one.probe(codes, np.ones(count, np.uint8))
         found.append({"algorithm": name, "tests": one.tests / parameters["events"] / count})
     return found

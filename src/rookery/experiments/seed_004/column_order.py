@@ -11,7 +11,7 @@ from typing import Any
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
-from rookery.experiments.telemetry import ATTRIBUTES, alive, events, subscriptions
+from rookery.experiments.telemetry import DOMAINS, alive, events, subscriptions
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.matching.baselines.plain import PlainMatrix
 
@@ -33,7 +33,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     codes, living = events(parameters["events"], seed), alive(rows)
     found: list[Row] = []
     for order, rank in ORDERS.items():
-        one = PlainMatrix(rows, ATTRIBUTES, rank=rank)
+        one = PlainMatrix(rows, DOMAINS, rank=rank)
         matches = len(one.probe(codes, living))
         found.append({"order": order, "tests": one.tests / parameters["events"], "matches": matches})
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
-from rookery.experiments.telemetry import ATTRIBUTES, INTERPRETED, alive, events, subscriptions
+from rookery.experiments.telemetry import DOMAINS, INTERPRETED, alive, events, subscriptions
 from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -23,7 +23,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     codes, living = events(parameters["events"], seed), alive(rows)
     found: list[Row] = []
     for name, build in INTERPRETED.items():
-        one = build(rows, ATTRIBUTES)
+        one = build(rows, DOMAINS)
         one.probe(codes, living)
         found.append({"algorithm": name, "tests": one.tests / parameters["events"]})
     return found
@@ -61,5 +61,6 @@ def check(table: Table) -> Judgment:
         f"With 40 subscriptions the matrix evaluates {forty['matrix']:.0f} predicates for an event, counting "
         f"{forty['counting']:.0f}, the index {forty['index']:.0f} and the scan {forty['scan']:.0f}; with "
         f"{max(tests):,} it is {most['matrix']:.0f}, {most['counting']:.0f}, {most['index']:.0f} and "
-        f"{most['scan']:.0f}. Fewer than the counting method at every size; fewer than the index {index}.",
+        f"{most['scan']:.0f}; of the index it is what its searches compare and find. Fewer than the counting method at "
+        f"every size; fewer than the index {index}.",
     )

@@ -11,8 +11,8 @@ from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.telemetry import (
-    ATTRIBUTES,
     COMPILED,
+    DOMAINS,
     INTERPRETED,
     alive,
     events,
@@ -34,7 +34,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     living = alive(rows)
     found: list[Row] = []
     for form, table, count in (("compiled", COMPILED, 3000), ("interpreted", INTERPRETED, 60)):
-        codes, one = events(count, seed), table["matrix"](rows, ATTRIBUTES)
+        codes, one = events(count, seed), table["matrix"](rows, DOMAINS)
         probe = functools.partial(one.probe, codes, living)
         spent = nanoseconds_each({"matrix": probe}, events=count, rounds=parameters["rounds"])
         found.append({"form": form, "ns": spent["matrix"]})

@@ -10,7 +10,7 @@ import numpy as np
 from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
-from rookery.experiments.telemetry import ATTRIBUTES, COMPILED, INTERPRETED, alive, events, subscriptions
+from rookery.experiments.telemetry import COMPILED, DOMAINS, INTERPRETED, alive, events, subscriptions
 from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -24,7 +24,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     rows = subscriptions(parameters["subscriptions"], seed, limits=parameters["limits"])
     codes, living = events(parameters["events"], seed), alive(rows)
     answers = [
-        np.sort(build(rows, ATTRIBUTES).probe(codes, living))
+        np.sort(build(rows, DOMAINS).probe(codes, living))
         for table in (COMPILED, INTERPRETED)
         for build in table.values()
     ]

@@ -1,7 +1,10 @@
 """The dynamic part that the seed's algorithms share: a packed structure, and the newest rows beside it.
 
-The seed builds its matrix once. To add without rebuilding, the newest rows are checked one by one until they are a
-quarter of the packed ones; then all are packed again. Removed subscriptions are marked dead, as in the bitmap engine.
+The seed builds its matrix once. Here every row is in the structure from the first on: while the set has up to
+AT_ONCE rows, the seed's own regime, an edit builds it anew, which costs what a build of that many rows does and no
+more. Beyond, the newest rows are checked one by one until they are a quarter of the packed ones; then all are packed
+again, so that a row is packed some five times in its life, whatever the size of the set. Removed subscriptions are
+marked dead, as in the bitmap engine.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rookery.matching.baselines.predicates import Domains
+from rookery.matching.codes import CodeSpace
 from rookery.matching.kernels import scan_rows
 from rookery.matching.rows import Rows
 
@@ -18,7 +23,8 @@ __all__ = ["PackedEngine", "Structure"]
 
 Array = np.ndarray[Any, Any]
 
-LEAST_TAIL = 128
+#: Rows of a set whose structure every edit builds anew.
+AT_ONCE = 128
 
 
 class Structure(Protocol):
@@ -36,7 +42,7 @@ class PackedEngine:
 
     __slots__ = ("_build", "_packed", "_structure", "_tail", "name")
 
-    def __init__(self, name: str, build: Callable[[Rows, int], Structure]) -> None:
+    def __init__(self, name: str, build: Callable[[Rows, Domains], Structure]) -> None:
         self.name = name
         self._build = build
         self._packed, self._tail = Rows.empty(), Rows.empty()
@@ -47,20 +53,26 @@ class PackedEngine:
         structure = 0 if self._structure is None else self._structure.nbytes
         return structure + self._packed.nbytes + self._tail.nbytes
 
-    def extended(self, rows: Rows, attributes: int) -> PackedEngine:
+    @property
+    def tail_rows(self) -> int:
+        """How many rows are not in the structure."""
+        return len(self._tail)
+
+    def extended(self, rows: Rows, space: CodeSpace) -> PackedEngine:
         """Return an engine with more rows."""
-        if len(self._tail) + len(rows) > max(LEAST_TAIL, len(self._packed) // 4):
-            return self.packed(Rows.concatenate([self._packed, self._tail, rows]), attributes)
+        tail = len(self._tail) + len(rows)
+        if len(self._packed) + tail <= AT_ONCE or tail > len(self._packed) // 4:
+            return self.packed(Rows.concatenate([self._packed, self._tail, rows]), space)
         other = PackedEngine(self.name, self._build)
         other._packed, other._structure = self._packed, self._structure
         other._tail = Rows.concatenate([self._tail, rows])
         return other
 
-    def packed(self, rows: Rows, attributes: int) -> PackedEngine:
+    def packed(self, rows: Rows, space: CodeSpace) -> PackedEngine:
         """Return an engine with exactly these rows."""
         other = PackedEngine(self.name, self._build)
         other._packed = rows
-        other._structure = self._build(rows, attributes) if len(rows) else None
+        other._structure = self._build(rows, Domains.of(space)) if len(rows) else None
         return other
 
     def rows(self) -> Rows:
@@ -69,8 +81,9 @@ class PackedEngine:
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`."""
-        tail = self._tail
-        pairs: Array = scan_rows(
-            codes, 0, len(tail), tail.slot, alive, tail.start, tail.attribute, tail.bounds, tail.pool
-        )
-        return pairs if self._structure is None else np.concatenate([self._structure.probe(codes, alive), pairs])
+        found = [] if self._structure is None else [self._structure.probe(codes, alive)]
+        if len(tail := self._tail):
+            found.append(
+                scan_rows(codes, 0, len(tail), tail.slot, alive, tail.start, tail.attribute, tail.bounds, tail.pool)
+            )
+        return np.concatenate(found) if found else np.empty(0, np.int64)

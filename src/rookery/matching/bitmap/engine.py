@@ -16,6 +16,7 @@ from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.build_kernels import restore_keys
 from rookery.matching.bitmap.kernels import match_events
 from rookery.matching.bitmap.tail import Tail
+from rookery.matching.codes import CodeSpace
 from rookery.matching.rows import Rows
 
 __all__ = ["CHUNK_EVENTS", "BitmapEngine"]
@@ -50,15 +51,15 @@ class BitmapEngine:
     def nbytes(self) -> int:
         return self._index.nbytes + self._tail.nbytes
 
-    def extended(self, rows: Rows, attributes: int) -> BitmapEngine:
-        """Return an engine with more rows, whose attributes are numbered below `attributes`."""
+    def extended(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
+        """Return an engine with more rows, which are in the codes of a space."""
         if self.tail_rows + len(rows) > max(LEAST_TAIL, self._index.row_count // 4):
-            return self.packed(Rows.concatenate([self.rows(), rows]), attributes)
-        return BitmapEngine(self._index, self._tail.extended(rows, attributes))
+            return self.packed(Rows.concatenate([self.rows(), rows]), space)
+        return BitmapEngine(self._index, self._tail.extended(rows, len(space)))
 
-    def packed(self, rows: Rows, attributes: int) -> BitmapEngine:
+    def packed(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with exactly these rows."""
-        return BitmapEngine(build_index(rows, attributes))
+        return BitmapEngine(build_index(rows, len(space)))
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""

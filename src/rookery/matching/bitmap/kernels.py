@@ -27,6 +27,7 @@ __all__ = [
     "bucket_of",
     "hash_key",
     "match_events",
+    "trailing_zeros",
 ]
 
 #: Rows in a block, and bits in a line.
@@ -47,7 +48,7 @@ _ONE = np.uint64(1)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
@@ -183,7 +184,7 @@ def _match_block(
         for word in range(WORDS):
             survivors = ~scratch[word]
             while survivors != np.uint64(0):
-                row = base + 64 * word + np.int64(_trailing_zeros(survivors))
+                row = base + 64 * word + np.int64(trailing_zeros(survivors))
                 survivors &= survivors - _ONE
                 candidates[waiting] = (event << 32) | row
                 waiting += 1

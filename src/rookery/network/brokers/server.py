@@ -97,7 +97,7 @@ class LiveBroker:
         """Open the log and the port, and join or found the network."""
         settings = self.settings
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
-        await asyncio.to_thread(warm)
+        await asyncio.to_thread(warm, settings.engine)
         if settings.durability is not Durability.MEMORY:
             assert settings.data is not None
             self.log = BrokerLog(settings.data)
@@ -379,14 +379,14 @@ def _client_of(name: str) -> int:
     return int(name.partition("/")[0], 16)
 
 
-def warm() -> None:
+def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching in batches needs."""
     from rookery.node.exchange import warm as warm_rows
     from rookery.routing.brokers.messages import Subscription
     from rookery.routing.brokers.store import FEW, ZoneStore
 
-    warm_rows()
-    store = ZoneStore(Schema(word=str, number=int, share=float))
+    warm_rows(engine)
+    store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
     store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     for count in (1, FEW + 1):  # one by one, and as a batch
         store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)

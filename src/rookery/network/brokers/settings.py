@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.errors import SettingsError
+from rookery.matching import ENGINES
 from rookery.network.tcp import Address, LinkLimits
 from rookery.routing.brokers.configuration import BrokerConfiguration, Durability
 from rookery.space.axes import EventSpace
@@ -38,11 +39,15 @@ class BrokerSettings:
     detached: float = 3600.0
     #: Events a client may have been told without having confirmed them.
     window: int = 16_384
+    #: What matches events in a zone; brokers of one network may differ in it.
+    engine: str = "bitmap"
     key: bytes | None = None
     tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
     limits: LinkLimits = field(default_factory=LinkLimits)
 
     def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise SettingsError(f"there is no engine {self.engine!r}: say {', '.join(ENGINES)}")
         if self.durability is not Durability.MEMORY and self.data is None:
             raise SettingsError("a log needs a folder: give --data, or ask for --durability memory")
         if not self.beat > 0 or self.refresh < self.beat:
@@ -59,6 +64,7 @@ class BrokerSettings:
             kept=self.kept,
             detached=round(self.detached * SECOND),
             window=self.window,
+            engine=self.engine,
         )
 
     def network(self) -> str:

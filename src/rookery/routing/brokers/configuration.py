@@ -43,6 +43,9 @@ class BrokerConfiguration:
     #: Points a newcomer looks at before it joins at the most loaded one.
     choices: int = 2
 
+    #: The engine that matches events in a zone, as `rookery.matcher` takes it; brokers of one network may differ in it.
+    engine: str = "bitmap"
+
     #: The box of network coordinates that the landmarks published, as corners; None where brokers have no coordinates.
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 

@@ -70,7 +70,7 @@ class Seat:
         self.queue = AncestorQueue(
             claim.path, dimensions=self.dimensions, bits=self.bits, capacity=configuration.residents
         )
-        self.store = ZoneStore(configuration.space.schema)
+        self.store = ZoneStore(configuration.space.schema, engine=configuration.engine)
         self.reservoir = Reservoir()
         #: Algorithm 2's index: coordinates of residents by zone, leased.
         self.index: dict[Path, dict[int, tuple[Claim, int]]] = {}

@@ -47,6 +47,7 @@ class ZoneStore:
         "_accesses",
         "_arrow",
         "_count",
+        "_engine",
         "_every",
         "_fields",
         "_free",
@@ -58,8 +59,9 @@ class ZoneStore:
         "_unread",
     )
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, engine: str = "bitmap") -> None:
         self._schema = schema
+        self._engine = engine
         self._held: dict[str, tuple[Subscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
@@ -231,7 +233,7 @@ class ZoneStore:
         One that cannot be compiled is put aside: a peer's mistake matches nothing and harms nobody.
         """
         if self._matcher is None:
-            self._matcher = matcher(self._schema, on_error="quarantine")
+            self._matcher = matcher(self._schema, engine=self._engine, on_error="quarantine")
             self._arrow = self._schema.to_arrow()
             self._unread = tuple(self._arrow.names)
             held = [one for one, _ in self if one.subscription_id not in self._every]
