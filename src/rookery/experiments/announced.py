@@ -12,12 +12,17 @@ from rookery.discovery.carriage import carried_container, decode_reference, deco
 from rookery.filters import CuckooFilter
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.announcements import decode_participant
+from rookery.rtps.identity import Guid
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import decode_message
+from rookery.rtps.qos import QualityOfService
 from rookery.rtps.spdp import read_repetition
 from rookery.rtps.submessages import Data
 
-__all__ = ["Announced", "ListeningNetwork"]
+__all__ = ["PERIOD", "Announced", "ListeningNetwork", "read", "write"]
+
+#: How often participants announce themselves, in microseconds.
+PERIOD = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +65,17 @@ class ListeningNetwork(SimulatedNetwork):
     def of(self, member: SimulatedParticipant) -> list[Announced]:
         """Return what a participant announced so far, in order."""
         return self.announced.get(member.address, [])
+
+
+def write(member: SimulatedParticipant, topic: str, type_name: str) -> Guid:
+    """Let a participant have another writer, from now on."""
+    guid = member.participant.create_writer(topic, type_name, QualityOfService(), keyed=False, now=member.now)
+    member.flush()
+    return guid
+
+
+def read(member: SimulatedParticipant, topic: str, type_name: str) -> Guid:
+    """Let a participant have another reader, from now on."""
+    guid = member.participant.create_reader(topic, type_name, QualityOfService(), keyed=False, now=member.now)
+    member.flush()
+    return guid
