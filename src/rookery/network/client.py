@@ -210,9 +210,9 @@ async def join(
     """Join a DDS domain; on loopback, unless another interface is named.
 
     `discovery` is the protocol: `simple` tells everyone everything, the others (`ribbon`, `cuckoo`, `tree`, `bloom`,
-    `hashes`) announce a summary and tell those who may want it. Further options are those of
-    `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
-    `observer`, `pre_shared_key`.
+    `hashes`) announce a summary and tell those who may want it; `cuckoo:patent` is the setting of seed 001. Further
+    options are those of `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`,
+    `multicast_hops`, `limits`, `observer`, `pre_shared_key`.
     """
     lease = round(seconds_of_lease * 1_000_000)
     # Before the first announcement: whoever is announced must not fall silent while it compiles.
