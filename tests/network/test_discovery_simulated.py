@@ -3,7 +3,8 @@
 A world is made from a seed: participants, endpoints with topics, types and quality of service drawn from a few,
 services, endpoints that come late and go again, participants that leave, crash, or come late. The network loses 20 %,
 duplicates 20 % and reorders. The oracle compares every writer with every reader. A failing seed prints the command that
-replays it; `--slow` runs 10,000 seeds.
+replays it; `--slow` runs 10,000 seeds. In a *crowded* world participants have up to 48 endpoints, so that cuckoo
+filters double, and the doublings are counted from the octets sent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from rookery.discovery import PROTOCOLS
+from rookery.experiments.announced import ListeningNetwork
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected, ParticipantLost
@@ -23,6 +25,9 @@ BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30
 SECOND = 1_000_000
 MANY_SEEDS = 700
 TOPICS = [(f"rt/topic{number}", f"Type{number % 3}") for number in range(12)]
+FEW, CROWD = 7, 48
+CROWDED_TOPICS = [(f"rt/topic{number}", f"Type{number % 3}") for number in range(60)]
+CROWDED_SEEDS = 8
 SERVICES = [(f"srv{number}", f"pkg::srv::dds_::Do{number}") for number in range(3)]
 QUALITIES = [
     QualityOfService(reliability=reliability, durability=durability, deadline=deadline)
@@ -66,17 +71,19 @@ class World:
     members: list[SimulatedParticipant] = field(default_factory=list)
     endpoints: dict[Guid, tuple[SimulatedParticipant, Wanted]] = field(default_factory=dict)
     partitioned: bool = False
+    most: int = FEW
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)
-        self.network = SimulatedNetwork(self.seed, BAD)
+        self.network = ListeningNetwork(self.seed, BAD)
+        self.topics = TOPICS if self.most == FEW else CROWDED_TOPICS
 
     def join(self) -> None:
         protocol = self.dice.choice(self.protocols)
         lease = self.dice.choice((40, 80)) * SECOND  # a dozen announcements: all lost is no accident
         member = self.network.join(lease=lease, period=3 * SECOND, discovery=protocol)
         self.members.append(member)
-        for _ in range(self.dice.randrange(1, 8)):
+        for _ in range(self.dice.randrange(1, 1 + self.most)):
             self.create(member)
 
     def create(self, member: SimulatedParticipant) -> None:
@@ -87,7 +94,7 @@ class World:
             self.add(member, not is_server, f"rq/{name}Request", f"{type_name}_Request_", QUALITIES[-1])
             self.add(member, is_server, f"rr/{name}Reply", f"{type_name}_Response_", QUALITIES[-1])
         else:
-            topic, type_name = self.dice.choice(TOPICS)
+            topic, type_name = self.dice.choice(self.topics)
             self.add(member, self.dice.random() < 0.5, topic, type_name, qos)
 
     def add(self, owner: SimulatedParticipant, writes: bool, topic: str, type_name: str, qos: QualityOfService) -> None:
@@ -120,7 +127,8 @@ class World:
             self.network.heal()
             self.partitioned = True
         else:
-            self.create(member)
+            for _ in range(1 if self.most == FEW else self.dice.randrange(1, 12)):
+                self.create(member)
 
     def expected(self) -> set[tuple[Guid, Guid]]:
         everyone = [wanted for _, wanted in self.endpoints.values()]
@@ -137,16 +145,16 @@ class World:
         }
 
 
-def check(seed: int, protocol: str) -> str:
-    """Live through a world and compare; return what was sent, as a digest."""
+def live(seed: int, protocol: str, *, most: int = FEW, changes: int = 12) -> World:
+    """Live through a world and compare."""
     replay = (
         f"replay: ROOKERY_SEED={seed} ROOKERY_PROTOCOL={protocol} "
         "pytest tests/network/test_discovery_simulated.py -k replay"
     )
-    world = World(seed, list(PROTOCOLS) if protocol == "mixed" else [protocol])
+    world = World(seed, list(PROTOCOLS) if protocol == "mixed" else [protocol], most=most)
     for _ in range(world.dice.randrange(2, 5)):
         world.join()
-    for _ in range(world.dice.randrange(12)):
+    for _ in range(world.dice.randrange(changes)):
         world.network.run(world.dice.randrange(2 * SECOND))
         world.change()
     expected = world.expected()
@@ -162,7 +170,49 @@ def check(seed: int, protocol: str) -> str:
             expired = [e for e in member.events if isinstance(e, ParticipantLost) and e.reason != "disposed"]
             crashed = sum(other.crashed for other in world.members)
             assert len(expired) <= crashed or world.partitioned, f"{expired}; {replay}"
-    return world.network.digest
+    return world
+
+
+def check(seed: int, protocol: str) -> str:
+    """Live through a world and compare; return what was sent, as a digest."""
+    return live(seed, protocol).network.digest
+
+
+def check_crowded(seed: int, protocol: str) -> dict[str, int]:
+    """Live through a crowded world of cuckoo filters until every transfer has ended; count what its octets show."""
+    world = live(seed, protocol, most=CROWD, changes=40)
+    network, alive = world.network, [member for member in world.members if not member.crashed]
+
+    def ended() -> bool:
+        return all(network.of(member)[-1].container[2] == 1 for member in alive)
+
+    assert network.run(900 * SECOND, until=ended), f"a transfer does not end: seed {seed}, {protocol}"
+    assert world.found() == world.expected()
+    counted = dict.fromkeys(("worlds", "announcements", "doublings", "halvings", "both", "transfers", "octets"), 0)
+    counted["worlds"] = 1
+    for member in world.members:
+        length, moving = -1, False  # what a filter did before its first announcement crossed no network
+        for one in network.of(member):
+            both, now = (
+                one.container[2] == 2,
+                one.container[12],
+            )  # the count of filters, and log2 of the newer's buckets
+            counted["announcements"] += 1
+            counted["octets"] += len(one.container)
+            counted["doublings"] += max(0, now - length) if length > 0 else 0
+            counted["halvings"] += max(0, length - now)
+            counted["both"] += both
+            counted["transfers"] += moving and not both
+            length, moving = now, both
+    return counted
+
+
+def crowded(seeds: range, protocol: str) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for seed in seeds:
+        for name, count in check_crowded(seed, protocol).items():
+            totals[name] = totals.get(name, 0) + count
+    return totals
 
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS, "mixed"])
@@ -177,6 +227,23 @@ def test_exactly_those_are_paired_that_should_be(protocol: str) -> None:
 def test_ten_thousand_seeds(protocol: str) -> None:
     for seed in range(10_000):
         check(seed, protocol)
+
+
+@pytest.mark.parametrize("protocol", ["cuckoo", "cuckoo:patent"])
+def test_filters_double_and_end_their_transfers_and_nothing_is_missing(protocol: str) -> None:
+    counted = crowded(range(CROWDED_SEEDS), protocol)
+    assert counted["doublings"] >= CROWDED_SEEDS, counted
+    assert counted["transfers"] >= CROWDED_SEEDS, counted
+    assert counted["both"] > 3 * counted["transfers"], counted
+    if protocol == "cuckoo:patent":
+        assert counted["halvings"] == 0, counted
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("protocol", ["cuckoo", "cuckoo:patent"])
+def test_a_thousand_crowded_worlds(protocol: str) -> None:
+    assert crowded(range(1_000), protocol)["doublings"] >= 2_000
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "simple"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,12 +113,56 @@ def test_node_prints_what_happens_in_the_domain(cyclone: Cyclone, domain_id: int
     assert events[1]["topic"] == "quotes"
 
 
+def test_a_node_doubles_its_filter_and_ends_the_transfer_under_churn_in_the_setting_of_seed_001(domain_id: int) -> None:
+    """Two processes: one has endpoints that come and go, the other prints what it hears. Each change is one line."""
+    started = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    node = [*PROGRAM, "node", "--domain-id", str(domain_id), "--json", "--discovery"]
+    watching = subprocess.Popen([*node, "ribbon"], **started)  # type: ignore[call-overload]
+    assert "joined domain" in watching.stderr.readline()
+    growing = subprocess.Popen([*node, "cuckoo:patent", "--endpoints", "-"], **started)  # type: ignore[call-overload]
+
+    def say(*lines: str) -> None:
+        growing.stdin.write("".join(f"{line}\n" for line in lines))
+        growing.stdin.flush()
+
+    def heard() -> dict[str, Any]:
+        while True:
+            event = json.loads(watching.stdout.readline())
+            if "buckets" in event:
+                assert event["summary"] == "cuckoo"
+                assert event["octets"] > 20
+                return dict(event)
+
+    try:
+        assert "joined domain" in growing.stderr.readline()
+        say("publish nothing", "end nothing", *(f"write topic{number} Sample" for number in range(13)))
+        while (last := heard())["buckets"] != [16, 8]:
+            pass
+        for number in range(26):  # 13 fingerprints, one with each announcement
+            say(f"write churn{number}" if number % 2 == 0 else f"end churn{number - 1}")
+            left, last = last["fingerprints"][1], heard()
+            if last["buckets"] == [16]:
+                break
+            assert last["fingerprints"][1] < left
+        assert last["buckets"] == [16]
+        assert last["fingerprints"][0] in (13, 14)
+    finally:
+        for process in (growing, watching):
+            process.send_signal(signal.SIGINT)
+        said = [process.communicate()[1] for process in (growing, watching)]
+    assert "line 1: 'publish nothing': give write TOPIC, read TOPIC or end TOPIC" in said[0]
+    assert "line 2: nothing here reads or writes 'nothing'" in said[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
         (["node", "--where", "x = 1"], 2, "give --topic too"),
         (["node", "--topic", "t"], 2, "--topic needs --schema"),
         (["node", "--discovery", "gossip"], 1, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
+        (["node", "--discovery", "cuckoo:bits=40"], 1, "an entry has 8 to 16 bits"),
+        (["node", "--endpoints", "nowhere"], 2, "--endpoints nowhere: No such file"),
+        (["node", "--endpoints", "-", "--topic", "t"], 2, "without --topic"),
         (["ps", "--key-file", "nowhere"], 2, "--key-file nowhere: No such file"),
         (["ls", "--interface", "nowhere0"], 1, "no interface 'nowhere0'"),
         (["ps", "--domain-id", "999"], 1, "choose one of 0 to 232"),

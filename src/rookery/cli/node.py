@@ -29,6 +29,7 @@ EXAMPLES = [
     "rookery node --discovery ribbon --topic quotes --schema 'symbol:string,price:float64'",
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
+    "rookery node --discovery cuckoo:patent --endpoints endpoints.txt",
     "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501 --record site-a.jsonl",
 ]
 
@@ -53,7 +54,12 @@ def command(
         Path | None, typer.Option(help="A file with the key that the domain, or all gateways or peers, share.")
     ] = None,
     discovery: Annotated[
-        str | None, typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes.")
+        str | None,
+        typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes; cuckoo:patent is seed 001's."),
+    ] = None,
+    endpoints: Annotated[
+        str | None,
+        typer.Option(help="A file of lines, or - for stdin: write TOPIC [TYPE], read TOPIC [TYPE], end TOPIC."),
     ] = None,
     engine: Annotated[
         str, typer.Option(help="What matches the events of --topic: bitmap, matrix, index, counting or scan.")
@@ -84,6 +90,8 @@ def command(
         raise SettingsError("--metrics is for a node on DDS")
     if record is not None and island is None and (topic is not None or routing == "overlay"):
         raise SettingsError("--record is of a whole domain: leave --topic and --routing, or give --island")
+    if endpoints is not None and (topic is not None or island is not None or routing == "overlay"):
+        raise SettingsError("--endpoints is for a node without --topic, --island and --routing")
     if engine != "bitmap":
         _check_engine(engine, reads_a_topic=topic is not None and island is None and routing == "dds")
     if routing == "overlay":
@@ -118,11 +126,12 @@ def command(
         return ExitCode.DONE
     place = {"domain_id": domain_id, "interface": interface, "name": name, "pre_shared_key": read_key(key_file)}
     # Whoever only watches wants to hear of everything; who names a protocol is a member like any other.
-    place |= {"discovery": discovery or "simple", "observer": topic is None and discovery is None}
+    watches = topic is None and discovery is None and endpoints is None
+    place |= {"discovery": discovery or "simple", "observer": watches}
     if topic is None:
         if where or schema or type_name or key or transient_local or best_effort:
             raise SettingsError("these options describe a topic: give --topic too")
-        run = _watch(place, seconds, json, record, metrics)
+        run = _watch(place, seconds, json, record, metrics, endpoints)
     else:
         if schema is None:
             raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
@@ -152,8 +161,14 @@ def _schema(text: str) -> Any:
 
 
 async def _watch(
-    place: dict[str, Any], seconds: float | None, json: bool, record: Path | None, metrics: int | None
+    place: dict[str, Any],
+    seconds: float | None,
+    json: bool,
+    record: Path | None,
+    metrics: int | None,
+    endpoints: str | None,
 ) -> None:
+    from rookery.cli.node_endpoints import follow
     from rookery.discovery import warm
     from rookery.network.metrics import participant_metrics
     from rookery.network.udp import open_participant
@@ -169,6 +184,8 @@ async def _watch(
     announce(f"joined domain {place['domain_id']} on {place['interface']} as {prefix}", participant=prefix)
     try:
         async with metrics_on(metrics, lambda: participant_metrics(udp.participant)):
+            if endpoints is not None:
+                follow(udp, endpoints)
             if record is None:
                 await _sleep(seconds)
             else:
@@ -220,14 +237,17 @@ async def _sleep(seconds: float | None) -> None:
 
 def describe(event: Event) -> dict[str, Any] | None:
     """Return what an event says, as flat data; None for samples, which belong to subscriptions."""
+    from rookery.cli.node_endpoints import summary_facts
     from rookery.rtps import events
     from rookery.rtps.identity import is_writer
 
     match event:
         case events.ParticipantDiscovered(announcement):
-            return {"event": "participant discovered", "participant": announcement.prefix.hex()}
+            found = {"event": "participant discovered", "participant": announcement.prefix.hex()}
+            return {**found, **summary_facts(announcement)}
         case events.ParticipantChanged(announcement):
-            return {"event": "participant changed", "participant": announcement.prefix.hex()}
+            found = {"event": "participant changed", "participant": announcement.prefix.hex()}
+            return {**found, **summary_facts(announcement)}
         case events.ParticipantLost(prefix, reason):
             return {"event": "participant lost", "participant": prefix.hex(), "reason": reason}
         case events.EndpointDiscovered(announcement):

@@ -19,20 +19,22 @@ any change put it into the DBCT and go back to (3): `Summary.add` and `remove`, 
 Seed 001 has two phases, and `cuckoo` goes through them: in the *participant discovery phase* the fingerprints of the
 endpoints go out in the compressed filter; in the *endpoint discovery phase* the receiver asks it for its own topics and
 contacts the sender for the hits alone. Its table doubles at 80 % load; `settle` moves some fingerprints with each
-announcement, and until all have moved both filters are sent.
+announcement, and until all have moved both filters are sent. `cuckoo:patent` is the setting as the seed has it, and
+`rookery.discovery.cuckoo` lists what can be set.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol
 
+from rookery.discovery.cuckoo import CuckooSetting, CuckooSummary
 from rookery.errors import FilterError, TopicError
 
 if TYPE_CHECKING:
-    from rookery.filters import BloomTree, CuckooFilter, DomainKey
+    from rookery.filters import BloomTree, DomainKey
 
 __all__ = ["FALSE_POSITIVE_RATE", "PROTOCOLS", "Summary", "require_protocol", "summary_of", "warm"]
 
@@ -58,7 +60,10 @@ class Summary(Protocol):
         ...
 
     def settle(self) -> bool:
-        """Do one announcement's share of the work that is left over; say whether the container has changed."""
+        """Do one announcement's share of the work that is left over; say whether the container has changed.
+
+        It is called before every announcement that has new content, and once a period: what it changes makes one.
+        """
         ...
 
 
@@ -118,31 +123,6 @@ class _Tree:
         return False
 
 
-class _Cuckoo:
-    """The CCF of seed 001, with its progressive rehash."""
-
-    def __init__(self, domain_key: DomainKey | None) -> None:
-        from rookery.filters import CuckooFilter
-
-        self._filter: CuckooFilter = CuckooFilter(domain_key=domain_key)
-
-    def add(self, key: str) -> None:
-        self._filter.add(key)
-
-    def remove(self, key: str) -> None:
-        self._filter.remove(key)
-
-    def encode(self, *, epoch: int, room: int) -> bytes:
-        self._filter.epoch = epoch
-        return self._filter.to_bytes()
-
-    def settle(self) -> bool:
-        if not self._filter.is_migrating:
-            return False
-        self._filter.announce()
-        return True
-
-
 def _bloom(domain_key: DomainKey | None) -> Summary:
     from rookery.filters import BloomFilter
     from rookery.filters.bloom.filter import HEADER_BYTES
@@ -186,7 +166,7 @@ _SUMMARIES: dict[str, Callable[[DomainKey | None], Summary] | None] = {
     "simple": None,
     "bloom": _bloom,
     "tree": _Tree,
-    "cuckoo": _Cuckoo,
+    "cuckoo": CuckooSummary,
     "ribbon": _ribbon,
     "hashes": _hashes,
 }
@@ -195,16 +175,26 @@ PROTOCOLS = tuple(_SUMMARIES)
 
 
 def require_protocol(name: str) -> str:
-    """Return the name of a protocol; raise with the names that there are."""
-    if name not in _SUMMARIES:
-        raise TopicError(f"no discovery protocol is called {name!r}; choose from {', '.join(PROTOCOLS)}")
+    """Return the name of a protocol, with its setting if it has one; raise with the names that there are."""
+    _maker(name)
     return name
 
 
 def summary_of(protocol: str, *, domain_key: DomainKey | None = None) -> Summary | None:
     """Return an empty summary of a protocol; None for the one that has none."""
-    make = _SUMMARIES[require_protocol(protocol)]
+    make = _maker(protocol)
     return None if make is None else make(domain_key)
+
+
+def _maker(protocol: str) -> Callable[[DomainKey | None], Summary] | None:
+    name, colon, setting = protocol.partition(":")
+    if name not in _SUMMARIES:
+        raise TopicError(f"no discovery protocol is called {name!r}; choose from {', '.join(PROTOCOLS)}")
+    if not colon:
+        return _SUMMARIES[name]
+    if name != "cuckoo":
+        raise TopicError(f"{protocol}: only cuckoo can be set, for example cuckoo:patent")
+    return partial(CuckooSummary, setting=CuckooSetting.parse(setting))
 
 
 @cache

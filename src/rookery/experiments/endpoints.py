@@ -12,7 +12,7 @@ from rookery.filters import endpoint_key
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import Guid
 
-__all__ = ["absent_keys", "announcement", "endpoint_keys", "record_bytes", "topic"]
+__all__ = ["absent_keys", "announcement", "endpoint_keys", "endpoint_names", "record_bytes", "topic"]
 
 
 def topic(number: int, *, owner: str = "fleet") -> str:
@@ -20,12 +20,15 @@ def topic(number: int, *, owner: str = "fleet") -> str:
     return f"rt/{owner}/unit/topic_{number}"
 
 
+def endpoint_names(count: int, *, seed: int, owner: str = "fleet") -> list[tuple[str, str]]:
+    """Return topic and type of `count` endpoints; another seed gives other names."""
+    return [(topic(number, owner=f"{owner}{seed}"), f"robot_msgs::Type{number % 40}_") for number in range(count)]
+
+
 def endpoint_keys(count: int, *, seed: int, owner: str = "fleet") -> list[str]:
     """Return the keys of `count` writers; another seed gives other names."""
-    return [
-        endpoint_key(kind="W", topic=topic(number, owner=f"{owner}{seed}"), type_name=f"robot_msgs::Type{number % 40}_")
-        for number in range(count)
-    ]
+    names = endpoint_names(count, seed=seed, owner=owner)
+    return [endpoint_key(kind="W", topic=name, type_name=type_name) for name, type_name in names]
 
 
 def absent_keys(count: int, *, seed: int) -> list[str]:

@@ -1,7 +1,8 @@
 """Fleets of real participants on the simulated network, for the claims about discovery traffic.
 
 Half of a participant's endpoints write topics of its own, half read: a share of the readers, the node match ratio,
-reads what the others write, the rest topics that nobody writes. Every datagram is the product's own; what is counted is
+reads what the others write, the rest topics that nobody writes; in a fleet with everything in common all write and read
+the same topics. Every datagram is the product's own; what is counted is
 what is sent, and in how much virtual time every reader has found its writer.
 """
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rookery.network.simulated import Conditions, SimulatedNetwork
+from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.events import EndpointMatched
+from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
 
 __all__ = ["discover"]
@@ -21,7 +23,14 @@ TYPE_NAME = "fleet::Sample"
 
 
 def discover(
-    protocol: str, *, participants: int, endpoints: int, ratio: float, seed: int, seconds: int = 10
+    protocol: str,
+    *,
+    participants: int,
+    endpoints: int,
+    ratio: float,
+    seed: int,
+    seconds: int = 10,
+    common: bool = False,
 ) -> dict[str, Any]:
     """Let all participants begin at one moment; return what discovery cost in the first `seconds`.
 
@@ -32,14 +41,12 @@ def discover(
     network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
     members = [network.join(discovery=spoken[number % len(spoken)]) for number in range(participants)]
     half = endpoints // 2
-    due = 0
     completed = 0
-    left = 0
+    wanted: list[tuple[SimulatedParticipant, Guid, int]] = []
 
     def hear(event: Any) -> None:
-        nonlocal left, completed
+        nonlocal completed
         if isinstance(event, EndpointMatched):
-            left -= 1
             completed = network.calendar.now
 
     for member in members:
@@ -47,22 +54,22 @@ def discover(
     for index, member in enumerate(members):
         quality = QualityOfService()
         for number in range(half):
-            member.participant.create_writer(
-                f"robot{index:03}/data{number:02}", TYPE_NAME, quality, keyed=False, now=network.calendar.now
-            )
+            own, now = "all" if common else f"robot{index:03}", network.calendar.now
+            member.participant.create_writer(f"{own}/data{number:02}", TYPE_NAME, quality, keyed=False, now=now)
             other = dice.choice([one for one in range(participants) if one != index])
-            wanted = dice.random() < ratio
-            topic = f"robot{other:03}/data{number:02}" if wanted else f"robot{index:03}/nobody{number:02}"
-            member.participant.create_reader(topic, TYPE_NAME, quality, keyed=False, now=network.calendar.now)
-            due += wanted
+            matches = dice.random() < ratio
+            topic = f"robot{other:03}/data{number:02}" if matches else f"robot{index:03}/nobody{number:02}"
+            topic = f"{own}/data{number:02}" if common else topic
+            guid = member.participant.create_reader(topic, TYPE_NAME, quality, keyed=False, now=now)
+            wanted.append((member, guid, participants if common else int(matches)))
         member.flush()
-    left = 2 * due  # the writer and the reader hear of it
     network.run(seconds * SECOND)
     return {
         "octets": network.octets,
         "datagrams": network.datagrams,
         "records": sum(len(member.participant.remote_endpoints) for member in members) / participants,
-        "due": due,
-        "missing": left / 2,
+        "summary_octets": sum(member.participant.summary_octets for member in members) / participants,
+        "due": sum(count for _, _, count in wanted),
+        "missing": sum(count - len(member.participant.matched(guid)) for member, guid, count in wanted),
         "completed_ms": completed / 1000,
     }

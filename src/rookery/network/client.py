@@ -213,8 +213,8 @@ async def join(
     """Join a DDS domain; on loopback, unless another interface is named.
 
     `discovery` is the protocol: `simple` tells everyone everything, the others (`ribbon`, `cuckoo`, `tree`, `bloom`,
-    `hashes`) announce a summary and tell those who may want it. `engine` matches what arrives, as in
-    `rookery.matcher`. Further options are those of
+    `hashes`) announce a summary and tell those who may want it; `cuckoo:patent` is the setting of seed 001. `engine`
+    matches what arrives, as in `rookery.matcher`. Further options are those of
     `rookery.network.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
     `observer`, `pre_shared_key`.
     """

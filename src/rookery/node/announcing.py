@@ -3,7 +3,8 @@
 The epoch of the summary is the sequence number of the announcement that carries it. Changes are gathered for a moment,
 since endpoints come in groups, and go out once, with quick repetitions against loss; a long summary is not repeated
 after that, a reference to it is. What a structure leaves to be done later (the cuckoo filter moves its fingerprints to
-a larger table step by step) is done once a period, and announced.
+a larger table step by step) is done with every announcement of something new, and with the repetition at the period,
+which becomes an announcement of its own while anything is left to do.
 """
 
 from __future__ import annotations
@@ -87,33 +88,33 @@ class Announcing:
     def _begin(self, now: int) -> None:
         self._started, self._last = True, now
         self._set(now)
-        self._spdp.start(now)
-        self._settle_later(now)
+        self._spdp.start(now, renew=self._renew)
 
     def _change(self, now: int) -> None:
         if self._started:
             self._deadlines.arm_sooner(("summary",), max(now + GATHERING, self._last + SPACING), self._refresh)
 
-    def _refresh(self, now: int, *, quick: bool = True) -> None:
+    def _refresh(self, now: int) -> None:
         self._last = now
         self._set(now)
-        self._spdp.announce(now, quick=quick)
-        self._settle_later(now)
+        self._spdp.announce(now)
 
-    def _settle_later(self, now: int) -> None:
-        def settle(then: int) -> None:
-            if self._summary is not None and self._summary.settle():
-                self._refresh(then, quick=False)
+    def _renew(self, now: int) -> bool:
+        """Do what is left over before the announcement is repeated; say whether there is a new one instead."""
+        if self._summary is None or self._configuration.observer or not self._summary.settle():
+            return False
+        self._last = now
+        self._set(now, settled=True)
+        return True
 
-        if self._summary is not None:
-            self._deadlines.arm(("settle",), now + self._configuration.period, settle)
-
-    def _set(self, now: int) -> None:
+    def _set(self, now: int, *, settled: bool = False) -> None:
         """Put the summary into the announcement, or a reference to it: for good, or where it is only repeated."""
         epoch, others = self._spdp.next_sequence & 0xFFFFFFFF, self._vendor_parameters
         if self._configuration.observer:
             container = observer_container(epoch=epoch, keyed=self._keyed)
         elif self._summary is not None:
+            if not settled:
+                self._summary.settle()
             room = self._room()
             container = self._summary.encode(epoch=epoch, room=room)
             if len(container) > _REPEATED:

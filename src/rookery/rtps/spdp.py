@@ -109,6 +109,7 @@ class ParticipantDiscovery:
         self.announcement = announcement
         self._seal = seal
         self._quick: list[int] = []
+        self._renew: Callable[[int], bool] = lambda _: False
         self._multicasts = any(IPv4Address(address.host).is_multicast for address in announce_to)
         self._everyone = tuple(Destination(UNKNOWN_PREFIX, address) for address in announce_to)
         self._period = period
@@ -133,8 +134,12 @@ class ParticipantDiscovery:
         """The number under which new content will be announced."""
         return self._writer.sequence + 1
 
-    def start(self, now: int) -> None:
-        """Announce, repeat quickly a few times in case of loss, then at the period."""
+    def start(self, now: int, *, renew: Callable[[int], bool] = lambda _: False) -> None:
+        """Announce, repeat quickly a few times in case of loss, then at the period.
+
+        `renew` is called before each repetition at the period; it may `set` something new and says whether it did.
+        """
+        self._renew = renew
         if not self._writer.sequence:
             self._set(())
         self._repeat_quickly(now)
@@ -147,10 +152,9 @@ class ParticipantDiscovery:
         self.announcement = replace(self.announcement, vendor_parameters=vendor_parameters)
         self._set(repeated_parameters)
 
-    def announce(self, now: int, *, quick: bool = True) -> None:
-        """Announce at once what was set; repeat it quickly, in case of loss, if that is wanted."""
-        if quick:
-            self._repeat_quickly(now)
+    def announce(self, now: int) -> None:
+        """Announce at once what was set, and repeat it quickly, in case of loss."""
+        self._repeat_quickly(now)
         self._announce(now)
 
     def _set(self, repeated_parameters: tuple[Parameter, ...] | None) -> None:
@@ -288,5 +292,5 @@ class ParticipantDiscovery:
             self._writer.send(destination, timestamp=now + self._epoch, brief=brief)
 
     def _announce_periodically(self, now: int, *, first: bool = False) -> None:
-        self._announce(now, brief=not first)
+        self._announce(now, brief=not first and not self._renew(now))
         self._deadlines.arm(("announce", "period"), now + self._period, self._announce_periodically)

@@ -17,7 +17,7 @@ def plot(table: Table) -> Any:
     figure, axes = chart(
         "participants, 10 endpoints each, a tenth of the readers match", "endpoint records a node is told"
     )
-    lines(axes, table.where(ratio=0.1), x="participants", y="records", by="protocol")
+    lines(axes, table.where(ratio=0.1, endpoints=10), x="participants", y="records", by="protocol")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     return figure

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rookery.experiments.endpoints import endpoint_keys
+from rookery.experiments.announced import PERIOD, ListeningNetwork, read, write
+from rookery.experiments.endpoints import endpoint_keys, endpoint_names
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -19,33 +20,43 @@ QUICK = grid(log2_buckets=[3, 5], every=4, runs=2)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
-    """Begin a transfer; add an endpoint after every few announcements, and look where it is."""
-    made = CuckooFilter.patent(log2_buckets=parameters["log2_buckets"])
-    keys = endpoint_keys(4 << parameters["log2_buckets"], seed=seed)
-    added = 0
-    while not made.is_migrating:
-        made.add(keys[added])
+    """Begin a transfer; give the participant an endpoint after every few announcements, and read where it is."""
+    names = endpoint_names(4 << parameters["log2_buckets"], seed=seed)
+    keys = endpoint_keys(len(names), seed=seed)
+    twin, added = CuckooFilter.patent(log2_buckets=parameters["log2_buckets"]), 0
+    while not twin.is_migrating:
+        twin.add(keys[added])
         added += 1
-    before, announcements, in_new, old_grew, missing = added, 0, 0, 0, 0
-    while made.is_migrating:
-        wire = made.announce()
-        announcements += 1
-        received = CuckooFilter.from_bytes(wire)
-        missing += sum(key not in received for key in keys[:added])
-        if announcements % parameters["every"] == 0 and made.is_migrating:
-            new, old = made.tables
-            held = old.count
-            made.add(keys[added])
-            in_new += new.contains_hash(made.hasher(keys[added]))
-            old_grew += old.count > held
+    network, options = ListeningNetwork(seed), {"period": PERIOD, "datagram_octets": 4_000}
+    sender = network.join(discovery=f"cuckoo:patent,buckets={1 << parameters['log2_buckets']}", **options)
+    reader = network.join(discovery="cuckoo:patent", **options)
+    for name in names[:added]:
+        write(sender, *name)
+    before, in_new, old_grew, missing, heard = added, 0, 0, 0, 0
+    wanted = []
+    while not heard or len(network.of(sender)[-1].filter.tables) == 2:
+        late = heard % parameters["every"] == parameters["every"] - 1
+        held = network.of(sender)[-1].filter.tables[1].count if heard else 0
+        if late:  # its change is announced at once, under the next number
+            wanted.append(read(reader, *names[added]))
+            write(sender, *names[added])
             added += 1
+        heard += 1
+        network.run(2 * PERIOD, until=lambda: len(network.of(sender)) >= heard)  # noqa: B023
+        received = network.of(sender)[-1].filter
+        missing += added - int(received.contains_many(keys[:added]).sum())
+        if late:
+            in_new += received.tables[0].contains_hash(received.hasher(keys[added - 1]))
+            old_grew += len(received.tables) == 2 and received.tables[1].count > held
+    network.run(PERIOD)
+    missing += sum(not reader.participant.matched(guid) for guid in wanted)
     return [
         {
             "held": before,
             "late": added - before,
             "in_new": in_new,
             "old_grew": old_grew,
-            "announcements": announcements,
+            "announcements": heard,
             "missing": missing,
         }
     ]

@@ -16,7 +16,7 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 def plot(table: Table) -> Any:
     """Draw SDP's octets."""
     figure, axes = chart("participants, 10 endpoints each", "octets of SDP in 10 s")
-    simple = table.where(protocol="simple", ratio=0.1)
+    simple = table.where(protocol="simple", ratio=0.1, endpoints=10)
     lines(axes, simple, x="participants", y="octets", label="measured")
     sizes = simple.values("participants")
     first = simple.where(participants=sizes[0]).mean("octets") / (sizes[0] * (sizes[0] - 1))
@@ -28,7 +28,7 @@ def plot(table: Table) -> Any:
 
 def check(table: Table) -> Judgment:
     """Octets must grow about as the square of the participants."""
-    simple = table.where(protocol="simple", ratio=0.1)
+    simple = table.where(protocol="simple", ratio=0.1, endpoints=10)
     low, high = simple.least("participants"), simple.most("participants")
     ratio = simple.where(participants=high).mean("octets") / simple.where(participants=low).mean("octets")
     exponent = math.log(ratio) / math.log(high / low)

@@ -1,15 +1,15 @@
-"""The worked example: A writes T1 to T4, B wants T1, T3 and T5; then A writes T5 into a filter that is full."""
+"""The worked example, played by two participants: A writes T1 to T4, B wants T1, T3 and T5; then A writes T5."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from rookery.experiments.announced import ListeningNetwork, read, write
 from rookery.experiments.figures import bars, chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.filters import CuckooFilter, endpoint_key
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -17,34 +17,43 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 #: are full at T4 already.
 FULL = grid(others=[0, 8], runs=10)
 QUICK = grid(others=[0, 8], runs=5)
+SECOND, TYPE = 1_000_000, "Sample"
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
-    """Play it, with bytes in between; another seed gives other names."""
-    others = parameters["others"]
+    """Let two participants play it; another seed gives other names."""
+    others, network = parameters["others"], ListeningNetwork(seed)
+    one = network.join(discovery="cuckoo:patent" if others else "cuckoo:patent,buckets=2")
+    two = network.join(discovery="cuckoo:patent")
 
-    def key(number: int) -> str:
-        return endpoint_key(kind="W", topic=f"T{number} of {seed}", type_name="Sample")
+    def topic(number: int) -> str:
+        return f"T{number} of {seed}"
 
-    writer = CuckooFilter.patent(log2_buckets=3 if others else 1)
+    def asked() -> str:
+        """Which topics B has told A that it reads."""
+        told = {endpoint.announcement.topic for endpoint in one.participant.remote_endpoints}
+        return " ".join(f"T{number}" for number in (1, 3, 5) if topic(number) in told)
+
     for number in range(others):
-        writer.add(endpoint_key(kind="W", topic=f"other {number} of {seed}", type_name="Sample"))
+        write(one, f"other {number} of {seed}", TYPE)
     for number in (1, 2, 3, 4):
-        writer.add(key(number))
-    first = CuckooFilter.from_bytes(writer.announce())
-    early = [number for number in (1, 3, 5) if key(number) in first]
-    grew_before = first.tables[0].log2_buckets
-    writer.add(key(5))
-    wire = writer.announce()
-    second = CuckooFilter.from_bytes(wire)
-    late = [number for number in (1, 3, 5) if key(number) in second]
+        write(one, topic(number), TYPE)
+    wanted = {number: read(two, topic(number), TYPE) for number in (1, 3, 5)}
+    network.run(SECOND)
+    early, paired = asked(), sum(bool(two.participant.matched(wanted[number])) for number in (1, 3))
+    before = network.of(one)[-1].filter
+    write(one, topic(5), TYPE)
+    network.run(SECOND)
+    after = network.of(one)[-1]
     return [
         {
-            "first_answer": " ".join(f"T{number}" for number in early),
-            "second_answer": " ".join(f"T{number}" for number in late),
-            "filters_sent": len(second.tables),
-            "grew_at_t5": second.tables[0].log2_buckets > grew_before,
-            "bytes": len(wire),
+            "first_answer": early,
+            "second_answer": asked(),
+            "paired_first": paired,
+            "paired": sum(bool(two.participant.matched(guid)) for guid in wanted.values()),
+            "filters_sent": len(after.filter.tables),
+            "grew_at_t5": after.filter.tables[0].log2_buckets > before.tables[0].log2_buckets,
+            "bytes": len(after.container),
         }
     ]
 
@@ -67,7 +76,8 @@ def check(table: Table) -> Judgment:
     early = sum(row["first_answer"] == "T1 T3" for row in table)
     never_less = all(str(row["first_answer"]).startswith("T1 T3") for row in table)
     grown = table.where(others=8)
-    holds = late and never_less and all(grown.list("grew_at_t5")) and set(grown.list("filters_sent")) == {2}
+    paired = set(table.list("paired_first")) == {2} and set(table.list("paired")) == {3}
+    holds = late and never_less and paired and all(grown.list("grew_at_t5")) and set(grown.list("filters_sent")) == {2}
     return Judgment(
         Verdict.REPRODUCED if holds else Verdict.CONTRADICTED,
         f"T1 and T3 in {early} of {len(table)} runs, then T5 in all {len(table)}",

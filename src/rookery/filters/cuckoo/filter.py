@@ -4,10 +4,12 @@ Rule 1: a key is in the table once, however often it was added; the filter count
 deletes on 1 → 0.
 Rule 2: 80 % load, or a failed insertion, begins a table of twice the size. New keys go there. Each announcement moves
 some fingerprints over, *in before out*, and carries both tables, the new one first; at no instant is a key in neither.
-Rule 3: no clock here. The caller's timer calls `announce()`; the pointer of the transfer is plain state (`pointer`).
+Rule 3: no clock here. Whoever sends calls `announce()`, or `settle()` and `to_bytes()`, each time; the pointer of the
+transfer is plain state (`pointer`).
 Rule 4: when the new table overflows while the old one drains, everything is rebuilt at once at twice the size, from the
 shadow hashes; the key being inserted is not among them yet, so it goes in once.
-Two tables alternate: the drained one becomes the spare for the next expansion (and, at half the size, for shrinking).
+Two tables alternate: the drained one is the spare for the next resizing. It has a quarter of the length that the next
+doubling needs (and just the length for halving), so the object is used again and gets another length.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class CuckooFilter:
         "_counts",
         "_current",
         "_idle",
+        "_least",
         "_old",
         "_owned",
         "_shrinks",
@@ -55,6 +58,7 @@ class CuckooFilter:
         self,
         *,
         log2_buckets: int = 3,
+        least_log2_buckets: int = 1,
         slot_bits: int = DISCOVERY_SLOT_BITS,
         moves_per_announcement: int | None = None,
         alternate_order: bool = True,
@@ -69,7 +73,7 @@ class CuckooFilter:
         self._old: CuckooTable | None = None
         self._spare: CuckooTable | None = None
         self._counts: dict[int, int] = {}
-        self._owned, self._idle, self._shrinks = True, 0, shrinks
+        self._owned, self._idle, self._shrinks, self._least = True, 0, shrinks, least_log2_buckets
         self.pointer = 0
         self.moves_per_announcement = moves_per_announcement
         self.alternate_order = alternate_order
@@ -199,16 +203,25 @@ class CuckooFilter:
             self.pointer = slot + 1
             self._finish_if_drained()
 
-    def announce(self) -> bytes:
-        """Do one period's work and return what to send: move fingerprints, advance the epoch, encode."""
-        moves = self.moves_per_announcement
+    def settle(self) -> bool:
+        """Do the work of one announcement: move fingerprints, and halve what was long nearly empty.
+
+        Say whether that has changed what is to be sent.
+        """
+        was_migrating, moves = self.is_migrating, self.moves_per_announcement
         self.migrate(max(1, math.ceil(len(self) / 16)) if moves is None else moves)
         if self._shrinks and self._old is None and 5 * len(self) < 2 * self._current.bucket_count:
             self._idle += 1
-            if self._idle >= _IDLE_ANNOUNCEMENTS and self._current.log2_buckets > 1:
+            if self._idle >= _IDLE_ANNOUNCEMENTS and self._current.log2_buckets > self._least:
                 self._resize(self._current.log2_buckets - 1)
+                return True
         else:
             self._idle = 0
+        return was_migrating
+
+    def announce(self) -> bytes:
+        """Do one period's work and return what to send: move fingerprints, advance the epoch, encode."""
+        self.settle()
         self.epoch = self.epoch + 1 & 0xFFFFFFFF
         return self.to_bytes()
 
@@ -258,7 +271,7 @@ class CuckooFilter:
         decoded = cls.__new__(cls)
         decoded._current, decoded._old = tables[0], tables[1] if len(tables) == 2 else None
         decoded._spare, decoded._counts, decoded._owned = None, {}, False
-        decoded._idle, decoded._shrinks, decoded.pointer = 0, False, 0
+        decoded._idle, decoded._shrinks, decoded._least, decoded.pointer = 0, False, 1, 0
         decoded.moves_per_announcement, decoded.alternate_order = 0, False
         decoded.hasher, decoded.epoch = hasher, epoch
         return decoded
