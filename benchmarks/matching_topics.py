@@ -13,7 +13,7 @@ import json
 from typing import Any
 
 import numpy as np
-from benchmarks.matching_report import header, print_header
+from benchmarks.matching_report import header
 
 from rookery.experiments.telemetry import ATTRIBUTES, TOP, nanoseconds_each, subscriptions
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
@@ -39,20 +39,24 @@ ENGINES: dict[str, Any] = {
 def report(*, as_json: bool, quick: bool) -> int:
     """Measure the grid and print it; return 1 where two engines differ in a pair."""
     sizes, topics = ((5, 40, 160), (1, 20)) if quick else (SIZES, TOPICS)
-    cells = [measure(size, count, events=2_000 if quick else 10_000) for count in topics for size in sizes]
+    names, cells = [*ENGINES], []
+    if not as_json:
+        print(f"{header()['machine']}; nanoseconds of CPU for an event, codes in, pairs out, the least of 5 rounds\n")
+        print(
+            f"{'topics':>7}{'subscriptions':>15}{'matches':>9}" + "".join(f"{name:>11}" for name in names) + "  fastest"
+        )
+        print(f"{'':>7}{'for each':>15}{'an event':>9}" + f"{'ns':>11}" * len(names))
+    for count in topics:
+        for size in sizes:
+            cell = measure(size, count, events=2_000 if quick else 10_000)
+            cells.append(cell)
+            if not as_json:
+                times = "".join(f"{cell['ns'][name]:>11,.0f}" for name in names)
+                print(f"{count:>7,}{size:>15,}{cell['matches']:>9.1f}{times}  {fastest(cell)}", flush=True)
     wrong = [cell for cell in cells if not cell["equal"]]
     if as_json:
         print(json.dumps({"header": header(), "cells": cells}, indent=1))
         return 1 if wrong else 0
-    print_header(header())
-    names = [*ENGINES]
-    print(
-        f"\n{'topics':>7}{'subscriptions':>15}{'matches':>9}" + "".join(f"{name:>11}" for name in names) + "  fastest"
-    )
-    print(f"{'':>7}{'for each':>15}{'an event':>9}" + f"{'ns':>11}" * len(names))
-    for cell in cells:
-        times = "".join(f"{cell['ns'][name]:>11,.0f}" for name in names)
-        print(f"{cell['topics']:>7,}{cell['size']:>15,}{cell['matches']:>9.1f}{times}  {fastest(cell)}")
     print()
     for name in names:
         won = [f"{cell['topics']:,} × {cell['size']:,}" for cell in cells if fastest(cell) == name]

@@ -34,8 +34,11 @@ class _Predicate:
         return any(low <= code <= high for low, high in self.intervals)
 
     def covers(self, other: _Predicate) -> bool:
-        """Say whether `other` true implies this true: each of its intervals lies in one of mine."""
-        return self.attribute == other.attribute and all(
+        """Say whether `other`, on the same attribute, implies this: each of its intervals lies in one of mine."""
+        if len(self.intervals) == len(other.intervals) == 1:
+            (low, high), (inner_low, inner_high) = self.intervals[0], other.intervals[0]
+            return low <= inner_low and inner_high <= high
+        return all(
             any(low <= inner_low and inner_high <= high for low, high in self.intervals)
             for inner_low, inner_high in other.intervals
         )
@@ -194,15 +197,19 @@ class PlainMatrix(_Plain):
         ) -> None:
             super().__init__(rows, predicates, sizes)
             columns = sorted(predicates, key=lambda one: rank(len(one.rows), one.rows[0]))
-            held = [sum(1 << row for row in one.rows) for one in columns]
             self._everyone = (1 << len(self.slots)) - 1
+            alike: dict[int, list[tuple[int, _Predicate]]] = {}
+            for one in columns:
+                alike.setdefault(one.attribute, []).append((sum(1 << row for row in one.rows), one))
             self._columns: list[tuple[int, int, _Predicate]] = []
-            for number, predicate in enumerate(columns):
-                doomed = held[number]
-                for other, covered in enumerate(columns):
-                    if other != number and predicate.covers(covered):
-                        doomed |= held[other]
-                self._columns.append((held[number], ~doomed, predicate))
+            for predicate in columns:
+                held = doomed = 0
+                for rows_of_other, other in alike[predicate.attribute]:
+                    if other is predicate:
+                        held = rows_of_other
+                    if predicate.covers(other):
+                        doomed |= rows_of_other
+                self._columns.append((held, ~doomed, predicate))
 
         def matching_rows(self, codes: list[int]) -> list[int]:
             live = self._everyone
