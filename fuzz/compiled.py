@@ -36,6 +36,7 @@ from rookery.matching import CompiledSet
 from rookery.matching.buffers import content_hash_of, pack
 from rookery.matching.codes import TIME, TOPIC
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.model.batches import batch_of
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +72,7 @@ def codes_of(compiled: CompiledSet) -> Array:
     if key not in SEEN:
         if len(SEEN) > 200:
             SEEN.clear()
-        hidden = view._hidden_batch(EVENTS, time="at", topic=None, as_of=None)
+        hidden = view._hidden_batch(batch_of(EVENTS), time="at", topic=None, as_of=None, on_error="raise")
         SEEN[key] = space.encode(EVENTS, hidden, missing="null")
     return SEEN[key]
 
@@ -157,7 +158,7 @@ def answers(compiled: CompiledSet, wanted: Array, random: Random, check: Any) ->
     exact = wanted.copy()
     for slot in view.inexact_slots():
         for event in np.flatnonzero(wanted[:, slot]).tolist():
-            exact[event, slot] = view._verify(slot, ROWS[event])
+            exact[event, slot] = view._verify(slot, ROWS[event], "raise")
     events, slots = compiled.match_indices(EVENTS, time="at", missing="null")
     found = np.zeros_like(exact)
     found[events, slots] = True
@@ -203,7 +204,7 @@ def prove_text(parts: Parts) -> str:
         if record.where is None:
             continue
         for event in range(slot % 3, len(ROWS), 3):
-            said = view._verify(slot, ROWS[event])
+            said = view._verify(slot, ROWS[event], "raise")
             if record.topic is not None:
                 said = said and codes[event, topic] == view.space.labels[topic][record.topic]
             # Its dates may keep a subscription from matching; nothing makes it match what its text does not say.

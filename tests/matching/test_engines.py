@@ -186,7 +186,9 @@ class Edits(RuleBasedStateMachine):
             assert sorted(ids) == sorted(one for place, one, _ in wanted if place == 0), engine
             self.earlier.append((matcher._view, table, wanted))
         for view, before, matched in random.sample(self.earlier, min(4, len(self.earlier))):
-            again = match_table(view, before, event_id="event_id", time="ts", topic=None, as_of=None, missing="error")
+            again = match_table(
+                view, before, event_id="event_id", time="ts", topic=None, as_of=None, missing="error", on_error="raise"
+            )
             assert pairs_of(again) == matched, "a state of the set has changed"
 
     @staticmethod

@@ -77,7 +77,7 @@ def judge(table: Table, form: str) -> Judgment:
         f"matrix against counting {ratio['counting'][40]:.2f}×, index {ratio['index'][40]:.2f}× at 40 ({form})",
         f"Time of each over the time of the matrix ({form}; above 1 the matrix is faster), up to 40 subscriptions and "
         f"at the largest: {shown}. The ratios change slowly with the size, and of the sizes measured {turn}. Counting "
-        "tests all distinct comparisons without a branch, the index searches sorted limits by attribute and operator.",
+        "tests every distinct comparison once, the index searches sorted limits by attribute and operator.",
     )
 
 
