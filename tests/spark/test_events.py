@@ -318,7 +318,7 @@ def test_tables_that_are_not_read_are_refused_everywhere(
     with pytest.raises(PipelineError, match=r"Delta table.*spark\.readStream\.format\('delta'\)"):
         match_command.command(rules, table, out, stream=True, checkpoint=tmp_path / "state")
     with pytest.raises(PipelineError, match="leave the schema out"):
-        match_command.command(rules, table, out, schema="id bigint")
+        match_command.command(rules, table, out, schema="id:int64")
     with pytest.raises(Exception, match="a tape is files that stay"):
         spark.read.format("rookery").option("path", str(table)).load().count()
     assert not out.exists()

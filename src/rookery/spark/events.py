@@ -91,7 +91,7 @@ def stream_events(
         columns = _columns(spark, [str(root.resolve())], kind, schema)
     elif next((path for path in root.rglob("*") if path.is_file() and _is_data(path)), None) is None:
         if schema is None:
-            raise PipelineError(f"{root} is empty, so its columns are unknown: give them with --schema 'id bigint, …'")
+            raise PipelineError(f"{root} is empty, so its columns are unknown: give them with --schema 'id:int64,…'")
         kind, columns = "parquet", schema
     else:
         data = find_dataset(root, zone=session_zone(spark))
