@@ -309,7 +309,6 @@ class Matcher:
         by_one = isinstance(added, list)
         records = view.records.appended(added) if by_one else view.records.extended(added)
         alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)
-        inexact[first : len(records)] = 0
         inexact[list(stage.inexact)] = 1
         if dead:
             alive = alive.copy()
