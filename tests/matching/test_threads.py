@@ -42,4 +42,4 @@ def test_every_answer_is_that_of_one_state_for_a_minute(
             f"\nseed {seed}: {outcome.edits} edits, {outcome.answers} answers, {outcome.overlapping} overlap an edit"
         )
     assert outcome.faults == []
-    assert outcome.overlapping >= 5_000
+    assert outcome.overlapping > 0  # on a quiet machine some 10,000
