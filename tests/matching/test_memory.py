@@ -103,15 +103,13 @@ print(*(f"{one:.1f}" for one in seen), matcher.nbytes, len(matcher))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(7_200)
 def test_a_million_edits_leave_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
     """A million subscriptions come and go, each with its own text; after the first 10⁵ the process grows no more."""
     pytest.importorskip("resource")
     if not Path("/proc/self/statm").exists():
         pytest.skip("needs /proc")
-    ran = subprocess.run(
-        [sys.executable, "-c", CHURN, "1000000"], capture_output=True, text=True, check=True, timeout=1_700
-    )
+    ran = subprocess.run([sys.executable, "-c", CHURN, "1000000"], capture_output=True, text=True, check=True)
     *resident, nbytes, alive = map(float, ran.stdout.split())
     with capsys.disabled():
         sys.stderr.write(f"\nMiB resident every 50,000 edits: {resident}; nbytes {nbytes:,.0f}\n")
