@@ -68,7 +68,7 @@ def codes_of(compiled: CompiledSet) -> Array:
     view = compiled._view
     space = view.space
     labels = [(number, one.texts, one.values, one.ordered) for number, one in space.labels.items()]
-    key = repr((space.schema, space.attributes, labels, bool(view.topics.total)))
+    key = repr((space.schema, space.attributes, labels, view.topics))
     if key not in SEEN:
         if len(SEEN) > 200:
             SEEN.clear()

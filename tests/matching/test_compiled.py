@@ -276,3 +276,18 @@ def test_the_set_version_moves_with_every_edit() -> None:
         seen.append(matcher.set_version)
     assert seen == sorted(set(seen))
     assert len(matcher) == 2
+
+
+def test_a_part_judges_by_versions_that_it_does_not_have() -> None:
+    """An undated version ends where a later one begins, in a part that holds the undated one alone too."""
+    matcher = rookery.matcher(rookery.Schema(x=int))
+    matcher.add("a", "x > 1")
+    matcher.add("a", "x > 5", version=2, valid_from="2026-01-01T00:00:00Z")
+    compiled = matcher.compile()
+    (slot,) = [place for place, one in enumerate(compiled.subscriptions["version"].to_pylist()) if one == 1]
+    part = compiled.take(np.array([slot]))
+    before, after = "2025-06-01T00:00:00Z", "2026-06-01T00:00:00Z"
+    assert part.match({"x": 7}, time=before) == compiled.match({"x": 7}, time=before) == ["a"]
+    assert part.match({"x": 7}, time=after) == []
+    events = {"event_id": [1, 2], "x": [7, 7], "at": [before, after]}
+    assert part.match_many(events, time="at").to_pylist() == [{"event_id": 1, "subscription_id": "a", "version": 1}]

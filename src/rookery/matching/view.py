@@ -248,7 +248,7 @@ class View:
         hidden: dict[str, Any] = {TOPIC.text: self.event_topic(event, topic, on_error)}
         if time is None:
             self._refuse_dated("give time=")
-        elif self.dated:
+        elif self.space.known(TIME.path) is not None:  # a part of a set may have times and no dates
             at = event_time(time, on_error)
             hidden[TIME.text] = None if at is None else at * 1_000
         return hidden
@@ -276,7 +276,7 @@ class View:
             hidden[TIME.text] = as_of * 1_000
         elif time is None:
             self._refuse_dated("name the column of the event's time: time=")
-        elif self.dated:
+        elif self.space.known(TIME.path) is not None:  # a part of a set may have times and no dates
             hidden[TIME.text] = event_times(batch, time, on_error)
         return hidden
 
