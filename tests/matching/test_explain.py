@@ -115,3 +115,17 @@ def test_a_box_is_explained_without_text() -> None:
     matcher.add_boxes(["b"], lower={"price": [10.0]})
     assert matcher.explain("b", EVENT).matched
     assert not matcher.explain("b", {"price": 1.0}).matched
+
+
+@pytest.mark.parametrize("engine", rookery.matching.ENGINES)
+@pytest.mark.parametrize("bulk", [False, True])
+def test_integer_ids_are_explained_however_they_came(engine: str, bulk: bool) -> None:
+    matcher = rookery.matcher(rookery.Schema(x=int), engine=engine)
+    if bulk:
+        matcher.add_many([{"subscription_id": 1, "where": "x > 1"}])
+    else:
+        matcher.add(1, "x > 1")
+    assert matcher.explain(1, {"x": 2}).matched
+    for stranger in (2, "1", 1 << 70, "\ud800"):
+        with pytest.raises(rookery.errors.UnknownSubscriptionError):
+            matcher.explain(stranger, {"x": 2})

@@ -103,9 +103,14 @@ class Records:
         wanted = pa.string() if isinstance(subscription_id, str) else pa.int64()
         if wanted != self.id_type:
             return []
-        same = pc.equal(self._base["subscription_id"], pa.scalar(subscription_id, wanted))
-        slots: list[int] = pc.indices_nonzero(same).to_pylist() if self._base.num_rows else []
+        try:
+            asked = pa.scalar(subscription_id, wanted)
+        except (OverflowError, ValueError, pa.ArrowException):
+            return []  # no int64, or no Unicode: no set has such an id
         rows = int(self._base.num_rows)
+        slots: list[int] = []
+        if rows:  # a table without rows says nothing of the type of ids
+            slots = pc.indices_nonzero(pc.equal(self._base["subscription_id"], asked)).to_pylist()
         tail = self._tail
         return slots + [rows + i for i in range(self._tail_count) if tail[i].subscription_id == subscription_id]
 
