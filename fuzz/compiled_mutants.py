@@ -252,7 +252,7 @@ def headed(random: Random, header: dict[str, Any], arrays: dict[str, Array], set
     value = header[name] = copy.deepcopy(header[name])
     kind = random.randrange(8)
     if kind == 0:
-        header[name] = random.choice(sets)[0][name] if random.random() < 0.9 else header.pop(name)
+        header[name] = random.choice(sets)[0].get(name) if random.random() < 0.9 else header.pop(name)
     elif kind == 1:
         header[name] = random.choice((None, True, "1", 1.0, [], {}, 10**30, -1, [[]], {"": 1}, [["k"], ["k"]], 1e999))
     elif kind == 2:
