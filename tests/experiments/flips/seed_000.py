@@ -29,6 +29,12 @@ def packet(part: str, **columns: Any) -> Callable[[Row], Row]:
     return only(lambda row: part in row["packet"], lambda row: columns)
 
 
+def stated_delay(row: Row) -> Row:
+    """Return delays as Figure 3 has them: SDP first below four layers, then HBF_ADA, ever more."""
+    layers = row["layers"]
+    return {"delay_us": {"SDP": 10 << layers, "BF_SDP": 120 + 20 * layers, "HBF_ADA": 100 + layers}[row["protocol"]]}
+
+
 FLIPS: dict[str, list[Flip]] = {
     "seed-000/false-positive-rate": [
         Flip("the formula holds for four keys too", REPRODUCED, lambda row: {"rate": row["equation"]}),
@@ -127,13 +133,28 @@ FLIPS: dict[str, list[Flip]] = {
         ),
         Flip("other levels", CONTRADICTED, lambda row: {"levels": row["levels"] + 2}),
     ],
+    "seed-000/delay-layers": [
+        Flip("as the seed says", REPRODUCED, lambda row: stated_delay(row)),
+        Flip(
+            "HBF_ADA is the smallest at every depth",
+            REGIME,
+            lambda row: {"delay_us": stated_delay(row)["delay_us"] + (1_000 if row["protocol"] == "SDP" else 0)},
+        ),
+    ],
+    "seed-000/sub-nodes": [
+        Flip("one filter knows the sub-node", CONTRADICTED, lambda row: {"one_filter": 1.0}),
+        Flip("the tree finds nothing", CONTRADICTED, lambda row: {"tree": 0.0, "tree_right": 0.0}),
+        Flip("the tree names another", CONTRADICTED, lambda row: {"tree_right": 0.9}),
+        Flip("the tree leaves them all", CONTRADICTED, lambda row: {"tree": float(row["sub_nodes"])}),
+        Flip("a live tree finds nothing", CONTRADICTED, lambda row: {"live_found": 0.0, "live_layer": 0.0}),
+        Flip("a live tree has no layers", CONTRADICTED, lambda row: {"live_layer": 1 / row["sub_nodes"]}),
+        Flip("keys do not help a filter", REPRODUCED, lambda row: {"one_filter_named": float(row["sub_nodes"])}),
+    ],
     "seed-000/match-ratio": [
         Flip("one in a hundred is not discovered", REPRODUCED, lambda row: {"discovered": 0.99}),
     ],
     "seed-000/quality-of-service": [
-        Flip(
-            "whatever fits is found in the tree", REPRODUCED, lambda row: {"fitting_printed": row["fitting_pairs"]}
-        ),
+        Flip("whatever fits is found in the tree", REPRODUCED, lambda row: {"fitting_printed": row["fitting_pairs"]}),
         Flip("not even the same is found", CONTRADICTED, lambda row: {"equal_printed": 0}),
         Flip("live, one that fits is missed", CONTRADICTED, lambda row: {"fitting_paired": row["fitting_paired"] - 1}),
         Flip("live, one that does not fit is paired", CONTRADICTED, lambda row: {"unfit_paired": 1}),

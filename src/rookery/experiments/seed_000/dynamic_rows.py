@@ -88,7 +88,7 @@ def check(table: Table) -> Judgment:
         f"at {most} elements {rates[117][most]:.0%} in rows for 3 % and {rates[254][most]:.1%} in rows for 0.05 %, "
         f"where one fixed row has {fixed:.0%}",
         "A row is added whenever the limit of 16 elements is passed, and goes when elements go: s = ⌈n / limit⌉ both "
-        f"ways, and {missed} elements were missed. The rate is below that of one fixed row at every size. Each row adds "
-        f"its own, so in rows made for 3 % it is below {LARGE:.0%} up to {small[117]} elements and {rates[117][most]:.0%} "
-        f"at {most}; in rows made for 2⁻¹¹, as live announcements have them, it is {rates[254][most]:.1%} there.",
+        f"ways, and {missed} elements were missed. The rate is below that of one fixed row at every size. Each row "
+        f"adds its own, so in rows made for 3 % it is below {LARGE:.0%} up to {small[117]} elements and "
+        f"{rates[117][most]:.0%} at {most}; in rows made for 2⁻¹¹ it is {rates[254][most]:.1%} there.",
     )

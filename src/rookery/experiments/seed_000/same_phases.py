@@ -27,8 +27,8 @@ from rookery.rtps.submessages import Data
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 MIXTURES = ["simple", "tree", "simple+tree", "simple+bloom+tree+cuckoo"]
-FULL = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, runs=5)
-QUICK = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, runs=1)
+FULL = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, seconds=10, runs=5)
+QUICK = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, seconds=4, runs=1)
 SEDP = (SEDP_PUBLICATIONS_WRITER, SEDP_SUBSCRIPTIONS_WRITER)
 
 
@@ -78,7 +78,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
 
 def plot(table: Table) -> Any:
     """Draw the octets of each mixture."""
-    figure, axes = chart(f"octets sent in 10 s by {table.least('participants')} participants", "")
+    figure, axes = chart(f"octets sent in {table.least('seconds')} s by {table.least('participants')} participants", "")
     bars(axes, {protocol: part.mean("octets") for protocol, part in table.by("protocol")}, form="{:,.0f}")
     return figure
 
