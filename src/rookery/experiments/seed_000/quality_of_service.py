@@ -37,7 +37,8 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Let two participants meet, and ask a tree of elements with their profiles for the same pairs."""
     network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
     one, two = (network.join(discovery=parameters["protocol"]) for _ in range(2))
-    pairs = [(f"{seed} {number}", *pair) for number, pair in enumerate(itertools.product(PROFILES, repeat=2))]
+    product = enumerate(itertools.product(PROFILES, repeat=2))
+    pairs = [(f"{seed} {number}", offered, requested) for number, (offered, requested) in product]
     readers = {}
     for topic, offered, requested in pairs:
         one.participant.create_writer(topic, TYPE_NAME, offered, keyed=False, now=0)

@@ -31,7 +31,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     count, rate = parameters["endpoints"], parameters["rate"]
     keys, others = endpoint_keys(count, seed=seed), absent_keys(parameters["asked"], seed=seed)
     bits = equations.optimal_bit_count(n=count, rate=rate)
-    made = {
+    made: dict[str, BloomFilter | BloomTree] = {
         FILTER: BloomFilter.sized_for(count, rate),
         PRINTED: BloomTree(
             namespace_size=4 * count, node_size=16, bit_count=max(bits, 10), hash_count=5, row_capacity=0, mode="paper"
