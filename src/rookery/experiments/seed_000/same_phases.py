@@ -95,6 +95,6 @@ def check(table: Table) -> Judgment:
         f"others differ, {other['writers']} writers speak that are not SPDP's or SEDP's, and {other['records']} "
         f"announcements of endpoints have other octets, of which {tree.mean('records'):.0f} are sent instead of "
         f"{tree.mean('plain_records'):.0f}. Fleets that mix plain SDP and trees find each other too: {missing} of "
-        f"{due:,} matches are missing. (A tree too large to be repeated is fetched by an exchange of its own, which the "
-        "seed does not have; none was needed here.)",
+        f"{due:,} matches are missing. (A tree too large to be repeated is fetched by an exchange of its own, which "
+        "the seed does not have; none was needed here.)",
     )
