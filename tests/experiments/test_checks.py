@@ -6,6 +6,7 @@ import pytest
 from tests.experiments.flips.seed_000 import stated_delay
 from tests.experiments.test_flips import judged, rows_of
 
+from rookery.experiments.claims import Experiment, chosen
 from rookery.experiments.verdicts import Verdict
 
 
@@ -24,3 +25,16 @@ def test_the_stated_delays_of_another_tree_are_no_proof(change: dict[str, int]) 
     assert judged("seed-000/delay-layers", rows) is Verdict.REPRODUCED
     other = [{**row, **change} if row["protocol"] == "HBF_ADA" else row for row in rows]
     assert judged("seed-000/delay-layers", other) is Verdict.CONTRADICTED
+
+
+def test_the_experiments_of_seed_000_have_its_ten_nodes() -> None:
+    """Nine nodes with five applications each, and the one that joins; each of the nine sends 100 times."""
+    delay, load, deletion = (
+        Experiment.of(claim)
+        for claim in chosen([f"seed-000/{name}" for name in ("delay-layers", "load-flat", "deletion")])
+    )
+    assert all(
+        (one["senders"], one["applications"], one["sends"]) == (9, 5, 100) for one in delay.module.FULL.configurations
+    )
+    assert all((one["peers"], one["applications"]) == (9, 5) for one in load.module.FULL.configurations)
+    assert {row["live_gone"] for row in rows_of(deletion.claim.name)} == {3 * 5}
