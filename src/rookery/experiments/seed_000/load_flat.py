@@ -23,7 +23,7 @@ PROTOCOLS = ["simple", "bloom", "tree"]
 RATIOS = [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0]
 _NODES = {"peers": PEERS, "applications": APPLICATIONS, "endpoints": 7}
 FULL = grid(protocol=PROTOCOLS, ratio=RATIOS, **_NODES, asked=20_000, runs=10)
-QUICK = grid(protocol=PROTOCOLS, ratio=[0.1, 0.8, 1.0], **{**_NODES, "endpoints": 3}, asked=5_000)
+QUICK = grid(protocol=PROTOCOLS, ratio=[0.1, 1.0], **{**_NODES, "endpoints": 3}, asked=5_000)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:

@@ -2,7 +2,7 @@
 
 A participant has sub-nodes with five topics each. The receiver has the octets of its filter or its tree and nothing
 else, no dictionary of the namespace: what it learns of a topic's sub-node it learns from these. Live, two participants
-meet; a topic's name has the directories of its sub-node, and the tree is the one that was announced.
+meet; a topic's name has the directories of its sub-node, and the reader's participant searches the announced tree.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rookery.discovery.carriage import decode_summary
 from rookery.discovery.interests import interest_of
-from rookery.experiments.announced import ListeningNetwork, write
+from rookery.experiments.announced import read, write
 from rookery.experiments.endpoints import endpoint_keys
 from rookery.experiments.figures import bars, chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.filters import BloomFilter, BloomTree
+from rookery.network.simulated import SimulatedNetwork
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -51,10 +51,10 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
 
 
 def _live(count: int, topics: int, seed: int) -> dict[str, int]:
-    """Return how many topics are found in a tree as it was announced, and of how many the right layer is learned."""
-    network = ListeningNetwork(seed)
-    sender, _ = (network.join(discovery="tree") for _ in range(2))
-    homes: dict[str, int] = {}
+    """Return of how many topics a live receiver has learned a sub-node, and of how many the layer of their name."""
+    network = SimulatedNetwork(seed)
+    sender, receiver = (network.join(discovery="tree") for _ in range(2))
+    layers: dict[str, int] = {}
     for node in range(count):
         path, above = "", node + 1
         while above > 1:
@@ -62,13 +62,12 @@ def _live(count: int, topics: int, seed: int) -> dict[str, int]:
         for number in range(topics):
             topic = f"{path}topic{node}.{number} of {seed}"
             write(sender, topic, "Sample")
-            homes[interest_of(kind="W", topic=topic, type_name="Sample").own] = node
+            read(receiver, topic, "Sample")
+            layers[interest_of(kind="W", topic=topic, type_name="Sample").own] = (node + 1).bit_length()
     network.run(2_000_000)
-    received = decode_summary(network.of(sender)[-1].container)
-    answer = received.query(list(homes))
-    layers = {(key, received.sub_node(node).layer) for key, node in zip(answer.found, answer.nodes, strict=True)}
-    right = sum((key, (home + 1).bit_length()) in layers for key, home in homes.items())
-    return {"live_found": len(set(answer.found)), "live_layer": right}
+    learned = receiver.participant.sub_nodes(sender.participant.configuration.prefix)
+    right = sum(layer in {one.layer for one in learned.get(key, ())} for key, layer in layers.items())
+    return {"live_found": len(learned), "live_layer": right}
 
 
 def plot(table: Table) -> Any:
@@ -94,7 +93,7 @@ def check(table: Table) -> Judgment:
         f"{most.mean('tree'):.2f} with a tree, {most.mean('one_filter_named'):.2f} with the sub-node in filter keys",
         "A filter over topics says that a participant has a topic, not where: all its sub-nodes remain possible, as "
         f"stated. A tree leaves {most.mean('tree'):.2f}, learned from its octets alone, and the right one is among "
-        f"them for {table.mean('tree_right'):.0%} of the topics; from trees that were announced live the layer of "
-        f"{table.mean('live_layer'):.0%} was learned. But no tree is needed for it: one plain filter whose keys name "
+        f"them for {table.mean('tree_right'):.0%} of the topics; live, a reader's participant learned the layer of "
+        f"{table.mean('live_layer'):.0%}. But no tree is needed for it: one plain filter whose keys name "
         f"the sub-node leaves {most.mean('one_filter_named'):.2f}, at the price of one question for each sub-node.",
     )
