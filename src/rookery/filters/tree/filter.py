@@ -212,6 +212,13 @@ class BloomTree:
         """Return layer and column of a node."""
         return self.geometry.sub_node(node)
 
+    @property
+    def row_counts(self) -> dict[int, int]:
+        """The rows s of each node that has elements of its own (in paper mode: of every node)."""
+        index = self._laid_out()
+        counts = (index.own[:, 1] - index.own[:, 0]).tolist()
+        return {node: count for node, count in sorted(zip(index.nodes.tolist(), counts, strict=True)) if count}
+
     def matrix(self, node: int) -> RowMatrix:
         """Return the rows with which the owner covers the subtree of a node; only paper mode keeps them counted."""
         return self._elements.cover[node] if self.mode == "paper" else self._elements.under(node)
