@@ -28,7 +28,7 @@ __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 MIXTURES = ["simple", "tree", "simple+tree", "simple+bloom+tree+cuckoo"]
 FULL = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, seconds=10, runs=5)
-QUICK = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=10, ratio=0.3, seconds=4, runs=1)
+QUICK = grid(protocol=MIXTURES, participants=PEERS + 1, endpoints=6, ratio=0.5, seconds=2, runs=1)
 SEDP = (SEDP_PUBLICATIONS_WRITER, SEDP_SUBSCRIPTIONS_WRITER)
 
 
