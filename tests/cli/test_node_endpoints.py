@@ -31,7 +31,7 @@ def container(protocol: str, domain_key: DomainKey | None = None) -> bytes:
         (container("cuckoo:patent"), {"summary": "cuckoo", "buckets": [16, 8], "fingerprints": [1, 13]}),
         (
             container("tree"),
-            {"summary": "tree", "layers": 1, "sub_nodes": [{"layer": 1, "column": 1, "rows": 2}]},
+            {"summary": "tree", "layers": 1, "sub_nodes": [{"layer": 1, "column": 1, "rows": 3}]},
         ),
         (container("ribbon"), {"summary": "ribbon"}),
         (container("cuckoo", DomainKey.derive(b"sixteen octets..", domain=0)), {"summary": "cuckoo"}),
