@@ -40,8 +40,8 @@ __all__ = ["BloomTree", "Mode"]
 Mode = Literal["sound", "paper"]
 #: How far down the owner of a layered tree goes; the last level takes rows without bound.
 _OWNED_LEVELS = 12
-#: Rows on a path that a layered tree is sized for: a thousand topics of one directory fill six nodes of four rows.
-_ROWS_ON_A_PATH = 24
+#: Rows on a path that a layered tree is sized for: a thousand topics of one directory fill six nodes of six rows.
+_ROWS_ON_A_PATH = 36
 
 
 class BloomTree:
@@ -131,8 +131,8 @@ class BloomTree:
         cls,
         false_positive_rate: float = 0.01,
         *,
-        row_capacity: int = 8,
-        node_rows: int = 4,
+        row_capacity: int = 5,
+        node_rows: int = 6,
         mode: Mode = "sound",
         seed: int = 0,
         domain_key: DomainKey | None = None,

@@ -12,8 +12,8 @@ Where a key belongs is its `Place`: one node, or a path of nodes of which one ha
   the bit positions inside it would be correlated;
 - *layered*, which goes on the wire: the layer is in the key (`layers`).
 
-Rows of a layered tree are short, and double hashing repeats itself in few bits: eight keys in 184 bits would have ten
-times the rate of independent positions. There each pair of positions comes from a mix of its own.
+Rows of a layered tree are short, and double hashing repeats itself in few bits: four keys in 96 bits have 150 times
+the rate of independent positions. There each pair of positions comes from a mix of its own.
 """
 
 from __future__ import annotations
