@@ -266,7 +266,7 @@ def test_every_way_through_the_search_kernel_is_taken_by_the_plain_code_too() ->
     index, asked = tree._laid_out(), tree._questions(keys)
     found, visited = np.empty((16 * len(keys), 2), np.int64), np.empty(index.nodes.size, np.int32)
     plain = kernels.search.py_func(
-        asked.positions, asked.top, asked.deep, index.nodes, index.child, index.own, index.cover, index.rows,
+        asked.positions, asked.top, asked.deep, index.nodes, index.child, index.own, index.cover, index.slices,
         tree.geometry.levels, 16, found, visited,
     )  # fmt: skip
     answer = tree.query(keys)

@@ -4,7 +4,9 @@ Rule 1: a node exists if it or one below it has rows. Depth first, the rows of a
 that *cover* a node are a range, which begins with the rows that the node *owns*, and joining the rows of a subtree
 copies nothing. Where a node has one row without bound (row capacity 0) a parent is the OR of what is below it instead,
 a row of its own; in a tree of all nodes, as the paper sends it, covering rows came with it and are the node's own.
-Rule 2: what is held is bounded by the message: some twenty octets for each node, and the rows.
+Rule 2: the rows are held a second time, turned: for each position the rows that have it, 64 to a word. Whoever looks
+for a key ANDs the words of its positions and knows all rows that have it (as Flat-Bloofi asks many filters at once).
+Rule 3: what is held is bounded by the message: some twenty octets for each node, the rows, and 64 rows for one.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ class TreeIndex:
     cover: NDArray[np.int32]
     """First and last (exclusive) of the rows that cover the subtree of each."""
     rows: NDArray[np.uint8]
+    slices: NDArray[np.uint64]
+    """A line for each position: the rows that have it."""
     seat: NDArray[np.int32]
     """Where each node of the geometry is in this order; −1 for one that does not exist."""
 
@@ -57,7 +61,9 @@ class TreeIndex:
         if joins:
             laid[source < 0] = 0
             kernels.join_rows(child, own, cover, laid)
-        return cls(nodes, child, own, cover, laid, seat)
+        slices = np.zeros((geometry.bit_count, -(-len(laid) // 64)), dtype=np.uint64)
+        kernels.slice_rows(laid, slices)
+        return cls(nodes, child, own, cover, laid, slices, seat)
 
     def rows_of(self, node: int) -> list[NDArray[np.uint8]]:
         """Return the rows that a node owns."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rookery.filters.hashing.kernels import fmix64, mulhi64
 from rookery.kernels import kernel
 
-__all__ = ["fill_nodes", "fill_places", "fill_positions", "join_rows", "lay_out", "probe", "search"]
+__all__ = ["fill_nodes", "fill_places", "fill_positions", "join_rows", "lay_out", "probe", "search", "slice_rows"]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -218,6 +218,44 @@ def probe(
 
 
 @kernel
+def slice_rows(rows: NDArray[np.uint8], slices: NDArray[np.uint64]) -> None:
+    """Turn the rows: a line for each position, in which bit `row` says whether that row has it."""
+    for row in range(rows.shape[0]):
+        word, bit = row >> 6, _1 << np.uint64(row & 63)
+        for position in range(slices.shape[0]):
+            if rows[row, position >> 3] >> np.uint8(7 - (position & 7)) & np.uint8(1):
+                slices[position, word] |= bit
+
+
+@kernel
+def _rows_with(positions: NDArray[np.int32], key: int, slices: NDArray[np.uint64], mask: NDArray[np.uint64]) -> None:
+    """Set the rows that have all positions of a key: the AND of their slices, ended where nothing is left."""
+    for word in range(mask.size):
+        left = slices[positions[key, 0], word]
+        for index in range(1, positions.shape[1]):
+            if left == 0:
+                break
+            left &= slices[positions[key, index], word]
+        mask[word] = left
+
+
+@kernel
+def _next_row(mask: NDArray[np.uint64], begin: int, end: int) -> int:
+    """Return the first row of a mask from `begin` on; `end` if there is none before."""
+    row = begin
+    while row < end:
+        left = mask[row >> 6] >> np.uint64(row & 63)
+        if left == 0:
+            row = (row | 63) + 1
+            continue
+        while left & _1 == 0:
+            left >>= _1
+            row += 1
+        return min(row, end)
+    return end
+
+
+@kernel
 def search(
     positions: NDArray[np.int32],
     top: NDArray[np.int64],
@@ -226,7 +264,7 @@ def search(
     child: NDArray[np.int32],
     own: NDArray[np.int32],
     cover: NDArray[np.int32],
-    rows: NDArray[np.uint8],
+    slices: NDArray[np.uint64],
     levels: int,
     limit: int,
     found: NDArray[np.int64],
@@ -234,10 +272,14 @@ def search(
 ) -> tuple[int, int]:
     """Carry all keys down the tree at once; keep at each node those that a covering row has, note those that are there.
 
-    Own rows come first among those that cover a node, and no row is looked at twice for a key: `cursor` is the first
-    row, from where its search stands, that has it. Returns how many pairs (key, node) and visited nodes there are.
+    The rows that have a key are found once, by the slices of its positions, 64 rows at a time; then a covering row is
+    one of them within a range, and `cursor` is the first from where the key's search stands. Returns how many pairs
+    (key, node) and visited nodes there are.
     """
     count = top.size
+    masks = np.empty((count, slices.shape[1]), dtype=np.uint64)
+    for key in range(count):
+        _rows_with(positions, key, slices, masks[key])
     kept = np.empty((levels + 1, max(count, 1)), dtype=np.int32)
     left = np.zeros(levels + 1, dtype=np.int32)
     cursor = np.full(count, -1, dtype=np.int32)
@@ -274,7 +316,7 @@ def search(
                 if deeper != node + 1:
                     continue
             if cursor[key] < begin:
-                row = _first_row(positions, key, rows, begin, end)
+                row = _next_row(masks[key], begin, end)
                 cursor[key] = row if row < end else begin - 1
             if not begin <= cursor[key] < end:
                 continue
@@ -285,7 +327,7 @@ def search(
             if begin <= own[at, 0] and own[at, 1] <= end:
                 holds = cursor[key] < own[at, 1]
             else:
-                holds = _first_row(positions, key, rows, own[at, 0], own[at, 1]) < own[at, 1]
+                holds = _next_row(masks[key], own[at, 0], own[at, 1]) < own[at, 1]
             if holds:
                 found[pairs, 0], found[pairs, 1] = key, node
                 pairs += 1
