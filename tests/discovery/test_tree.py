@@ -61,9 +61,14 @@ def test_a_directory_learns_the_sub_nodes_of_a_peer_from_its_octets() -> None:
     fewer = announced(["battery"])
     directory.set_summary(PEER, decode_summary(fewer), octets=len(fewer))
     assert view.sub_nodes == {}
-    directory.set_summary(PEER, decode_summary(container), octets=len(container))
-    directory.drop_summary(PEER)
-    assert view.sub_nodes == {}
+    for summary in (summarize([writer_key("robot1/arm/joints")], "ribbon"), None):
+        directory.set_summary(PEER, decode_summary(container), octets=len(container))
+        assert view.sub_nodes
+        if summary is None:
+            directory.drop_summary(PEER)
+        else:
+            directory.set_summary(PEER, summary, octets=20)
+        assert view.sub_nodes == {}
 
 
 def test_a_peer_that_wants_everything_still_tells_its_sub_nodes() -> None:
@@ -103,13 +108,12 @@ def test_what_went_up_comes_down_to_what_a_fresh_one_has(count: int) -> None:
     assert summary is not None
     for topic in topics:
         summary.add(writer_key(topic))
-    kept = topics[:count]
-    gone = topics[count:]
+    kept, gone = topics[-count:], topics[:-count]  # the last are where there was room, far down
     dice.shuffle(gone)
     for topic in gone:
         summary.remove(writer_key(topic))
     left, fresh = summary.encode(epoch=1, room=1_200), announced(kept)
-    assert abs(len(left) - len(fresh)) <= 0.05 * len(fresh)
+    assert abs(len(left) - len(fresh)) <= max(16, 0.05 * len(fresh))  # a row; which keys are deep depends on the order
     assert count != 5 or len(left) == len(fresh)
     assert decode_summary(left).contains_many([writer_key(topic) for topic in kept]).all()
 

@@ -154,19 +154,22 @@ def test_the_search_finds_what_the_flat_probe_finds_in_any_tree(
             assert place in nodes or mode == "paper"
 
 
-@settings(max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 3)), max_size=160), st.sampled_from(["sound", "paper"]))
-def test_a_tree_has_the_nodes_that_its_elements_need_after_any_history(steps: list[tuple[int, int]], mode: str) -> None:
-    tree = BloomTree(bit_count=64, hash_count=4, row_capacity=2, node_rows=2, mode=mode)
+@settings(max_examples=40)
+@given(st.integers(0, 1 << 32), st.integers(1, 60), st.sampled_from(["sound", "paper"]))
+def test_a_tree_has_the_nodes_that_its_elements_need_after_any_history(seed: int, most: int, mode: str) -> None:
+    """Nodes of four elements, so that most are full: what leaves one is replaced from below."""
+    dice, tree = random.Random(seed), BloomTree(bit_count=64, hash_count=4, row_capacity=2, node_rows=2, mode=mode)
     present: dict[str, None] = {}
-    for number, layer in steps:
-        key = topic("dir/" * layer + str(number))
-        if key in present:
+    for step in range(2 * most):
+        key = topic("dir/" * dice.randrange(3) + str(dice.randrange(most)))
+        if key in present and dice.random() < 0.7:
             del present[key]
             tree.remove(key)
-        else:
+        elif key not in present:
             present[key] = None
             tree.add(key)
+        if step % 7 and step < 2 * most - 1:
+            continue
         held, elements = tree._elements.held, tree._elements
         assert len(held) == len(present)
         for (_, home), node in held.items():
@@ -183,6 +186,28 @@ def test_a_tree_has_the_nodes_that_its_elements_need_after_any_history(steps: li
                 assert (matrix.counters().sum(axis=0) == under.counters().sum(axis=0)).all()
         received = BloomTree.from_bytes(tree.to_bytes())
         assert not present or received.contains_many(list(present)).all()
+
+
+def test_what_is_left_moves_up() -> None:
+    """200 topics of one directory; the first 195 end, so that the five of the deepest nodes are left."""
+    tree = layered([f"topic{number}" for number in range(200)])
+    assert tree.geometry.levels > 2
+    for number in range(195):
+        tree.remove(topic(f"topic{number}"))
+        assert len(tree._elements.own[0]) == min(30, 199 - number)
+    assert tree.geometry.levels == 1
+    assert tree.row_counts == {0: 1}
+    assert tree.contains_many([topic(f"topic{number}") for number in range(195, 200)]).all()
+
+
+def test_bits_behind_the_rows_of_a_node_are_refused() -> None:
+    tree = BloomTree(namespace_size=4, bit_count=61, hash_count=3)
+    tree.add("a")
+    wire = tree.to_bytes()
+    assert BloomTree.from_bytes(wire).contains_many(["a"]).all()
+    for bit in range(3):
+        with pytest.raises(FilterError, match="padding"):
+            BloomTree.from_bytes(wire[:-1] + bytes([wire[-1] | 1 << bit]))
 
 
 @pytest.mark.parametrize("directory", ["", "rt/", "plant/line4/"])
@@ -245,17 +270,19 @@ def test_a_tree_of_all_nodes_that_hides_its_members_is_refused() -> None:
         from_bytes(bytes(closed_and_layered))
 
 
-def test_a_hostile_tree_makes_no_long_answer() -> None:
+@pytest.mark.parametrize("levels", [8, 14])
+def test_a_hostile_tree_makes_no_long_answer(levels: int) -> None:
     """Closed, of all that a summary may weigh, every second bit set and k = 1: half of all nodes say yes to all."""
-    levels = 14
     nodes = (1 << levels) - 1
     head = b"\xdb\x01" + bytes([levels, 1]) + (2).to_bytes(2, "little") + (1).to_bytes(2, "little") + bytes(10)
     wire = head + np.packbits(np.ones(nodes, dtype=np.uint8)).tobytes() + b"\x01\x80" * nodes
     tree = BloomTree.from_bytes(wire)
-    keys = [topic(str(number)) for number in range(50)]
+    keys = [topic(str(number)) for number in range(8)]
     answer = tree.query(keys)
     assert len(answer.found) <= 16 * len(keys)
     assert set(answer.found) == {key for key in keys if key in tree}
+    if levels == 8:
+        assert asked_plainly(tree, keys) == (list(zip(answer.found, answer.nodes, strict=True)), list(answer.visited))
     assert tree._place(keys[0], 0) == ANYWHERE
 
 
