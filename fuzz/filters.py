@@ -35,6 +35,7 @@ from rookery.filters import (
 DOMAIN_KEY = DomainKey.derive(bytes(range(32)))
 MAGICS = (0xCF, 0xD1, 0xD2, 0xD3, 0xDB)
 INTERESTING = (0, 1, 2, 7, 8, 16, 17, 24, 25, 31, 32, 33, 64, 65, 127, 128, 254, 255)
+NAMES = ["W\x1fpart/topic1\x1fT", "W\x1ftopic0\x1fT", "R\x1fother/topic\x1fT", ""]
 HASHES = (0, 1, 0x9E3779B97F4A7C15, (1 << 64) - 1)
 #: Bytes in memory per byte on the wire: eight empty cuckoo slots of two bytes in four bits, and the objects around.
 EXPANSION, OBJECTS = 64, 1 << 14
@@ -63,6 +64,16 @@ def corpus() -> list[bytes]:
     tree = BloomTree(namespace_size=64, node_size=4, mode="paper", row_capacity=0)
     tree.add_many([f"k{i}" for i in range(20)])
     found += [tree.to_bytes(), tree.to_bytes(counters=True)]
+    names = [f"W\x1f{'part/' * (i % 4)}topic{i}\x1fT" for i in range(60)]
+    for mode in ("sound", "paper"):
+        layered = BloomTree.layered(2**-11, mode=mode)
+        closed = BloomTree(
+            namespace_size=60, node_size=4, namespace={name: i for i, name in enumerate(names)}, mode=mode
+        )
+        for name in names:
+            layered.add(name)
+            closed.add(name)
+        found += [layered.to_bytes(), closed.to_bytes()]
     return found
 
 
@@ -123,17 +134,19 @@ def check(data: bytes, *, thorough: bool) -> str:
         decoded = from_bytes(data, domain_key=DOMAIN_KEY)
     except FilterError as fault:
         return f"rejected: {str(fault).partition(':')[0]}" if thorough else "rejected"
-    closed = isinstance(decoded, BloomTree) and decoded.geometry.node_size
-    if not closed:
+    if not isinstance(decoded, BloomTree):
         decoded.contains_hash(HASHES[len(data) & 3])
+    elif thorough or not len(data) & 7:  # a tree is laid out before it is asked
+        found, probed = decoded.query(NAMES, mode="sound").found, decoded.contains_many(NAMES).tolist()
+        flat = {name for name, hit in zip(NAMES, probed, strict=True) if hit}
+        if set(found) != flat and (decoded.mode == "sound" or not set(found) <= flat):
+            raise AssertionError(f"search and probe differ: {data.hex()}")
     if thorough:
         held = held_bytes(decoded)
         if held > EXPANSION * len(data) + OBJECTS:
             raise AssertionError(f"{len(data)} bytes became {held} in memory: {data.hex()}")
         again = from_bytes(decoded.to_bytes(), domain_key=DOMAIN_KEY)
-        if not closed and [again.contains_hash(value) for value in HASHES] != [
-            decoded.contains_hash(value) for value in HASHES
-        ]:
+        if [again.contains_hash(value) for value in HASHES] != [decoded.contains_hash(value) for value in HASHES]:
             raise AssertionError(f"encoding again changed the answers: {data.hex()}")
         if (len(data) < 64 and not 0 <= decoded.expected_false_positive_rate <= 1) or decoded.size_in_bits < 0:
             raise AssertionError(f"no rate or size: {data.hex()}")  # the rate of a large filter takes a while

@@ -53,11 +53,12 @@ def test_an_observer_is_written_as_the_filters_write_it() -> None:
     assert not is_observer(b"\xd1")
 
 
-def test_a_tree_over_a_private_dictionary_cannot_be_asked_and_is_refused() -> None:
-    tree = BloomTree(namespace_size=8, node_size=2, namespace={"a": 0, "b": 1})
-    tree.add("a")
-    with pytest.raises(FilterError, match="closed namespace"):
-        decode_summary(tree.to_bytes())
+def test_a_tree_over_a_private_dictionary_is_asked_in_every_node() -> None:
+    tree = BloomTree(namespace_size=8, node_size=2, namespace={"a": 0, "b": 5})
+    tree.add("b")
+    received = decode_summary(tree.to_bytes())
+    assert received.contains_many(["a", "b", "c"]).tolist() == [False, True, False]
+    assert received.query(["a", "b"]).nodes == (2,)
 
 
 def test_a_reference_names_what_it_stands_for() -> None:

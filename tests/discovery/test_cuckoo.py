@@ -37,7 +37,7 @@ def test_a_setting_is_read(text: str, setting: CuckooSetting) -> None:
         ("cuckoo:buckets=1", "a power of two"),
         ("cuckoo:bits=17", "8 to 16 bits"),
         ("cuckoo:moves=0", "never ends"),
-        ("ribbon:patent", "only cuckoo can be set"),
+        ("ribbon:patent", "only cuckoo and tree can be set"),
         ("gossip:patent", "no discovery protocol is called 'gossip'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -57,9 +58,25 @@ def test_absent_keys_are_mostly_absent(protocol: str, count: int) -> None:
         summary.add(key)
     received = decode_summary(summary.encode(epoch=1, room=2_000))
     hits = int(received.contains_many(keys(10_000, "R")).sum())
-    # Small Bloom filters and full cuckoo tables are a few times worse than their design.
     assert hits <= 10_000 * 16 * FALSE_POSITIVE_RATE
     assert received.contains_many(keys(count)).all() if count else hits == 0
+
+
+@pytest.mark.parametrize("protocol", SUMMARIZING)
+@pytest.mark.parametrize("count", [1, 10, 40, 1_000])
+def test_the_rate_is_the_one_that_all_are_sized_for(protocol: str, count: int) -> None:
+    """Measured over many participants; a cuckoo table of 12-bit entries has up to 3.2 times it, as its page says."""
+    worlds, absent = max(1, 40 // count), pa.array([f"W\x1farea/other{number}\x1ftype" for number in range(40_000)])
+    hits = 0
+    for world in range(worlds):
+        summary = made(protocol)
+        for number in range(count):
+            summary.add(f"W\x1farea/topic{world}-{number}\x1ftype")
+        while summary.settle():
+            pass
+        hits += int(decode_summary(summary.encode(epoch=1, room=1 << 16)).contains_many(absent).sum())
+    rate = hits / (worlds * len(absent))
+    assert rate <= (3.6 if protocol == "cuckoo" else 1.4) * FALSE_POSITIVE_RATE
 
 
 @pytest.mark.parametrize("protocol", ["bloom", "ribbon"])

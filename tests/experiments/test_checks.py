@@ -1,69 +1,40 @@
-"""Checks that could pass for the wrong reason: given rows that contradict the claim, they must say so."""
+"""What a flip of one claim cannot say: chance is no contradiction, and right times of another thing are no proof."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import pytest
+from tests.experiments.flips.seed_000 import stated_delay
+from tests.experiments.test_flips import judged, rows_of
 
 from rookery.experiments.claims import Experiment, chosen
-from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Verdict
 
 
-def rows_of(name: str) -> list[dict[str, Any]]:
-    """Run the quick parameters of a claim."""
-    (claim,) = chosen([name])
-    experiment = Experiment.of(claim)
-    tasks = experiment.tasks(quick=True, seed=1)
-    found = experiment.rows(tasks, [experiment.module.run(task.parameters, task.seed) for task in tasks])
-    return [dict(row) for row in found]
-
-
-def judged(name: str, rows: Sequence[Row]) -> Verdict:
-    (claim,) = chosen([name])
-    return Experiment.of(claim).check(Table(rows)).verdict
-
-
-@pytest.fixture(scope="module")
-def bound() -> list[dict[str, Any]]:
-    return rows_of("seed-000/counter-bound")
-
-
-def test_the_counters_are_within_their_bounds(bound: list[dict[str, Any]]) -> None:
-    assert judged("seed-000/counter-bound", bound) is Verdict.REPRODUCED
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda row: {"share": min(1.0, 1.6 * row["tight_bound"])}, id="shares above equation 3"),
-        pytest.param(lambda row: {"share": 0.0 if row["j"] > 2 else 1.0}, id="counters that do not count"),
-        pytest.param(lambda row: {"bound": 0.9 * row["tight_bound"]}, id="the right side below the middle"),
-        pytest.param(lambda row: {"optimal_bound": 2 * row["optimal_bound"]}, id="equation 4 is not equation 3"),
-    ],
-)
-def test_a_bound_that_fails_is_seen(bound: list[dict[str, Any]], change: Callable[[Row], Row]) -> None:
-    assert judged("seed-000/counter-bound", [{**row, **change(row)} for row in bound]) is Verdict.CONTRADICTED
-
-
-def test_too_few_filters_prove_nothing(bound: list[dict[str, Any]]) -> None:
-    assert judged("seed-000/counter-bound", [{**row, "filters": 5} for row in bound]) is Verdict.NOT_TESTABLE
-
-
-def test_one_rare_counter_is_chance(bound: list[dict[str, Any]]) -> None:
+def test_one_rare_counter_is_chance() -> None:
     """A bound of one in a thousand that one of 800 filters meets is not refuted by it."""
-    rare = [dict(row) for row in bound]
+    rare = [dict(row) for row in rows_of("seed-000/counter-bound")]
     one = next(row for row in rare if (row["m"], row["k"], row["j"]) == (1010, 7, 8))
     assert one["tight_bound"] < 0.002
     one["share"] = max(one["share"], 1 / one["filters"])
     assert judged("seed-000/counter-bound", rare) is Verdict.REPRODUCED
 
 
-def test_a_full_counter_is_an_overflow() -> None:
-    """The product's counters stop at 15, so 16 is never read."""
-    rows = rows_of("seed-000/counter-overflow")
-    assert judged("seed-000/counter-overflow", rows) is Verdict.REPRODUCED
-    full = [{**row, "largest": 15} for row in rows]
-    assert judged("seed-000/counter-overflow", full) is Verdict.CONTRADICTED
+@pytest.mark.parametrize("change", [{"levels": 9}, {"missed": 1}], ids=["other levels", "a topic is missed"])
+def test_the_stated_delays_of_another_tree_are_no_proof(change: dict[str, int]) -> None:
+    rows = [{**row, **stated_delay(row)} for row in rows_of("seed-000/delay-layers")]
+    assert judged("seed-000/delay-layers", rows) is Verdict.REPRODUCED
+    other = [{**row, **change} if row["protocol"] == "HBF_ADA" else row for row in rows]
+    assert judged("seed-000/delay-layers", other) is Verdict.CONTRADICTED
+
+
+def test_the_experiments_of_seed_000_have_its_ten_nodes() -> None:
+    """Nine nodes with five applications each, and the one that joins; each of the nine sends 100 times."""
+    delay, load, deletion = (
+        Experiment.of(claim)
+        for claim in chosen([f"seed-000/{name}" for name in ("delay-layers", "load-flat", "deletion")])
+    )
+    assert all(
+        (one["senders"], one["applications"], one["sends"]) == (9, 5, 100) for one in delay.module.FULL.configurations
+    )
+    assert all((one["peers"], one["applications"]) == (9, 5) for one in load.module.FULL.configurations)
+    assert {row["live_gone"] for row in rows_of(deletion.claim.name)} == {3 * 5}

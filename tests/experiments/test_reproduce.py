@@ -71,8 +71,8 @@ def test_an_unknown_claim_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("name", "verdict", "code"),
     [
-        ("seed-000/deletion", Verdict.REPRODUCED, 0),
-        ("seed-000/deletion", Verdict.CONTRADICTED, 3),
+        ("seed-000/theorem-union", Verdict.REPRODUCED, 0),
+        ("seed-000/theorem-union", Verdict.CONTRADICTED, 3),
         ("seed-004/threshold-compiled", Verdict.NOT_TESTABLE, 0),  # it rests on a time
     ],
 )

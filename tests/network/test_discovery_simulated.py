@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from rookery.discovery import PROTOCOLS
-from rookery.experiments.announced import ListeningNetwork
+from rookery.experiments.announced import ListeningNetwork, read, write
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
-from rookery.rtps.events import MessageRejected, ParticipantLost
+from rookery.rtps.events import MessageRejected, ParticipantLost, TreeSearched
 
 BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
 SECOND = 1_000_000
@@ -244,6 +244,68 @@ def test_filters_double_and_end_their_transfers_and_nothing_is_missing(protocol:
 @pytest.mark.parametrize("protocol", ["cuckoo", "cuckoo:patent"])
 def test_a_thousand_crowded_worlds(protocol: str) -> None:
     assert crowded(range(1_000), protocol)["doublings"] >= 2_000
+
+
+def rows_announced(container: bytes) -> dict[int, int]:
+    """Return the rows of each node, read from the octets of a tree."""
+    count, bits = (1 << container[2]) - 1, int.from_bytes(container[4:6], "little")
+    at = 18 + (count + 7) // 8
+    present = "".join(f"{octet:08b}" for octet in container[18:at])
+    rows = {}
+    for node in range(count):
+        if present[node] == "1":
+            rows[node] = container[at]
+            at += 1 + (container[at] * bits + 7) // 8
+    assert at == len(container)
+    return rows
+
+
+def test_trees_grow_by_rows_and_shrink_again_among_participants() -> None:
+    """Up to 300 endpoints and down to 5, in a bad network: read from the announcements that were sent."""
+    network = ListeningNetwork(7, BAD)
+    changing, seeking = (network.join(lease=3_600 * SECOND, period=3 * SECOND, discovery="tree") for _ in range(2))
+    sought = [read(seeking, f"plant/line/topic{number}", "T") for number in (0, 4, 17, 150, 299)]
+    made: list[Guid] = []
+    rows = []
+    for count in (5, 6, 10, 11, 25, 30, 31, 100, 300, 100, 31, 30, 25, 11, 10, 6, 5):
+        while len(made) < count:
+            made.append(write(changing, f"plant/line/topic{len(made)}", "T"))
+        while len(made) > count:
+            changing.participant.delete_endpoint(made.pop(), changing.now)
+            changing.flush()
+        network.run(4 * SECOND)
+        rows.append(rows_announced(network.of(changing)[-1].container))
+    (home,) = rows[0]
+    assert [one[home] for one in rows] == [1, 2, 2, 3, 5, 6, 6, 6, 6, 6, 6, 6, 5, 3, 2, 2, 1]
+    assert [sum(one.values()) for one in rows[:7]] == [1, 2, 2, 3, 5, 6, 7]  # a row for every five, none before
+    assert [len(one) for one in rows[:6]] == [1] * 6  # a child only when the node is full
+    assert max(len(one) for one in rows) > 7
+    announced = [one.container for one in network.of(changing)]
+    assert {(one[3], one[4:6]) for one in announced} == {(announced[0][3], announced[0][4:6])}  # k and m never change
+    assert len(announced[-1]) == len(announced[0])
+    assert network.run(
+        60 * SECOND, until=lambda: [len(seeking.participant.matched(one)) for one in sought] == [1, 1, 0, 0, 0]
+    )
+    places = seeking.participant.sub_nodes(changing.participant.prefix)
+    assert {key.split("\x1f")[1]: [place.layer for place in found] for key, found in places.items()} == {
+        "plant/line/topic0": [3],
+        "plant/line/topic4": [3],
+    }
+
+
+def test_crowded_worlds_of_trees_have_rows_and_children_and_nothing_is_missing() -> None:
+    most, nodes = 0, 0
+    for seed in range(CROWDED_SEEDS // 2):
+        world = live(seed, "tree", most=CROWD, changes=40)
+        for member in world.members:
+            for one in world.network.of(member):
+                rows = rows_announced(one.container)
+                most, nodes = max(most, *rows.values()) if rows else most, max(nodes, len(rows))
+        asked = [member for member in world.members if not member.crashed]
+        searched = [event for member in asked for event in member.events if isinstance(event, TreeSearched)]
+        assert any(event.found for event in searched)
+    assert most == 6
+    assert nodes >= 3
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "simple"])

@@ -163,6 +163,60 @@ def test_a_node_doubles_its_filter_and_ends_the_transfer_under_churn_in_the_sett
     assert "line 2: nothing here reads or writes 'nothing'" in said[0]
 
 
+def test_a_node_searches_the_tree_of_another_and_learns_its_sub_nodes(domain_id: int) -> None:
+    """Two processes: one seeks topics; the tree of the other grows, is searched with each announcement, and shrinks."""
+    started = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    node = [*PROGRAM, "node", "--domain-id", str(domain_id), "--json", "--discovery", "tree", "--endpoints", "-"]
+    seeking, changing = (subprocess.Popen(node, **started) for _ in range(2))  # type: ignore[call-overload]
+    announced: list[dict[str, Any]] = []
+    searches: list[dict[str, Any]] = []
+
+    def say(to: subprocess.Popen[str], *lines: str) -> None:
+        to.stdin.write("".join(f"{line}\n" for line in lines))
+        to.stdin.flush()
+
+    def searched(wanted: Callable[[dict[str, tuple[int, int]]], bool]) -> dict[str, tuple[int, int]]:
+        """Read what the seeking node prints until a search gave what is wanted."""
+        while True:
+            event = json.loads(seeking.stdout.readline())
+            if event.get("summary") == "tree":
+                announced.append(event)
+            if event["event"] == "tree searched":
+                searches.append(event)
+                found = {each["topic"]: (each["layer"], each["column"]) for each in event["found"]}
+                if wanted(found):
+                    return found
+
+    try:
+        for process in (seeking, changing):
+            assert any("joined domain" in line for line in process.stderr)
+        say(seeking, *(f"read {topic} T" for topic in ("scan", "robot1/scan", "robot2/scan", "robot1/arm/joints")))
+        while json.loads(changing.stdout.readline()).get("layers") != 3:  # the last of its topics is announced
+            pass
+        say(changing, *(f"write {topic} T" for topic in ("scan", "robot1/scan", "robot1/arm/joints")))
+        first = searched(lambda found: len(found) == 3)
+        assert [first[topic][0] for topic in ("scan", "robot1/scan", "robot1/arm/joints")] == [1, 2, 3]
+        assert (first["robot1/arm/joints"][1] + 1) // 2 == first["robot1/scan"][1]  # the arm is a part of the robot
+        small = searches[-1]["octets"]
+        assert small == announced[-1]["octets"]
+        assert announced[-1]["sub_nodes"] == [
+            {"layer": layer, "column": column, "rows": 1} for layer, column in sorted(first.values())
+        ]
+        say(changing, *(f"write robot1/topic{number} T" for number in range(29)), "write robot2/scan T")
+        grown = searched(lambda found: "robot2/scan" in found and announced[-1]["octets"] > small + 80)
+        assert grown["robot2/scan"][0] >= 2
+        assert {"layer": 2, "column": first["robot1/scan"][1], "rows": 6} in announced[-1]["sub_nodes"]
+        say(changing, *(f"end robot1/topic{number}" for number in range(29)), "end robot2/scan")
+        assert searched(lambda found: len(found) == 3 and announced[-1]["octets"] == small) == first
+        say(changing, "end robot1/arm/joints")
+        assert "robot1/arm/joints" not in searched(lambda found: len(found) == 2)
+    finally:
+        for process in (changing, seeking):
+            process.send_signal(signal.SIGINT)
+        for process in (changing, seeking):
+            process.communicate()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "reason"),
     [
@@ -170,6 +224,7 @@ def test_a_node_doubles_its_filter_and_ends_the_transfer_under_churn_in_the_sett
         (["node", "--topic", "t"], 2, "--topic needs --schema"),
         (["node", "--discovery", "gossip"], 1, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
         (["node", "--discovery", "cuckoo:bits=40"], 1, "an entry has 8 to 16 bits"),
+        (["node", "--discovery", "tree:rows=2"], 1, "the only setting is tree:paper"),
         (["node", "--endpoints", "nowhere"], 2, "--endpoints nowhere: No such file"),
         (["node", "--endpoints", "-", "--topic", "t"], 2, "without --topic"),
         (["ps", "--key-file", "nowhere"], 2, "--key-file nowhere: No such file"),

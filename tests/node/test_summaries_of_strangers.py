@@ -9,10 +9,18 @@ import pytest
 from rookery.discovery.carriage import Seal, observer_container, summary_parameter
 from rookery.discovery.hashes import HashList
 from rookery.discovery.interests import interest_of
+from rookery.filters import BloomTree, SubNode
 from rookery.node import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Limits, QualityOfService, Reliability
 from rookery.rtps.announcements import ParticipantAnnouncement
-from rookery.rtps.events import Event, MessageRejected, ParticipantDiscovered, ParticipantLost
+from rookery.rtps.events import (
+    Event,
+    FoundTopic,
+    MessageRejected,
+    ParticipantDiscovered,
+    ParticipantLost,
+    TreeSearched,
+)
 from rookery.rtps.identity import SEDP_PUBLICATIONS_READER, SEDP_PUBLICATIONS_WRITER, SPDP_READER, SPDP_WRITER
 from rookery.rtps.locators import Locator
 from rookery.rtps.messages import decode_message, encode_message
@@ -168,6 +176,53 @@ def test_a_summary_that_cannot_be_read_is_counted_and_its_sender_told_everything
     assert contacted == {prefix_of(1)}
     assert victim.counters["unreadable_summary"] == 1
     assert victim.participant.summary_octets == 0
+
+
+def closed_tree(mode: str = "sound") -> bytes:
+    """Return a tree over a dictionary that the victim does not have."""
+    namespace = {key: 7 * place for place, key in enumerate(keys("elsewhere", "topic", "nowhere"))}
+    tree = BloomTree(
+        namespace_size=20, node_size=2, bit_count=184, hash_count=16, namespace=namespace, mode=mode, epoch=1
+    )
+    tree.add_many(keys("elsewhere", "topic"))
+    return tree.to_bytes()
+
+
+@pytest.mark.parametrize("mode", ["sound", "paper"])
+def test_a_closed_tree_is_searched_and_tells_where_a_topic_is(mode: str) -> None:
+    victim = Victim(discovery="tree")
+    container = closed_tree(mode)
+    events, contacted = victim.hear(1, announced(1, container))
+    assert [type(event) for event in events] == [ParticipantDiscovered, TreeSearched]
+    assert contacted == {prefix_of(1)}
+    found = (FoundTopic("topic", "T", 3, 1),)  # ordinal 7 is in node 3
+    assert events[1] == TreeSearched(prefix_of(1), len(container), 2, 3, found)
+    assert victim.participant.sub_nodes(prefix_of(1)) == {keys("topic")[0]: (SubNode(3, 1),)}
+    assert victim.participant.sub_nodes(prefix_of(2)) == {}
+    # An endpoint that comes later is looked for in the tree that is kept.
+    victim.participant.create_writer("elsewhere", "T", RELIABLE, keyed=False, now=victim.now)
+    later = victim.participant.next_event()
+    assert isinstance(later, TreeSearched)
+    assert [tuple(found) for found in later.found] == [("elsewhere", "T", 1, 1)]
+
+
+@pytest.mark.parametrize("fault", ["cut", "long", "levels", "rows", "cover", "ones"])
+def test_a_closed_tree_that_is_none_is_refused(fault: str) -> None:
+    whole = closed_tree("paper")
+    wrong = {
+        "cut": whole[:-1],
+        "long": whole + b"\0",
+        "levels": whole[:2] + b"\x11" + whole[3:],
+        "rows": whole[:20] + b"\0" + whole[21:],
+        "cover": whole[:21] + bytes(23) + whole[44:],  # the root has nothing of what is below it
+        "ones": whole[:21] + b"\xff" * 23 + whole[44:],
+    }[fault]
+    victim = Victim(discovery="tree")
+    events, contacted = victim.hear(1, announced(1, wrong))
+    assert [type(event) for event in events] == [ParticipantDiscovered, MessageRejected]
+    assert contacted == {prefix_of(1)}
+    assert victim.counters["unreadable_summary"] == 1
+    assert victim.participant.sub_nodes(prefix_of(1)) == {}
 
 
 def test_octets_of_summaries_are_bounded() -> None:

@@ -30,6 +30,7 @@ EXAMPLES = [
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --json",
     "rookery node --discovery cuckoo:patent --endpoints endpoints.txt",
+    "rookery node --discovery tree --endpoints endpoints.txt --json",
     "rookery node --island site-a --listen 192.0.2.1:7501 --join 192.0.2.2:7501 --record site-a.jsonl",
 ]
 
@@ -55,7 +56,9 @@ def command(
     ] = None,
     discovery: Annotated[
         str | None,
-        typer.Option(help="simple (the default), ribbon, cuckoo, tree, bloom or hashes; cuckoo:patent is seed 001's."),
+        typer.Option(
+            help="simple (the default), ribbon, cuckoo, tree, bloom or hashes; as printed: cuckoo:patent, tree:paper."
+        ),
     ] = None,
     endpoints: Annotated[
         str | None,
@@ -168,7 +171,7 @@ async def _watch(
     metrics: int | None,
     endpoints: str | None,
 ) -> None:
-    from rookery.cli.node_endpoints import follow
+    from rookery.cli.node_endpoints import as_text, follow
     from rookery.discovery import warm
     from rookery.network.metrics import participant_metrics
     from rookery.network.udp import open_participant
@@ -176,7 +179,7 @@ async def _watch(
     def report(event: Event) -> None:
         described = describe(event)
         if described is not None:
-            _write_now(json_text.dumps(described) if json else "  ".join(str(value) for value in described.values()))
+            _write_now(json_text.dumps(described) if json else as_text(described))
 
     await asyncio.to_thread(warm, place["discovery"])
     udp = open_participant(on_event=report, **place)
@@ -237,7 +240,7 @@ async def _sleep(seconds: float | None) -> None:
 
 def describe(event: Event) -> dict[str, Any] | None:
     """Return what an event says, as flat data; None for samples, which belong to subscriptions."""
-    from rookery.cli.node_endpoints import summary_facts
+    from rookery.cli.node_endpoints import summary_facts, tree_facts
     from rookery.rtps import events
     from rookery.rtps.identity import is_writer
 
@@ -255,6 +258,8 @@ def describe(event: Event) -> dict[str, Any] | None:
             topic, type_name = announcement.topic, announcement.type_name
             found = {"event": f"{kind} discovered", "endpoint": str(announcement.guid)}
             return {**found, "topic": topic, "type_name": type_name}
+        case events.TreeSearched():
+            return tree_facts(event)
         case events.EndpointLost(guid):
             return {"event": "endpoint lost", "endpoint": str(guid)}
         case events.MessageRejected(sender, reason):

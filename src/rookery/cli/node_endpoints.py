@@ -19,9 +19,10 @@ from rookery.errors import RookeryError, SettingsError
 if TYPE_CHECKING:
     from rookery.network.udp import UdpParticipant
     from rookery.rtps.announcements import ParticipantAnnouncement
+    from rookery.rtps.events import TreeSearched
     from rookery.rtps.identity import Guid
 
-__all__ = ["Declared", "follow", "summary_facts"]
+__all__ = ["Declared", "as_text", "follow", "summary_facts", "tree_facts"]
 
 
 class Declared:
@@ -83,10 +84,10 @@ def _apply(apply: Callable[[str], None], number: int, line: str) -> None:
 
 
 def summary_facts(announcement: ParticipantAnnouncement) -> dict[str, Any]:
-    """Return what a participant's summary shows to anybody: its kind and octets, and of cuckoo filters the tables."""
+    """Return what a participant's summary shows to anybody: its kind, octets, and tables or rows."""
     from rookery.discovery.carriage import carried_container, decode_reference, decode_summary, summary_name
     from rookery.errors import FilterError
-    from rookery.filters import CuckooFilter
+    from rookery.filters import BloomTree, CuckooFilter
     from rookery.rtps.identity import VENDOR
 
     container = carried_container(announcement.vendor_parameters) if announcement.vendor == VENDOR else None
@@ -100,4 +101,31 @@ def summary_facts(announcement: ParticipantAnnouncement) -> dict[str, Any]:
     if isinstance(made, CuckooFilter):
         facts["buckets"] = [table.bucket_count for table in made.tables]
         facts["fingerprints"] = [table.count for table in made.tables]
+    if isinstance(made, BloomTree):
+        facts["layers"] = made.geometry.levels
+        places = ((made.sub_node(node), rows) for node, rows in made.row_counts.items())
+        facts["sub_nodes"] = [{"layer": place.layer, "column": place.column, "rows": rows} for place, rows in places]
     return facts
+
+
+def as_text(described: dict[str, Any]) -> str:
+    """Return facts as a line; what is a list of facts itself stands in brackets."""
+
+    def show(value: Any) -> str:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return "[" + "; ".join(" ".join(f"{name} {part}" for name, part in one.items()) for one in value) + "]"
+        return str(value)
+
+    return "  ".join(show(value) for value in described.values())
+
+
+def tree_facts(event: TreeSearched) -> dict[str, Any]:
+    """Return what a search of a participant's tree gave."""
+    return {
+        "event": "tree searched",
+        "participant": event.prefix.hex(),
+        "octets": event.octets,
+        "asked": event.asked,
+        "visited": event.visited,
+        "found": [found._asdict() for found in event.found],
+    }

@@ -131,8 +131,8 @@ def _print_views(unicast: View, multicast: View, title: str) -> None:
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("protocol")
-    headings = ("packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "summary", "bytes, multicast")
-    for heading in (*headings, "saved"):
+    headings = ("packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "rate", "summary")
+    for heading in (*headings, "bytes, multicast", "saved"):
         table.add_column(heading, justify="right")
     for name, cost in unicast.costs.items():
         table.add_row(
@@ -143,6 +143,7 @@ def _print_views(unicast: View, multicast: View, title: str) -> None:
             f"{cost.memory_per_node:,}",
             f"{cost.seconds:.3f}",
             f"{cost.false_contacts:,}",
+            f"{unicast.false_percent(name):.3f} %",
             f"{cost.summary_octets:.0f}" if cost.summary_octets else "",
             f"{multicast.costs[name].octets:,}",
             f"{multicast.saved_percent(name):.1f} %",

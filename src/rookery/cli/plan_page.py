@@ -190,7 +190,7 @@ def _picture(topology: Topology, title: str) -> str:
 
 
 def _table(view: View, best: str) -> str:
-    heads = ("protocol", "packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "summary")
+    heads = ("protocol", "packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "rate", "summary")
     rows = []
     for name, cost in view.costs.items():
         cells = (
@@ -201,6 +201,7 @@ def _table(view: View, best: str) -> str:
             f"{cost.memory_per_node:,}",
             f"{cost.seconds:.3f}",
             f"{cost.false_contacts:,}",
+            f"{view.false_percent(name):.3f} %",
             f"{cost.summary_octets:.0f}" if cost.summary_octets else "",
         )
         mark = ' class="best"' if name == best else ""

@@ -2,7 +2,8 @@
 
 Rule: an endpoint is told to a peer if the peer may have a counterpart of it. How that is known depends on the peer:
 
-- it sent a summary: the summary is asked (seed 000, step 4; seed 001, endpoint discovery phase);
+- it sent a summary: the summary is asked for everything that our endpoints seek (seed 000, step 4; seed 001, endpoint
+  discovery phase). A tree is searched, and tells which of the peer's sub-nodes may have what is sought;
 - it has told us of a counterpart itself, by SEDP;
 - it wants everything: an observer, or a peer whose summary cannot be read, which may be filtering us likewise.
 
@@ -15,13 +16,17 @@ shares some topic, so a gate per pair would let nearly everything through.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rookery.discovery.interests import Interest, interest_of_endpoint
+from rookery.discovery.tree import search_tree
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import Guid
+
+if TYPE_CHECKING:
+    from rookery.filters import SubNode
 
 __all__ = ["Directory", "PeerView"]
 
@@ -39,12 +44,18 @@ class PeerView:
     """The keys of its endpoints that it has told us of."""
     relevant: dict[Guid, None] = field(default_factory=dict)
     """Our endpoints that it is to hear of."""
+    sub_nodes: dict[str, tuple[SubNode, ...]] = field(default_factory=dict)
+    """Of a peer that sent a tree: its sub-nodes that may have what our endpoints seek, by the key sought."""
+    visited: int = 0
+    """Nodes of that tree that the last search looked at."""
 
 
 class Directory:
     """The interests of this participant and of its peers."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tree_mode: Literal["sound", "paper"] = "sound") -> None:
+        """Make an empty directory; with `paper` trees are searched as printed, and may miss something."""
+        self._tree_mode = tree_mode
         self.peers: dict[bytes, PeerView] = {}
         self.own: Counter[str] = Counter()
         """The keys of our endpoints, counted."""
@@ -82,7 +93,7 @@ class Directory:
             self._seekers[interest.sought], self._sought = {}, None
         self._seekers[interest.sought][guid] = None
         self.own[interest.own] += 1
-        reached = [prefix for prefix, view in self.peers.items() if _may_have(view, interest.sought)]
+        reached = [prefix for prefix, view in self.peers.items() if self._may_have(view, interest.sought)]
         for prefix in reached:
             self.peers[prefix].relevant[guid] = None
         return reached
@@ -97,6 +108,8 @@ class Directory:
             self._sought = None
         for view in self.peers.values():
             view.relevant.pop(guid, None)
+            if not seekers:
+                view.sub_nodes.pop(interest.sought, None)
         self.own[interest.own] -= 1
         if self.own[interest.own]:
             return None
@@ -107,17 +120,33 @@ class Directory:
         """Return the key of one of our endpoints."""
         return self._local[guid].own
 
+    def sought_by(self, guid: Guid) -> str:
+        """Return the key that one of our endpoints seeks."""
+        return self._local[guid].sought
+
+    @property
+    def sought(self) -> Collection[str]:
+        """What our endpoints seek: the set that a peer's summary is asked for."""
+        return self._seekers.keys()
+
     def set_summary(self, prefix: bytes, summary: Any, *, octets: int) -> list[Guid]:
         """Keep a peer's summary; return our endpoints that it is now to hear of."""
         view = self.view(prefix)
         self.octets += octets - view.octets
         view.summary, view.octets = summary, octets
-        if view.everything or not self._seekers:
+        view.sub_nodes, view.visited = {}, 0
+        if not self._seekers:
             return []
         if self._sought is None:
             import pyarrow
 
             self._sought = pyarrow.array(self._seekers)
+        searched = search_tree(summary, self._sought, mode=self._tree_mode)
+        if searched is not None:
+            view.sub_nodes, view.visited = searched.sub_nodes, searched.visited
+            return [] if view.everything else self._extend(view, searched.sub_nodes)
+        if view.everything:
+            return []
         hits = summary.contains_many(self._sought)
         if not hits.any():
             return []
@@ -127,7 +156,7 @@ class Directory:
         """Forget a peer's summary, but not what it was told."""
         view = self.view(prefix)
         self.octets -= view.octets
-        view.summary, view.octets = None, 0
+        view.summary, view.octets, view.sub_nodes = None, 0, {}
 
     def set_everything(self, prefix: bytes) -> list[Guid]:
         """Note that a peer wants everything; return our endpoints that it has not heard of."""
@@ -160,6 +189,11 @@ class Directory:
         view.relevant.update(dict.fromkeys(fresh))
         return fresh
 
-
-def _may_have(view: PeerView, key: str) -> bool:
-    return view.everything or key in view.known or (view.summary is not None and key in view.summary)
+    def _may_have(self, view: PeerView, key: str) -> bool:
+        """Say whether a peer may have a key; of a tree also learn where."""
+        searched = None if view.summary is None else search_tree(view.summary, [key], mode=self._tree_mode)
+        if searched is not None:
+            view.sub_nodes.update(searched.sub_nodes)
+            view.visited = searched.visited
+            return view.everything or key in view.known or key in searched.sub_nodes
+        return view.everything or key in view.known or (view.summary is not None and key in view.summary)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import is_writer
 
-__all__ = ["Interest", "interest_of", "interest_of_endpoint"]
+__all__ = ["Interest", "interest_of", "interest_of_endpoint", "topic_of_key"]
 
 _OPPOSITE = {"W": "R", "R": "W"}
 _SEPARATOR = "\x1f"
@@ -38,6 +38,12 @@ def interest_of(*, kind: str, topic: str, type_name: str) -> Interest:
         type_name = type_name.removesuffix("_Response_") + "_Request_"
     rest = f"{_SEPARATOR}{topic}{_SEPARATOR}{type_name}"
     return Interest(kind + rest, _OPPOSITE[kind] + rest)
+
+
+def topic_of_key(key: str) -> tuple[str, str]:
+    """Return the topic and the type that a key names."""
+    _, topic, type_name = key.split(_SEPARATOR, 2)
+    return topic, type_name
 
 
 def interest_of_endpoint(announcement: EndpointAnnouncement) -> Interest:

@@ -31,6 +31,7 @@ def discover(
     seed: int,
     seconds: int = 10,
     common: bool = False,
+    network: SimulatedNetwork | None = None,
 ) -> dict[str, Any]:
     """Let all participants begin at one moment; return what discovery cost in the first `seconds`.
 
@@ -38,7 +39,7 @@ def discover(
     """
     spoken = protocol.split("+")
     dice = random.Random(f"fleet {seed}")
-    network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
+    network = network or SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
     members = [network.join(discovery=spoken[number % len(spoken)]) for number in range(participants)]
     half = endpoints // 2
     completed = 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rookery.filters.protocol import DeletableFilter, Filter
     from rookery.filters.ribbon import RibbonFilter
     from rookery.filters.summaries import STRUCTURES, AnyFilter, from_bytes, summarize
-    from rookery.filters.tree import BloomTree, QueryResult
+    from rookery.filters.tree import BloomTree, QueryResult, SubNode
 
 __all__ = [
     "STRUCTURES",
@@ -47,6 +47,7 @@ __all__ = [
     "ObserverFilter",
     "QueryResult",
     "RibbonFilter",
+    "SubNode",
     "endpoint_key",
     "from_bytes",
     "is_newer",
@@ -74,6 +75,7 @@ _MODULE_OF = {
     "summarize": "summaries",
     "BloomTree": "tree",
     "QueryResult": "tree",
+    "SubNode": "tree",
 }
 
 

@@ -14,7 +14,7 @@ filter us likewise, so it is told everything: that is `simple`, between the two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from rookery.discovery.carriage import (
@@ -25,12 +25,15 @@ from rookery.discovery.carriage import (
     is_observer,
 )
 from rookery.discovery.directory import Directory
+from rookery.discovery.interests import topic_of_key
+from rookery.discovery.tree import PAPER
 from rookery.errors import FilterError
 from rookery.node.announcing import Announcing, domain_key
 from rookery.node.configuration import ParticipantConfiguration
 from rookery.node.retrieval import LARGEST_SUMMARY, Retrieval
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import FoundTopic, TreeSearched
 from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
 from rookery.rtps.limits import Counters
@@ -64,8 +67,9 @@ class Contacts:
         budget: FragmentBudget,
         counters: Counters,
         reject: Callable[[str], None],
+        report: Callable[[TreeSearched], None],
     ) -> None:
-        self.directory = Directory()
+        self.directory = Directory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
         self._configuration = configuration
         self._limits = configuration.limits
         self._peers = peers
@@ -73,6 +77,7 @@ class Contacts:
         self._deadlines = deadlines
         self._counters = counters
         self._reject = reject
+        self._report = report
         self._domain_key = domain_key(configuration)
         self.retrieval = Retrieval(
             configuration.prefix,
@@ -108,6 +113,8 @@ class Contacts:
             key = self.directory.key_of(announcement.guid)
             if self.directory.own[key] == 1:
                 self.announcing.add(key, now)
+            for prefix in reached:
+                self._report_search(prefix, (self.directory.sought_by(announcement.guid),))
         self._sedp.announce(announcement, now)
         for prefix in reached:
             self._tell(prefix, (announcement.guid,), now)
@@ -214,7 +221,18 @@ class Contacts:
         if others + len(container) > self._limits.summary_octets:
             self._counters["summary_octets"] += 1
             raise FilterError(f"no room for it; the limit is {self._limits.summary_octets} octets")
-        return self.directory.set_summary(peer.prefix, summary, octets=len(container))
+        fresh = self.directory.set_summary(peer.prefix, summary, octets=len(container))
+        self._report_search(peer.prefix, self.directory.sought)
+        return fresh
+
+    def _report_search(self, prefix: bytes, asked: Collection[str]) -> None:
+        """Report where in a peer's tree the keys that were asked for are; nothing for other summaries."""
+        view = self.directory.view(prefix)
+        if view.visited and asked:
+            found = [
+                FoundTopic(*topic_of_key(key), *sub_node) for key in asked for sub_node in view.sub_nodes.get(key, ())
+            ]
+            self._report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
 
     # Telling and listening.
 

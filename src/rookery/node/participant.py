@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rookery.errors import TopicError
 from rookery.node.announcing import announcement_seal
@@ -49,6 +50,9 @@ from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
 from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
 from rookery.rtps.writer import Writer
+
+if TYPE_CHECKING:
+    from rookery.filters import SubNode
 
 __all__ = ["Participant"]
 
@@ -120,6 +124,7 @@ class Participant:
             budget=self._budget,
             counters=self.counters,
             reject=self._reject,
+            report=self._events.append,
         )
         self._reception = Reception(
             self.prefix,
@@ -202,6 +207,11 @@ class Participant:
     def local_endpoints(self) -> tuple[EndpointAnnouncement, ...]:
         """This participant's own readers and writers."""
         return tuple(endpoint.announcement for endpoint in (*self._pairing.writers, *self._pairing.readers))
+
+    def sub_nodes(self, prefix: bytes) -> dict[str, tuple[SubNode, ...]]:
+        """Return, for what local endpoints seek, the sub-nodes of a peer's tree that may have it, by the key sought."""
+        view = self._contacts.directory.peers.get(prefix)
+        return {} if view is None else dict(view.sub_nodes)
 
     @property
     def summary_octets(self) -> int:

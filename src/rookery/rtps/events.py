@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.identity import Guid
@@ -18,6 +19,7 @@ __all__ = [
     "EndpointMatched",
     "EndpointUnmatched",
     "Event",
+    "FoundTopic",
     "MessageRejected",
     "ParticipantChanged",
     "ParticipantDiscovered",
@@ -25,6 +27,7 @@ __all__ = [
     "QualityIncompatible",
     "SampleKind",
     "SampleReceived",
+    "TreeSearched",
 ]
 
 
@@ -57,6 +60,29 @@ class ParticipantLost:
 
     prefix: bytes
     reason: str
+
+
+class FoundTopic(NamedTuple):
+    """Where in a participant's tree a topic is: β(layer, column), as seed 000 counts them."""
+
+    topic: str
+    type_name: str
+    layer: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSearched:
+    """The tree that a participant announced, of `octets` octets, was searched for what local endpoints seek.
+
+    `found` are the topics of counterparts that it may have, each with the sub-node that the search found it in.
+    """
+
+    prefix: bytes
+    octets: int
+    asked: int
+    visited: int
+    found: tuple[FoundTopic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +149,7 @@ Event = (
     ParticipantDiscovered
     | ParticipantChanged
     | ParticipantLost
+    | TreeSearched
     | EndpointDiscovered
     | EndpointLost
     | EndpointMatched

@@ -67,6 +67,12 @@ def test_a_large_ring_is_told_to_change() -> None:
     for row in document["protocols"].values():
         keys = {"packets", "bytes", "memory_per_node", "seconds", "false_contacts", "saved_percent"}
         assert keys <= set(row)
+    assert document["protocols"]["simple"]["false_percent"] == 100  # everything that nobody needs is told
+    needless = plan.views["unicast"].gating.records - plan.views["unicast"].gating.needed
+    for name in spoken:
+        row = document["protocols"][name]
+        assert row["false_percent"] == pytest.approx(100 * row["false_contacts"] / needless, abs=1e-3)
+        assert row["false_percent"] < 1
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=5, max_size=5), st.integers(0, 10**6))

@@ -57,6 +57,11 @@ class View:
         plain = self.costs["simple"].octets
         return 100.0 * (1 - self.costs[protocol].octets / plain) if plain else 0.0
 
+    def false_percent(self, protocol: str) -> float:
+        """Return how many of the records that nobody needs are told all the same, in percent: the real rate."""
+        needless = self.gating.records - self.gating.needed
+        return 100.0 * self.costs[protocol].false_contacts / needless if needless else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -151,6 +156,7 @@ def _protocols(view: View) -> dict[str, dict[str, Any]]:
             "memory_per_node": cost.memory_per_node,
             "seconds": round(cost.seconds, 6),
             "false_contacts": cost.false_contacts,
+            "false_percent": round(view.false_percent(name), 4),
             "saved_percent": round(view.saved_percent(name), 2),
             "records": cost.records,
             "contacts": cost.contacts,

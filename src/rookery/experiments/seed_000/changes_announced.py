@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.experiments.figures import bars, chart
+from rookery.experiments.joiners import APPLICATIONS, PEERS
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
@@ -16,8 +17,8 @@ from rookery.rtps.qos import QualityOfService
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 PROTOCOLS = ["simple", "bloom", "tree", "cuckoo"]
-FULL = grid(protocol=PROTOCOLS, readers=29, changes=5, runs=5)
-QUICK = grid(protocol=PROTOCOLS, readers=5, changes=2, runs=1)
+FULL = grid(protocol=PROTOCOLS, readers=PEERS, changes=APPLICATIONS, runs=5)
+QUICK = grid(protocol=PROTOCOLS, readers=PEERS, changes=2, runs=1)
 SECOND = 1_000_000
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rookery.experiments.endpoints import absent_keys, endpoint_keys
 from rookery.experiments.figures import chart, lines
+from rookery.experiments.joiners import PEERS
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
@@ -16,8 +17,10 @@ from rookery.filters import summarize
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(rate=[0.5, 0.1, 0.03, 0.01, 0.001], structure=["bloom", "tree"], endpoints=50, peers=30, wanted=20, runs=10)
-QUICK = grid(rate=[0.5, 0.1, 0.01], structure=["bloom", "tree"], endpoints=50, peers=4, wanted=20, runs=1)
+FULL = grid(
+    rate=[0.5, 0.1, 0.03, 0.01, 0.001], structure=["bloom", "tree"], endpoints=50, peers=PEERS, wanted=20, runs=10
+)
+QUICK = grid(rate=[0.5, 0.1, 0.01], structure=["bloom", "tree"], endpoints=50, peers=PEERS, wanted=20, runs=1)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:

@@ -28,5 +28,5 @@ def check(table: Table) -> Judgment:
         Verdict.REPRODUCED if holds == of else Verdict.CONTRADICTED,
         f"holds for {holds:,} of {of:,} pairs",
         f"The OR of two filters of one size and one set of hash functions equals the filter of the union, bit for bit, "
-        f"for {holds:,} of {of:,} pairs of sets. It cannot be otherwise: each element sets the same bits in both.",
+        f"for {holds:,} of {of:,} pairs of sets. It holds by construction: each element sets the same bits in both.",
     )

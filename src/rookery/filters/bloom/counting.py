@@ -9,6 +9,7 @@ Rule 3: only the owner removes, and only what it added; so no counter under a pr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -31,14 +32,18 @@ LIMIT = 15
 class CounterRow:
     """m four-bit counters with sticky saturation; knows positions, not keys."""
 
-    __slots__ = ("counters", "hash_count")
+    __slots__ = ("_positions", "counters", "hash_count")
 
-    def __init__(self, *, bit_count: int, hash_count: int) -> None:
+    def __init__(self, *, bit_count: int, hash_count: int, positions: Callable[[int], list[int]] | None = None) -> None:
+        """Make a row of zeros; `positions` gives the distinct positions of a hash, by double hashing unless given."""
         self.counters: NDArray[np.uint8] = np.zeros(bit_count, dtype=np.uint8)
         self.hash_count = hash_count
+        self._positions = positions
 
     def positions(self, value: int) -> list[int]:
         """Return the distinct positions of a hash."""
+        if self._positions is not None:
+            return self._positions(value)
         return distinct_positions(value, bit_count=self.counters.size, hash_count=self.hash_count)
 
     def add_hash(self, value: int) -> None:

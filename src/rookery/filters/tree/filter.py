@@ -1,11 +1,14 @@
 """The dynamic Bloom counting tree (DBCT) of seed 000, as its owner builds it and as a receiver asks it.
 
-Rule 1: a node exists only while its subtree holds a used element (the paper's N′). Each node keeps two matrices: the
-rows of its *own* elements, and rows that *cover* its subtree, which the search prunes by. In a leaf they are the same.
+Rule 1: a node exists only while its subtree holds a used element (the paper's N′). It counts the rows of its *own*
+elements; what *covers* its subtree, which the search prunes by, is joined from the rows below (`index`).
 Rule 2: only own rows go on the wire (`sound`, the default); whoever receives them joins the rows of a subtree itself.
-The rows of a key's own node are then all that decides: an ancestor contains them. `paper` sends every node's covering
-rows, which for one common m is quadratic in the number of endpoints.
-Rule 3: owner and receiver answer `key in tree` by the same bits.
+The rows of a key's own node are then all that decides: an ancestor contains them. `paper` counts every element into
+each of its ancestors and sends all those rows, which for one common m is quadratic in the number of endpoints.
+Rule 3: owner and receiver answer by the same bits, and the search (`query`, Algorithm 2) finds what the flat probe of a
+key's own nodes (`contains_many`) finds.
+Rule 4: in a layered tree a node takes `node_rows` rows; then its children take what comes, and when something leaves
+the node, it takes back what they have for it. So the tree has no more nodes and rows than its elements need.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Literal, Self
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,85 +25,83 @@ from numpy.typing import NDArray
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters import equations
 from rookery.filters.bloom.exact import exact_rate
-from rookery.filters.bloom.plain import distinct_positions
-from rookery.filters.hashing import DomainKey, KeyHasher, Keys, string_buffers
+from rookery.filters.hashing import DomainKey, KeyHasher, Keys
 from rookery.filters.protocol import require_owner
 from rookery.filters.tree import kernels, wire
-from rookery.filters.tree.geometry import TreeGeometry, levels_for
+from rookery.filters.tree.elements import TreeElements
+from rookery.filters.tree.geometry import ANYWHERE, NOWHERE, Place, SubNode, TreeGeometry, depth_of, levels_for
+from rookery.filters.tree.index import TreeIndex
 from rookery.filters.tree.matrix import RowMatrix
-from rookery.filters.tree.query import QueryResult, row_contains, search_paper, search_sound
+from rookery.filters.tree.query import MOST_NODES, QueryResult, deepest, row_contains, search_paper
+from rookery.filters.tree.questions import Questions, place_of
 
 __all__ = ["BloomTree", "Mode"]
 
 Mode = Literal["sound", "paper"]
-
-
-class _Node:
-    """The two matrices of a node; one object in a leaf."""
-
-    __slots__ = ("cover", "own")
-
-    def __init__(self, geometry: TreeGeometry, node: int) -> None:
-        shape = {
-            "bit_count": geometry.bit_count,
-            "hash_count": geometry.hash_count,
-            "capacity": geometry.row_capacity,
-        }
-        self.cover = RowMatrix(**shape)
-        self.own = RowMatrix(**shape) if geometry.children(node) else self.cover
+#: How far down the owner of a layered tree goes; the last level takes rows without bound.
+_OWNED_LEVELS = 12
+#: Names that are faster taken from an Arrow array one by one than together.
+_FEW = 64
+#: Rows on a path that a layered tree is sized for: a thousand topics of one directory fill six nodes of six rows.
+_ROWS_ON_A_PATH = 36
 
 
 class BloomTree:
     """A tree of counting Bloom filters over a namespace of N ordinals, N⊥ per node."""
 
     __slots__ = (
-        "_counts",
-        "_nodes",
-        "_owned",
-        "_packed",
+        "_elements",
+        "_index",
         "_received",
         "epoch",
         "geometry",
         "hasher",
         "mode",
         "namespace",
+        "node_rows",
     )
 
     def __init__(
         self,
         *,
-        namespace_size: int,
+        namespace_size: int = 1,
         node_size: int = 16,
         bit_count: int = 117,
         hash_count: int = 5,
         row_capacity: int | None = None,
         namespace: Mapping[str, int] | None = None,
+        node_rows: int = 0,
         mode: Mode = "sound",
         seed: int = 0,
         domain_key: DomainKey | None = None,
         epoch: int = 0,
     ) -> None:
-        """Make an empty tree; `namespace` closes it, `row_capacity` 0 keeps one row per node (default ⌊m·ln 2/k⌋)."""
+        """Make an empty tree: open, closed by `namespace`, or layered with `node_rows` rows for a node.
+
+        `row_capacity` 0 keeps one row per node; the default is ⌊m·ln 2/k⌋.
+        """
         if row_capacity is None:
             row_capacity = max(1, math.floor(bit_count * math.log(2) / max(1, hash_count)))
+        if mode not in ("sound", "paper"):
+            raise FilterError(f"mode is {mode!r}; write 'sound' or 'paper'")
+        if node_rows and not (0 < node_rows <= wire.MAXIMAL_ROWS and row_capacity):
+            raise FilterError(f"node_rows is {node_rows}: 1 … {wire.MAXIMAL_ROWS} rows, of a capacity above 0")
         self.geometry = TreeGeometry(
-            levels=levels_for(namespace_size=namespace_size, node_size=node_size),
+            levels=1 if node_rows else levels_for(namespace_size=namespace_size, node_size=node_size),
             bit_count=bit_count,
             hash_count=hash_count,
             node_size=0 if namespace is None else node_size,
             row_capacity=row_capacity,
+            layered=bool(node_rows),
         )
-        if mode not in ("sound", "paper"):
-            raise FilterError(f"mode is {mode!r}; write 'sound' or 'paper'")
         self.mode: Mode = mode
         self.namespace = namespace
+        self.node_rows = node_rows
         self.hasher = KeyHasher(seed=seed, domain_key=domain_key)
         self.epoch = epoch
-        self._counts: dict[tuple[int, int], int] = {}  # by hash and node
-        self._nodes: dict[int, _Node] = {}
+        self._elements = TreeElements(self.geometry, room=node_rows * row_capacity, covers=mode == "paper")
         self._received: wire.TreeMessage | None = None
-        self._packed: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = None
-        self._owned = True
+        self._index: TreeIndex | None = None
 
     @classmethod
     def sized_for(
@@ -121,6 +123,34 @@ class BloomTree:
             node_size=node_size,
             bit_count=bit_count,
             hash_count=max(1, round(equations.optimal_hash_count(n=node_size, m=bit_count))),
+            seed=seed,
+            domain_key=domain_key,
+            epoch=epoch,
+        )
+
+    @classmethod
+    def layered(
+        cls,
+        false_positive_rate: float = 0.01,
+        *,
+        row_capacity: int = 5,
+        node_rows: int = 6,
+        mode: Mode = "sound",
+        seed: int = 0,
+        domain_key: DomainKey | None = None,
+        epoch: int = 0,
+    ) -> Self:
+        """Make a tree that grows with its elements, layered by names; each row has its share of the rate."""
+        if not 0 < false_positive_rate < 1 or row_capacity < 1:
+            raise FilterError("the false-positive rate lies between 0 and 1, and a row holds at least one element")
+        bit_count = equations.optimal_bit_count(n=row_capacity, rate=false_positive_rate / _ROWS_ON_A_PATH)
+        bit_count = -(-bit_count // 8) * 8  # a row that ends in the middle of an octet would waste the rest
+        return cls(
+            bit_count=bit_count,
+            hash_count=max(1, round(equations.optimal_hash_count(n=row_capacity, m=bit_count))),
+            row_capacity=row_capacity,
+            node_rows=node_rows,
+            mode=mode,
             seed=seed,
             domain_key=domain_key,
             epoch=epoch,
@@ -151,62 +181,59 @@ class BloomTree:
             namespace=namespace,
             mode=mode,
         )
-        used = list(dict.fromkeys(keys))
-        queue = deque([(0, used)])
+        elements = tree._elements
+        used = {key: (tree.hasher(key), tree._place(key, 0)) for key in keys}
+        for value, place in used.values():
+            elements.hold((value, place.top), place.top)
+        queue = deque([(0, list(used.values()))])
         while queue:
             node, here = queue.popleft()
-            met = [key for key in here if node in tree.geometry.path(tree._node_of(key, 0))]
-            if not met:
-                continue
-            created = tree._nodes[node] = _Node(tree.geometry, node)
-            for key in met:
-                value = tree.hasher(key)
-                created.cover.add(value)
-                if tree._node_of(key, value) == node and created.own is not created.cover:
-                    created.own.add(value)
-            queue.extend((child, met) for child in tree.geometry.children(node))
-        for key in used:
-            value = tree.hasher(key)
-            tree._counts[value, tree._node_of(key, value)] = 1
+            met = [(value, place) for value, place in here if tree.geometry.leads_to(node, place)]
+            for value, place in met:
+                if elements.covers:
+                    elements.count((value, place.top), node, covers=True)
+                if place.top == node:
+                    elements.count((value, node), node)
+            if met:
+                queue.extend((child, met) for child in tree.geometry.children(node))
         return tree
 
-    def _node_of(self, key: str, value: int) -> int:
-        """Return the node that owns a key, −1 outside a closed namespace."""
-        if not self.geometry.node_size:
-            return self.geometry.open_node(value)
-        if self.namespace is None:
-            raise FilterError("this tree has a closed namespace; give from_bytes the namespace it was built with")
-        ordinal = self.namespace.get(key, -1)
-        node = ordinal // self.geometry.node_size
-        return node if 0 <= node < self.geometry.node_count else -1
+    def _place(self, key: str, value: int, *, levels: int | None = None) -> Place:
+        geometry = self.geometry if levels is None else replace(self.geometry, levels=levels)
+        return place_of(key, value, geometry=geometry, hasher=self.hasher, namespace=self.namespace)
+
+    def _owned_place(self, key: str, value: int) -> Place:
+        return self._place(key, value, levels=_OWNED_LEVELS if self.node_rows else None)
 
     @property
     def created_nodes(self) -> list[int]:
         """The nodes that exist."""
-        return sorted(self._nodes if self._received is None else self._received.rows)
+        return sorted(self._laid_out().nodes.tolist())
+
+    def sub_node(self, node: int) -> SubNode:
+        """Return layer and column of a node."""
+        return self.geometry.sub_node(node)
+
+    @property
+    def row_counts(self) -> dict[int, int]:
+        """The rows s of each node that has elements of its own (in paper mode: of every node)."""
+        index = self._laid_out()
+        counts = (index.own[:, 1] - index.own[:, 0]).tolist()
+        return {node: count for node, count in sorted(zip(index.nodes.tolist(), counts, strict=True)) if count}
 
     def matrix(self, node: int) -> RowMatrix:
-        """Return the rows with which the owner covers the subtree of a created node."""
-        return self._nodes[node].cover
+        """Return the rows with which the owner covers the subtree of a node; only paper mode keeps them counted."""
+        return self._elements.cover[node] if self.mode == "paper" else self._elements.under(node)
 
     def add(self, key: str) -> None:
-        """Add one key, or one more reference to it, on the path from its node to the root."""
-        require_owner(self._owned)
+        """Add one key, or one more reference to it, to the first node of its path that has room."""
+        require_owner(self._received is None)
         value = self.hasher(key)
-        owner = self._node_of(key, value)
-        if owner < 0:
+        place = self._owned_place(key, value)
+        if place == NOWHERE:
             raise FilterError(f"{key!r} is not in the namespace of this tree; add it there first")
-        count = self._counts.get((value, owner), 0)
-        self._counts[value, owner] = count + 1
-        if count:
-            return
-        for node in self.geometry.path(owner):
-            if node not in self._nodes:
-                self._nodes[node] = _Node(self.geometry, node)
-            self._nodes[node].cover.add(value)
-        if self._nodes[owner].own is not self._nodes[owner].cover:
-            self._nodes[owner].own.add(value)
-        self._packed = None
+        if self._elements.add(value, place):
+            self._changed()
 
     def add_many(self, keys: Keys) -> None:
         """Add an Arrow string array (or any strings)."""
@@ -215,132 +242,135 @@ class BloomTree:
 
     def remove(self, key: str) -> None:
         """Drop one reference; nodes whose subtree has become empty disappear."""
-        require_owner(self._owned)
+        require_owner(self._received is None)
         value = self.hasher(key)
-        owner = self._node_of(key, value)
-        count = self._counts.get((value, owner), 0)
-        if not count:
-            raise UnknownKeyError(f"{key!r} is not in this tree; only keys that were added can be removed")
-        if count > 1:
-            self._counts[value, owner] = count - 1
-            return
-        del self._counts[value, owner]
-        if self._nodes[owner].own is not self._nodes[owner].cover:
-            self._nodes[owner].own.remove(value)
-        for node in self.geometry.path(owner):
-            self._nodes[node].cover.remove(value)
-            if not len(self._nodes[node].cover):
-                del self._nodes[node]
-        self._packed = None
+        try:
+            if self._elements.remove(value, self._owned_place(key, value)):
+                self._changed()
+        except KeyError:
+            raise UnknownKeyError(f"{key!r} is not in this tree; only keys that were added can be removed") from None
 
-    def _deciding_rows(self, node: int) -> list[NDArray[np.uint8]]:
-        """Return the rows that decide about keys of `node`: its own, or in paper mode those that cover its subtree."""
-        if self._received is not None:
-            rows = self._received.rows.get(node)
-            return [] if rows is None else [np.packbits(row != 0) for row in rows]
-        found = self._nodes.get(node)
-        if found is None:
-            return []
-        return (found.own if self.mode == "sound" else found.cover).bits()
+    def _changed(self) -> None:
+        self._index = None
+        if self.node_rows and self._elements.levels != self.geometry.levels:
+            self.geometry = replace(self.geometry, levels=self._elements.levels)
 
-    def _covering_rows(self, node: int) -> list[NDArray[np.uint8]]:
-        """Return the rows that cover the subtree of `node`: counted by the owner, joined by a receiver of own rows."""
-        if self._received is None:
-            found = self._nodes.get(node)
-            return [] if found is None else found.cover.bits()
-        if self.mode == "paper":
-            return self._deciding_rows(node)
-        joined = self._deciding_rows(node)
-        for child in self.geometry.children(node):
-            joined = joined + self._covering_rows(child)
-        if not self.geometry.row_capacity and joined:  # one row per node: a parent is the OR of its children
-            return [np.bitwise_or.reduce(joined)]
-        return joined
+    def _laid_out(self) -> TreeIndex:
+        if self._index is None:
+            message = self._message(counters=False)
+            self._index = TreeIndex.build(
+                self.geometry, message.nodes, message.first, message.rows, all_nodes=self.mode == "paper"
+            )
+        return self._index
 
-    def query(self, keys: Iterable[str], *, mode: Mode | None = None, threshold: float | None = None) -> QueryResult:
+    def query(self, keys: Keys, *, mode: Mode | None = None, threshold: float | None = None) -> QueryResult:
         """Search for a set of keys at once (Algorithm 2); `paper` prunes by equation 6 and may miss members."""
-        hashes = {key: self.hasher(key) for key in keys}
-        nodes = {key: self._node_of(key, value) for key, value in hashes.items()}
-        if (mode or self.mode) == "sound":
-            return search_sound(self.geometry, self._covering_rows, hashes=hashes, nodes=nodes)
-        return search_paper(self.geometry, self._covering_rows, hashes=hashes, nodes=nodes, threshold=threshold)
+        if (mode or self.mode) == "paper":
+            return self._printed_query(keys, threshold)
+        if not hasattr(keys, "to_pylist"):
+            keys = list(dict.fromkeys(keys))
+        index, asked = self._laid_out(), self._questions(keys)
+        found = np.empty((MOST_NODES * asked.top.size, 2), dtype=np.int64)
+        visited = np.empty(index.nodes.size, dtype=np.int32)
+        pairs, seen = kernels.search(
+            asked.positions, asked.top, asked.deep, index.nodes, index.child, index.own, index.cover, index.slices,
+            self.geometry.levels, MOST_NODES, found, visited,
+        )  # fmt: skip
+        which, nodes = found[:pairs, 0].tolist(), found[:pairs, 1].tolist()
+        names = [str(keys[key]) for key in which] if pairs < _FEW or isinstance(keys, list) else _taken(keys, which)
+        return self._result(list(zip(names, nodes, strict=True)), visited[:seen].tolist())
+
+    def _printed_query(self, keys: Keys, threshold: float | None) -> QueryResult:
+        listed = [str(key) for key in keys]
+        hashes = {key: self.hasher(key) for key in listed}
+        places = {key: self._place(key, value) for key, value in hashes.items()}
+        counted: dict[int, list[NDArray[np.uint8]]] = {}
+
+        def rows(node: int) -> list[NDArray[np.uint8]]:
+            if self._received is not None:
+                return self._laid_out().covering_rows(node)
+            if node not in counted:
+                has = self.mode == "sound" or node in self._elements.cover
+                counted[node] = list(self.matrix(node).bits()) if has else []
+            return counted[node]
+
+        pairs, visited = search_paper(self.geometry, rows, hashes=hashes, places=places, threshold=threshold)
+        return self._result(pairs, visited)
+
+    def _result(self, pairs: list[tuple[str, int]], visited: list[int]) -> QueryResult:
+        if self.mode == "paper":
+            pairs = deepest(pairs)
+        return QueryResult(tuple(key for key, _ in pairs), tuple(node for _, node in pairs), tuple(visited))
+
+    def _questions(self, keys: Keys) -> Questions:
+        return Questions.of(keys, geometry=self.geometry, hasher=self.hasher, namespace=self.namespace)
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, str):
             return False
         value = self.hasher(key)
-        return self._contains_at(value, self._node_of(key, value))
+        return self._contains_at(value, self._place(key, value))
 
     def contains_hash(self, value: int) -> bool:
-        """Ask with a hash that `hasher` made; only the open namespace can tell the node from the hash."""
-        if self.geometry.node_size:
-            raise FilterError("a closed namespace is asked by key, not by hash")
-        return self._contains_at(value, self.geometry.open_node(value))
+        """Ask with a hash that `hasher` made; only the open namespace tells the node from it, else all are asked."""
+        node = self.geometry.open_node(value)
+        closed = self.geometry.layered or self.geometry.node_size
+        return self._contains_at(value, ANYWHERE if closed else Place(node, node))
 
-    def _contains_at(self, value: int, node: int) -> bool:
-        geometry = self.geometry
-        positions = distinct_positions(value, bit_count=geometry.bit_count, hash_count=geometry.hash_count)
-        return node >= 0 and any(row_contains(row, positions) for row in self._deciding_rows(node))
-
-    def _packed_rows(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return (first row of each node, all deciding rows), for the kernels."""
-        if self._packed is None:
-            counts = np.zeros(self.geometry.node_count + 1, dtype=np.int64)
-            rows = []
-            for node in self.created_nodes:
-                bits = self._deciding_rows(node)
-                counts[node + 1] = len(bits)
-                rows += bits
-            joined = np.concatenate(rows) if rows else np.zeros(1, dtype=np.uint8)
-            self._packed = np.cumsum(counts), joined
-        return self._packed
+    def _contains_at(self, value: int, place: Place) -> bool:
+        positions, index = self.geometry.positions(value), self._laid_out()
+        nodes = index.nodes.tolist() if place == ANYWHERE else self.geometry.path(place.deep)
+        if place == NOWHERE:
+            return False
+        return any(
+            row_contains(row, positions)
+            for node in nodes
+            if self.geometry.may_own(node, place)
+            for row in index.rows_of(node)
+        )
 
     def contains_many(self, keys: Keys) -> NDArray[np.bool_]:
-        """Ask for a batch; one boolean per key, in order."""
-        row_start, rows = self._packed_rows()
-        geometry, hasher, parts = self.geometry, self.hasher, []
-        if geometry.node_size:
-            listed = keys.to_pylist() if hasattr(keys, "to_pylist") else list(keys)
-            hashes = hasher.many(listed)
-            nodes = np.array([self._node_of(key, 0) for key in listed], dtype=np.int64)
-            found = np.empty(hashes.size, dtype=np.bool_)
-            kernels.contains_nodes(hashes, nodes, row_start, rows, geometry.bit_count, geometry.hash_count, found)
-            return found
-        for offsets, data in string_buffers(keys):
-            found = np.empty(offsets.size - 1, dtype=np.bool_)
-            kernels.contains_strings(
-                offsets, data, hasher.secret, hasher.salt,
-                row_start, rows, geometry.bit_count, geometry.hash_count, found,
-            )  # fmt: skip
-            parts.append(found)
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.bool_)
+        """Ask for a batch by a flat probe of each key's own nodes; one boolean per key, in order."""
+        index, asked = self._laid_out(), self._questions(keys)
+        found = np.empty(asked.top.size, dtype=np.bool_)
+        kernels.probe(asked.positions, asked.top, asked.deep, index.seat, index.own, index.rows, found)
+        return found
 
-    def _message(self, counters: bool) -> wire.TreeMessage:
+    def _message(self, *, counters: bool) -> wire.TreeMessage:
         if self._received is not None:
             return self._received
-        rows = {}
-        for node, held in self._nodes.items():
-            matrix = held.own if self.mode == "sound" else held.cover
-            if matrix.rows:
-                stacked = np.stack([row.counters for row in matrix.rows])
-                rows[node] = stacked if counters else (stacked != 0).astype(np.uint8)
-        return wire.TreeMessage(self.geometry, self.hasher, self.epoch, self.mode == "paper", counters, rows)
+        held = self._elements.own if self.mode == "sound" else self._elements.cover
+        nodes = sorted(held)
+        first = np.cumsum([0, *(len(held[node].rows) for node in nodes)], dtype=np.int32)
+        empty = np.zeros((0, self.geometry.bit_count), dtype=np.uint8)
+        cells = np.concatenate([empty, *(held[node].counters() for node in nodes)])
+        return wire.TreeMessage(
+            self.geometry,
+            self.hasher,
+            self.epoch,
+            self.mode == "paper",
+            counters,
+            np.array(nodes, dtype=np.int32),
+            first,
+            cells if counters else (cells != 0).astype(np.uint8),
+        )
 
     def to_bytes(self, *, counters: bool = False) -> bytes:
         """Encode the bits; with `counters`, the counters, to hand over to another owner."""
-        return wire.encode(self._message(counters))
+        return wire.encode(self._message(counters=counters))
 
     @classmethod
     def from_bytes(
         cls, data: bytes, *, domain_key: DomainKey | None = None, namespace: Mapping[str, int] | None = None
     ) -> Self:
-        """Decode a container of magic 0xDB; a closed tree also needs the namespace that all participants share."""
+        """Decode a container of magic 0xDB; who has the namespace of a closed tree looks into fewer nodes."""
         message = wire.decode(data, domain_key=domain_key)
         decoded = cls.__new__(cls)
         decoded.geometry, decoded.hasher, decoded.epoch = message.geometry, message.hasher, message.epoch
         decoded.mode = "paper" if message.all_nodes else "sound"
-        decoded.namespace, decoded._received, decoded._packed = namespace, message, None
-        decoded._counts, decoded._nodes, decoded._owned = {}, {}, False
+        decoded.namespace, decoded.node_rows = namespace, 0
+        decoded._received, decoded._index = message, None
+        decoded._elements = TreeElements(message.geometry, room=0, covers=False)
         return decoded
 
     @property
@@ -350,11 +380,29 @@ class BloomTree:
 
     @property
     def expected_false_positive_rate(self) -> float:
-        """The mean over all nodes of the chance that some row of the node has all bits of a random hash."""
-        geometry, rates = self.geometry, 0.0
-        for node in self.created_nodes:
-            rows = self._deciding_rows(node)
-            if rows:
-                bits = np.unpackbits(np.stack(rows), axis=1, count=geometry.bit_count).astype(np.bool_)
-                rates += exact_rate(bits, hash_count=geometry.hash_count)
-        return rates / geometry.node_count
+        """The chance that a random absent key is found: in the mean over all nodes, of which one or any may have it.
+
+        In a layered tree, of a key that any path from the root may lead to: keys of deeper layers pass fewer rows.
+        """
+        geometry, index = self.geometry, self._laid_out()
+        weigh = 1.0 / geometry.node_count
+        passed, total = 1.0, 0.0
+        for node in index.nodes.tolist():
+            rows = index.rows_of(node)
+            if not rows:
+                continue
+            bits = np.unpackbits(np.stack(rows), axis=1, count=geometry.bit_count).astype(np.bool_)
+            if geometry.layered:
+                shares = (np.count_nonzero(bits, axis=1) / geometry.bit_count) ** geometry.hash_count
+                total += equations.combined_rate(*shares.tolist()) / (1 << depth_of(node))
+            else:
+                rate = exact_rate(bits, hash_count=geometry.hash_count)
+                total += rate * weigh
+                passed *= 1 - rate
+        anywhere = geometry.node_size and self.namespace is None
+        return 1 - passed if anywhere else min(1.0, total)
+
+
+def _taken(keys: Any, which: list[int]) -> list[str]:
+    taken: list[str] = keys.take(which).to_pylist()
+    return taken

@@ -1,7 +1,8 @@
 """The dynamic s × m matrix of one node: rows of four-bit counters, a new row when the last is full (spec 1.3).
 
-Rule 1: an element goes into the first row that holds fewer than c elements; the owner remembers which row, and a
-removal counts down exactly that one. Capacity 0 means one row without bound (the paper's Figure 1).
+Rule 1: all rows but the last are full, so s = ⌈n / c⌉ however elements come and go. An element goes into the last row,
+or a new one; the hole that a removal leaves is filled with an element of the last row, which ends when it is empty: so
+two rows merge as soon as their elements fit into one. Capacity 0 means one row without bound (the paper's Figure 1).
 Rule 2: a row with stuck counters is counted anew from its elements before anything is taken out of it.
 """
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.filters.bloom.counting import LIMIT, CounterRow
+from rookery.filters.bloom.counting import CounterRow
+from rookery.filters.tree.geometry import TreeGeometry
 
 __all__ = ["RowMatrix"]
 
@@ -18,70 +20,77 @@ __all__ = ["RowMatrix"]
 class RowMatrix:
     """s rows of m counters."""
 
-    __slots__ = ("_rows_of", "bit_count", "capacity", "counts", "hash_count", "rows")
+    __slots__ = ("_elements", "_geometry", "_places", "rows")
 
-    def __init__(self, *, bit_count: int, hash_count: int, capacity: int) -> None:
-        self.bit_count = bit_count
-        self.hash_count = hash_count
-        self.capacity = capacity
+    def __init__(self, geometry: TreeGeometry) -> None:
+        self._geometry = geometry
         self.rows: list[CounterRow] = []
-        self.counts: list[int] = []
-        self._rows_of: dict[int, list[int]] = {}  # a list, because two keys may share a hash
+        self._elements: list[int] = []
+        self._places: dict[int, list[int]] = {}  # of each element; a list, because two keys may share a hash
 
     def __len__(self) -> int:
-        return sum(self.counts)
+        return len(self._elements)
+
+    def _row_of(self, place: int) -> int:
+        return place // self._geometry.row_capacity if self._geometry.row_capacity else 0
 
     def add(self, value: int) -> None:
         """Add the hash of an element."""
-        fitting = (row for row, count in enumerate(self.counts) if not self.capacity or count < self.capacity)
-        row = next(fitting, len(self.rows))
+        place = len(self._elements)
+        row = self._row_of(place)
         if row == len(self.rows):
-            self.rows.append(CounterRow(bit_count=self.bit_count, hash_count=self.hash_count))
-            self.counts.append(0)
+            self.rows.append(self._empty_row())
         self.rows[row].add_hash(value)
-        self.counts[row] += 1
-        self._rows_of.setdefault(value, []).append(row)
+        self._elements.append(value)
+        self._places.setdefault(value, []).append(place)
 
     def remove(self, value: int) -> None:
-        """Remove the hash of an element that is in the matrix; trailing empty rows are dropped."""
-        places = self._rows_of[value]
-        row = places.pop()
+        """Remove the hash of an element that is in the matrix; the last element takes its place."""
+        places = self._places[value]
+        place = places.pop()
         if not places:
-            del self._rows_of[value]
-        self.counts[row] -= 1
-        if self.rows[row].stuck:
-            self._recount(row)
+            del self._places[value]
+        end = len(self._elements) - 1
+        last = self._elements.pop()
+        hole, final = self._row_of(place), self._row_of(end)
+        if place != end:
+            self._elements[place] = last
+            self._places[last][self._places[last].index(end)] = place
+        if hole == final:
+            self._change(hole, gone=value)
         else:
-            self.rows[row].remove_hash(value)
-        while self.counts and not self.counts[-1]:
-            self.counts.pop()
+            self._change(hole, gone=value, come=last)
+            self._change(final, gone=last)
+        if end == 0 or self._row_of(end - 1) < final:
             self.rows.pop()
 
-    def _recount(self, row: int) -> None:
-        fresh = CounterRow(bit_count=self.bit_count, hash_count=self.hash_count)
-        for value, places in self._rows_of.items():
-            for _ in range(places.count(row)):
-                fresh.add_hash(value)
-        self.rows[row] = fresh
+    def _change(self, row: int, *, gone: int, come: int | None = None) -> None:
+        """Count an element out of a row and another in; `_elements` is as it is to be."""
+        if self.rows[row].stuck:
+            self.rows[row] = fresh = self._empty_row()
+            for place, value in enumerate(self._elements):
+                if self._row_of(place) == row:
+                    fresh.add_hash(value)
+        else:
+            self.rows[row].remove_hash(gone)
+            if come is not None:
+                self.rows[row].add_hash(come)
 
-    def merge(self) -> None:
-        """Join rows whose elements fit into one: counters add up and stick at 15."""
-        row = 0
-        while row < len(self.rows):
-            for other in range(len(self.rows) - 1, row, -1):
-                if self.counts[row] + self.counts[other] <= self.capacity:
-                    total = self.rows[row].counters + self.rows[other].counters
-                    self.rows[row].counters = np.minimum(total, LIMIT).astype(np.uint8)
-                    self.counts[row] += self.counts[other]
-                    del self.rows[other], self.counts[other]
-                    for places in self._rows_of.values():
-                        places[:] = [row if place == other else place - (place > other) for place in places]
-            row += 1
+    def _empty_row(self) -> CounterRow:
+        return CounterRow(
+            bit_count=self._geometry.bit_count,
+            hash_count=self._geometry.hash_count,
+            positions=self._geometry.positions,
+        )
 
     def contains_hash(self, value: int) -> bool:
         """Return whether some row has all bits of the hash."""
         return any(row.contains_hash(value) for row in self.rows)
 
-    def bits(self) -> list[NDArray[np.uint8]]:
+    def bits(self) -> NDArray[np.uint8]:
         """Return the bits of each row, MSB first."""
-        return [row.bits for row in self.rows]
+        return np.packbits(self.counters() != 0, axis=1)
+
+    def counters(self) -> NDArray[np.uint8]:
+        """Return the counters of each row."""
+        return np.array([row.counters for row in self.rows], dtype=np.uint8).reshape(-1, self._geometry.bit_count)

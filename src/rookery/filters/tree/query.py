@@ -1,7 +1,8 @@
 """Algorithm 2 of seed 000, as printed (`paper`) and as it must be (`sound`) (spec 1.5).
 
 Rule: the sound search carries the query set down the tree and keeps at each node the elements that the node's filter
-has; it stops where none is left. The bits of a member are set in every ancestor, so no member is ever dropped.
+has and whose place lies below; it stops where none is left. The bits of a member are set in every ancestor, so no
+member is ever dropped. `search_sound` is the plain twin of `kernels.search`.
 
 The paper's search compares the Bloom filter of the query with each child by equation 6 and goes down where the estimate
 is not 0. The estimate is exactly 0 only when t∧·m = t1·t2, which happens for true members too; and the shipped code of
@@ -10,27 +11,35 @@ its ancestor prunes at ≤ 0, which drops up to 43 % of the nodes that hold one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.filters.bloom.plain import distinct_positions
 from rookery.filters.equations import intersection_estimate
-from rookery.filters.tree.geometry import TreeGeometry
+from rookery.filters.tree.geometry import MAXIMAL_LEVELS, Place, TreeGeometry
+from rookery.filters.tree.index import TreeIndex
 
-__all__ = ["QueryResult", "Rows", "row_contains", "search_paper", "search_sound"]
+__all__ = ["MOST_NODES", "QueryResult", "deepest", "row_contains", "search_paper", "search_sound"]
 
-#: The bits of each row that cover a node's subtree, MSB first; empty where no node was created.
-Rows = Callable[[int], list[NDArray[np.uint8]]]
+#: Nodes that are noted for one key: a path has no more, and a hostile tree shall not make a long answer.
+MOST_NODES = MAXIMAL_LEVELS
+
+Pairs = list[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The keys found and the nodes whose filter was looked at, in order."""
+    """What a search found and looked at.
+
+    `found` has a key once for each node that may have it, `nodes` the node beside it; `visited` are the nodes whose
+    filter was looked at, in order.
+    """
 
     found: tuple[str, ...]
+    nodes: tuple[int, ...]
     visited: tuple[int, ...]
 
 
@@ -39,46 +48,63 @@ def row_contains(bits: NDArray[np.uint8], positions: list[int]) -> bool:
     return all(bits[position >> 3] & 0x80 >> (position & 7) for position in positions)
 
 
+def deepest(pairs: Pairs) -> Pairs:
+    """Return for each key the nodes below which it was not found again: what a tree of covering rows alone can tell."""
+    above: set[tuple[str, int]] = set()
+    for key, node in pairs:
+        while node:
+            node = (node - 1) >> 1
+            above.add((key, node))
+    return [pair for pair in pairs if pair not in above]
+
+
 def search_sound(
-    geometry: TreeGeometry, rows: Rows, *, hashes: Mapping[str, int], nodes: Mapping[str, int]
-) -> QueryResult:
-    """Search depth first, keeping at each node the elements that one of its rows has."""
-    positions = {
-        key: distinct_positions(value, bit_count=geometry.bit_count, hash_count=geometry.hash_count)
-        for key, value in hashes.items()
-    }
-    found: list[str] = []
+    geometry: TreeGeometry, index: TreeIndex, *, hashes: Mapping[str, int], places: Mapping[str, Place]
+) -> tuple[Pairs, list[int]]:
+    """Search depth first; return the pairs of key and node, and the nodes that were visited."""
+    positions = {key: geometry.positions(value) for key, value in hashes.items()}
+
+    def has(rows: list[NDArray[np.uint8]], key: str) -> bool:
+        return any(row_contains(row, positions[key]) for row in rows)
+
+    pairs: Pairs = []
     visited: list[int] = []
+    noted: Counter[str] = Counter()
     pending: list[tuple[int, list[str]]] = [(0, list(hashes))]
     while pending:
         node, wanted = pending.pop()
-        bits = rows(node)
+        bits = index.covering_rows(node)
         if not bits:
             continue
         visited.append(node)
-        kept = [key for key in wanted if any(row_contains(row, positions[key]) for row in bits)]
-        found += [key for key in kept if nodes[key] == node]
+        kept = [
+            key for key in wanted if noted[key] < MOST_NODES and geometry.leads_to(node, places[key]) and has(bits, key)
+        ]
+        for key in kept:
+            if geometry.may_own(node, places[key]) and has(index.rows_of(node), key):
+                pairs.append((key, node))
+                noted[key] += 1
         if kept:
             pending += [(child, kept) for child in reversed(geometry.children(node))]
-    return QueryResult(tuple(found), tuple(visited))
+    return pairs, visited
 
 
 def search_paper(
     geometry: TreeGeometry,
-    rows: Rows,
+    rows: Callable[[int], list[NDArray[np.uint8]]],
     *,
     hashes: Mapping[str, int],
-    nodes: Mapping[str, int],
+    places: Mapping[str, Place],
     threshold: float | None = None,
-) -> QueryResult:
-    """Search as printed: go down where equation 6 is not 0; with `threshold`, where it is above the threshold."""
-    positions = {
-        key: distinct_positions(value, bit_count=geometry.bit_count, hash_count=geometry.hash_count)
-        for key, value in hashes.items()
-    }
+) -> tuple[Pairs, list[int]]:
+    """Search as printed: go down where equation 6 is not 0; with `threshold`, where it is above the threshold.
+
+    `rows` gives those that cover a node.
+    """
+    positions = {key: geometry.positions(value) for key, value in hashes.items()}
     query = np.zeros((geometry.bit_count + 7) // 8, dtype=np.uint8)
-    for places in positions.values():
-        for position in places:
+    for spots in positions.values():
+        for position in spots:
             query[position >> 3] |= 0x80 >> (position & 7)
     query_ones = int(np.bitwise_count(query).sum())
 
@@ -92,7 +118,7 @@ def search_paper(
         )
         return estimate != 0 if threshold is None else estimate > threshold
 
-    found: list[str] = []
+    pairs: Pairs = []
     visited: list[int] = []
     pending = [0]
     while pending:
@@ -101,11 +127,11 @@ def search_paper(
         if not bits:
             continue
         visited.append(node)
-        found += [
-            key
-            for key, places in positions.items()
-            if nodes[key] == node and any(row_contains(row, places) for row in bits)
+        pairs += [
+            (key, node)
+            for key, spots in positions.items()
+            if geometry.may_own(node, places[key]) and any(row_contains(row, spots) for row in bits)
         ]
         below = reversed(geometry.children(node))
         pending += [child for child in below if any(meets(row) for row in rows(child))]
-    return QueryResult(tuple(found), tuple(visited))
+    return pairs, visited

@@ -4,9 +4,12 @@
     presence bitmap of 2^L − 1 bits, MSB first, zero padding
     for each present node: B rows, then rows·m bits (with the counters flag, nibbles), MSB first, zero padding
 
-The low nibble of the version byte is 1; the high nibble holds flags: 0x20 keyed, 0x40 counters, 0x80 all nodes (each
-node's rows cover its subtree). A decoder that knows no flags rejects a flagged message by its version, as it should.
-N⊥ = 0 means the open namespace. Row capacity 0 means one row per node.
+The low nibble of the version byte is 1; the high nibble holds flags: 0x10 layered (the node comes from the names, see
+`layers`, and positions are independent), 0x20 keyed, 0x40 counters, 0x80 all nodes (each node's rows cover its
+subtree). N⊥ = 0 means a namespace that is not closed. Row capacity 0 means one row per node.
+
+A tree of all nodes whose search would miss what it says it has is refused: each node but the root is below one that is
+present and that has all of its bits.
 """
 
 from __future__ import annotations
@@ -22,48 +25,61 @@ from rookery.filters.container import FILL_CAP, KEYED, TREE, VERSION, hasher_for
 from rookery.filters.hashing import DomainKey, KeyHasher
 from rookery.filters.tree.geometry import TreeGeometry
 
-__all__ = ["HEADER_BYTES", "TreeMessage", "decode", "encode"]
+__all__ = ["HEADER_BYTES", "MAXIMAL_ROWS", "TreeMessage", "decode", "encode"]
 
 _HEADER = struct.Struct("<BBBBHHHII")
 HEADER_BYTES = _HEADER.size
-_COUNTERS, _ALL_NODES = 0x40, 0x80
-_MAXIMAL_ROWS = 255
+_LAYERED, _COUNTERS, _ALL_NODES = 0x10, 0x40, 0x80
+#: The rows of a node are counted in an octet.
+MAXIMAL_ROWS = 255
 
 
 @dataclass(frozen=True, slots=True)
 class TreeMessage:
-    """A decoded tree: for each present node its rows, as one byte per bit (or per counter)."""
+    """A tree as it travels: present nodes in order, their rows one after the other."""
 
     geometry: TreeGeometry
     hasher: KeyHasher
     epoch: int
     all_nodes: bool
     has_counters: bool
-    rows: dict[int, NDArray[np.uint8]]
+    nodes: NDArray[np.int32]
+    first: NDArray[np.int32]
+    """Where the rows of each node begin, and the end of the last."""
+    cells: NDArray[np.uint8]
+    """A line for each row, an octet for each bit (or counter)."""
+
+    @property
+    def rows(self) -> NDArray[np.uint8]:
+        """The bits of each row, MSB first."""
+        return np.packbits(self.cells != 0, axis=1)
 
 
 def encode(message: TreeMessage) -> bytes:
     """Encode a tree; rows over their fill cap are refused."""
     geometry = message.geometry
     flags = keyed_flag(message.hasher) << 4 | message.has_counters * _COUNTERS | message.all_nodes * _ALL_NODES
+    flags |= geometry.layered * _LAYERED
     header = _HEADER.pack(
         TREE, VERSION | flags, geometry.levels, geometry.hash_count, geometry.bit_count,
         geometry.node_size, geometry.row_capacity, message.hasher.seed, message.epoch & 0xFFFFFFFF,
     )  # fmt: skip
+    _check_fill(message.cells, geometry.bit_count)
     present = np.zeros(geometry.node_count, dtype=np.uint8)
-    present[list(message.rows)] = 1
+    present[message.nodes] = 1
     parts = [header, np.packbits(present).tobytes()]
-    for node in sorted(message.rows):
-        rows = message.rows[node]
-        if len(rows) > _MAXIMAL_ROWS:
-            raise FilterError(f"node {node} has {len(rows)} rows, at most {_MAXIMAL_ROWS}; use more or larger nodes")
-        _check_rows(rows, geometry.bit_count)
-        parts.append(bytes([len(rows)]))
+    for node, begin, end in zip(
+        message.nodes.tolist(), message.first[:-1].tolist(), message.first[1:].tolist(), strict=True
+    ):
+        if end - begin > MAXIMAL_ROWS:
+            raise FilterError(f"node {node} has {end - begin} rows, at most {MAXIMAL_ROWS}; use more or larger nodes")
+        flat = message.cells[begin:end].ravel()
+        parts.append(bytes([end - begin]))
         if message.has_counters:
-            flat = np.append(rows.ravel(), np.zeros(rows.size & 1, dtype=np.uint8))
+            flat = np.append(flat, np.zeros(flat.size & 1, dtype=np.uint8))
             parts.append((flat[::2] << 4 | flat[1::2]).astype(np.uint8).tobytes())
         else:
-            parts.append(np.packbits(rows.ravel()).tobytes())
+            parts.append(np.packbits(flat).tobytes())
     return b"".join(parts)
 
 
@@ -73,47 +89,66 @@ def decode(data: bytes, *, domain_key: DomainKey | None) -> TreeMessage:
         raise FilterError(f"truncated: {len(data)} bytes, the header has {HEADER_BYTES}")
     magic, version, levels, hash_count, bit_count, node_size, capacity, seed, epoch = _HEADER.unpack_from(data)
     flags = version & 0xF0
-    if magic != TREE or version & 0x0F != VERSION or flags & 0x10:
+    if magic != TREE or version & 0x0F != VERSION:
         raise FilterError(f"bad header: magic {magic:#04x} version {version:#04x}")
-    geometry = TreeGeometry(levels, bit_count, hash_count, node_size, capacity)
-    has_counters, at = bool(flags & _COUNTERS), HEADER_BYTES
-    end = at + (geometry.node_count + 7) // 8
+    geometry = TreeGeometry(levels, bit_count, hash_count, node_size, capacity, bool(flags & _LAYERED))
+    end = HEADER_BYTES + (geometry.node_count + 7) // 8
     if end > len(data):
         raise FilterError("truncated: the presence bitmap is not whole")
-    present = np.unpackbits(np.frombuffer(data, dtype=np.uint8, count=end - at, offset=at))
+    present = np.unpackbits(np.frombuffer(data, dtype=np.uint8, count=end - HEADER_BYTES, offset=HEADER_BYTES))
     if present[geometry.node_count :].any():
         raise FilterError("non-zero padding")
-    rows, at = {}, end
-    for node in np.flatnonzero(present).tolist():
+    nodes = np.flatnonzero(present).astype(np.int32)
+    has_counters = bool(flags & _COUNTERS)
+    first, cells = _read_rows(data, end, nodes, bit_count=bit_count, width=4 if has_counters else 1)
+    _check_fill(cells, bit_count)
+    if flags & _ALL_NODES:
+        _check_cover(nodes, first, cells)
+    hasher = hasher_for(KEYED if flags & KEYED << 4 else 0, seed, domain_key)
+    return TreeMessage(geometry, hasher, epoch, bool(flags & _ALL_NODES), has_counters, nodes, first, cells)
+
+
+def _read_rows(
+    data: bytes, at: int, nodes: NDArray[np.int32], *, bit_count: int, width: int
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Read the rows of all nodes, cells of `width` bits; return where each node's begin, and a line for each row."""
+    begins, counts = [], []
+    for node in nodes.tolist():
         if at >= len(data) or not data[at]:
             raise FilterError(f"truncated: node {node} has no rows")
-        row_count = data[at]
-        end = at + 1 + (row_count * bit_count * (4 if has_counters else 1) + 7) // 8
-        if end > len(data):
+        begins.append(at + 1)
+        counts.append(data[at])
+        at += 1 + (data[at] * bit_count * width + 7) // 8
+        if at > len(data):
             raise FilterError(f"truncated: the rows of node {node} are not whole")
-        rows[node] = _unpack(data[at + 1 : end], row_count, bit_count, has_counters)
-        at = end
     if at != len(data):
         raise FilterError(f"trailing bytes: {len(data) - at}")
-    hasher = hasher_for(KEYED if flags & KEYED << 4 else 0, seed, domain_key)
-    return TreeMessage(geometry, hasher, epoch, bool(flags & _ALL_NODES), has_counters, rows)
-
-
-def _unpack(payload: bytes, row_count: int, bit_count: int, has_counters: bool) -> NDArray[np.uint8]:
-    packed = np.frombuffer(payload, dtype=np.uint8)
-    if has_counters:
-        items = np.empty(2 * packed.size, dtype=np.uint8)
-        items[::2], items[1::2] = packed >> 4, packed & 15
-    else:
-        items = np.unpackbits(packed)
-    size = row_count * bit_count
-    if size < items.size and items[size:].any():
+    first = np.zeros(nodes.size + 1, dtype=np.int32)
+    first[1:] = np.cumsum(counts)
+    if not begins:
+        return first, np.zeros((0, bit_count), dtype=np.uint8)
+    octets = np.frombuffer(data, dtype=np.uint8, offset=begins[0]).copy()
+    octets[np.array(begins[1:], dtype=np.int64) - 1 - begins[0]] = 0  # the counts of rows between them
+    cells = np.unpackbits(octets) if width == 1 else np.stack([octets >> 4, octets & 15], axis=1).ravel()
+    within = np.arange(first[-1]) - np.repeat(first[:-1], counts)
+    starts = np.repeat((np.array(begins) - begins[0]) * (8 // width), counts) + within * bit_count
+    rows = np.lib.stride_tricks.sliding_window_view(cells, bit_count)[starts]
+    if int(rows.sum(dtype=np.int64)) != int(cells.sum(dtype=np.int64)):
         raise FilterError("non-zero padding")
-    rows = items[:size].reshape(row_count, bit_count)
-    _check_rows(rows, bit_count)
-    return rows
+    return first, rows
 
 
-def _check_rows(rows: NDArray[np.uint8], bit_count: int) -> None:
-    if int((rows != 0).sum(axis=1).max()) > FILL_CAP * bit_count:
+def _check_fill(cells: NDArray[np.uint8], bit_count: int) -> None:
+    if cells.size and int((cells != 0).sum(axis=1).max()) > FILL_CAP * bit_count:
         raise FilterError(f"over the fill cap: a row has more than {FILL_CAP:.0%} of its bits set")
+
+
+def _check_cover(nodes: NDArray[np.int32], first: NDArray[np.int32], cells: NDArray[np.uint8]) -> None:
+    """Refuse a tree of all nodes where one has a bit that the node above it does not have."""
+    if not nodes.size:
+        return
+    joined = np.bitwise_or.reduceat(cells != 0, first[:-1], axis=0)
+    above = np.searchsorted(nodes, (nodes - 1) >> 1)
+    for place, node in enumerate(nodes.tolist()):
+        if node and (nodes[above[place]] != (node - 1) >> 1 or (joined[place] & ~joined[above[place]]).any()):
+            raise FilterError(f"bad tree: node {node} is not covered by the one above it")
