@@ -94,6 +94,7 @@ class PeerState:
         "fruitless",
         "heard",
         "interests",
+        "leads",
         "members",
         "outgoing",
         "owners",
@@ -165,6 +166,8 @@ class PeerState:
         self.doubtful: set[int] = set()
         self.predecessor: int | None = None
         self.twin: Descriptor | None = None
+        self.leads = False
+        """`paper`: we asked for a cluster of our identity in vain, and join as its first."""
         self.fruitless = 0
         self.rounds = 0
         self.heard: dict[int, int] = {}
