@@ -234,7 +234,9 @@ class PeerState:
                 self.heard.setdefault(other.node, now)
 
     def _consider_far(self, other: Descriptor) -> bool:
-        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one."""
+        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
+        if not self.configuration.directory:
+            return False
         taken = self.configuration.arc and self.shortcuts.consider(other)
         return self.fingers.consider(other) or taken
 
