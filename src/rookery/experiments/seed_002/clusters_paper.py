@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", members=[3, 8, 20], others=30, runs=5)
+FULL = grid(mode="paper", members=[3, 8, 20], others=20, runs=3)
 QUICK = grid(mode="paper", members=[3, 8], others=10, runs=2)

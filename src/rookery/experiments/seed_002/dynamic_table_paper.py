@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", peers=[64, 128, 256, 512], events=100, runs=3)
+FULL = grid(mode="paper", peers=[64, 128, 256, 512], events=100, runs=2)
 QUICK = grid(mode="paper", peers=[64, 200], events=80, runs=1)

@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", both_ways=[True, False], hash_count=[2, 4], peers=1024, events=80, runs=3)
+FULL = grid(mode="paper", both_ways=[True, False], hash_count=[2, 4], peers=512, events=80, runs=3)
 QUICK = grid(mode="paper", both_ways=[True, False], hash_count=[2, 4], peers=256, events=60, runs=1)

@@ -13,7 +13,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512], bits=1024, runs=3)
+FULL = grid(peers=[64, 128, 256], bits=1024, runs=2)
 QUICK = grid(peers=[64, 128], bits=1024, runs=1)
 
 

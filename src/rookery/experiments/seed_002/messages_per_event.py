@@ -28,7 +28,7 @@ from rookery.routing.overlay.configuration import SECOND
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 SYSTEMS = ["overlay", "hypercube", "gossip", "flooding"]
-FULL = grid(mode="sound", system=SYSTEMS, peers=[64, 256, 1024], events=40, runs=3)
+FULL = grid(mode="sound", system=SYSTEMS, peers=[64, 256], events=40, runs=2)
 QUICK = grid(mode="sound", system=SYSTEMS, peers=[64, 128], events=20, runs=1)
 PERIOD = 5
 #: Events of a node in a second.

@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", system=SYSTEMS, peers=[64, 128], events=60, runs=2)
+FULL = grid(mode="paper", system=SYSTEMS, peers=[64, 128], events=60, runs=1)
 QUICK = grid(mode="paper", system=SYSTEMS, peers=64, events=40, runs=1)

@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", peers=[64, 256, 512], bits=1024, events=100, runs=2)
+FULL = grid(mode="paper", peers=[64, 256, 512], bits=1024, events=100, runs=1)
 QUICK = grid(mode="paper", peers=[64, 400], bits=1024, events=40, runs=1)

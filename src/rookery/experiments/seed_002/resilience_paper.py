@@ -7,5 +7,5 @@ from rookery.experiments.sweeps import grid
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="paper", crashed=[0.1, 0.3], peers=80, events=60, runs=2)
+FULL = grid(mode="paper", crashed=[0.1, 0.3], peers=60, events=60, runs=2)
 QUICK = grid(mode="paper", crashed=[0.1, 0.3], peers=40, events=60, runs=1)

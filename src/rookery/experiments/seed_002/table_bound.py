@@ -22,7 +22,7 @@ from rookery.routing.overlay.state import Phase
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(mode="sound", crowd=["market", "hub"], peers=4096, cells=900, others=12_000, bits=1024, runs=3)
+FULL = grid(mode="sound", crowd=["market", "hub"], peers=2048, cells=900, others=12_000, bits=1024, runs=3)
 QUICK = grid(mode="sound", crowd=["market", "hub"], peers=256, cells=900, others=12_000, bits=1024, runs=1)
 
 
