@@ -7,7 +7,8 @@ is answered, the links are chosen and announced, all at once. Registering in the
 
 `paper`: JOIN goes down the metric towards the residual, the interests that nobody known holds; the local minimum
 answers with its table; again with what is left, from another known peer after a fruitless step. Links are then
-chosen among all that has been heard of, which may not be who stands next.
+chosen among all that has been heard of, which may not be who stands next. Who is known is led to at once, so a newcomer
+answers before its own join is over; and of newcomers of one identity that wait for each other one goes on alone.
 """
 
 from __future__ import annotations
