@@ -204,7 +204,10 @@ FLIPS: dict[str, list[Flip]] = {
     "seed-002/resilience": RESILIENCE,
     "seed-002/resilience-paper": RESILIENCE,
     "seed-002/equal-false-positives": EQUAL,
-    "seed-002/equal-false-positives-paper": EQUAL,
+    "seed-002/equal-false-positives-paper": [
+        Flip("alike in a wanted cell", REGIME, lambda row: {"same_cell": 100}),
+        Flip("alike everywhere", REPRODUCED, lambda row: {"same_cell": 100, "other": 0}),
+    ],
     "seed-002/half-the-bits": [
         Flip("half of them, and d/2 steps", REPRODUCED, lambda row: {"share": 0.5, "steps": 512.0}),
     ],

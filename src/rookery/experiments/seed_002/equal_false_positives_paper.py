@@ -8,4 +8,4 @@ from rookery.experiments.sweeps import grid
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 FULL = grid(mode="paper", peers=512, events=200, runs=5)
-QUICK = grid(mode="paper", peers=128, events=60, runs=2)
+QUICK = grid(mode="paper", peers=512, events=80, runs=2)
