@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.experiments.flips import Flip, seed_000, seed_001
+from tests.experiments.flips import Flip, seed_000, seed_001, seed_002
 
 from rookery.experiments.claims import Experiment, chosen
 from rookery.experiments.sweeps import Task
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Verdict
 
-SEEDS = (seed_000, seed_001)
+SEEDS = (seed_000, seed_001, seed_002)
 FLIPS: dict[str, list[Flip]] = {name: flips for seed in SEEDS for name, flips in seed.FLIPS.items()}
 BROKEN = [broken for seed in SEEDS for broken in seed.BROKEN]
 #: A verdict that rests on a time is asked of no machine: another may decide otherwise.

@@ -19,7 +19,10 @@ from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.network.brokers.settings import parse_address
 from rookery.network.overlay import join_overlay
 from rookery.routing.overlay.configuration import OverlayConfiguration
+from rookery.routing.overlay.messages import Event as OverlayEvent
+from rookery.routing.overlay.messages import Message
 from rookery.routing.overlay.packed import pack, unpack
+from rookery.routing.overlay.peer import Peer
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
 SCHEMA = Schema(symbol=str, price=float)
@@ -84,6 +87,45 @@ def test_a_node_that_has_moved_is_still_found_at_its_address() -> None:
                 async with join_overlay(join=[address], **OPTIONS) as second:
                     second.publish("quotes", {"symbol": "BOLT", "price": 12.5})
                     assert await take(events, 1) == [12.5]
+
+    asyncio.run(scenario())
+
+
+def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three nested interests and MULTICAST: everybody gets what it wants, and who was sent it from above sends it on
+    to nobody that covers it."""
+    seen: list[tuple[int, int, bool]] = []
+    take_message = Peer.on_message
+
+    def watched(peer: Peer, now: int, sender: int, message: Message) -> Any:
+        if isinstance(message, OverlayEvent):
+            seen.append((sender, peer.node, message.multicast))
+        return take_message(peer, now, sender, message)
+
+    monkeypatch.setattr(Peer, "on_message", watched)
+    lean = {
+        **OPTIONS,
+        "configuration": OverlayConfiguration(downgrade=True, heartbeat=2_000_000, request_timeout=300_000),
+    }
+
+    async def scenario() -> None:
+        async with (
+            join_overlay(**lean) as wide,
+            wide.subscribe("quotes") as all_of_them,
+            join_overlay(join=[wide.address], **lean) as middle,
+            middle.subscribe("quotes", "symbol = 'ACME' AND price < 50") as some,
+            join_overlay(join=[wide.address], **lean) as narrow,
+            narrow.subscribe("quotes", "symbol = 'ACME' AND price < 25") as few,
+        ):
+            seen.clear()
+            wide.publish("quotes", {"symbol": "ACME", "price": 12.0})
+            for events in (all_of_them, some, few):
+                assert await take(events, 1) == [12.0]
+            await asyncio.sleep(0.1)  # for what should not be sent
+            order = {wide.peer.node: 0, middle.peer.node: 1, narrow.peer.node: 2}
+            assert seen
+            assert all(multicast for _, _, multicast in seen)
+            assert all(order[sender] < order[to] for sender, to, _ in seen)
 
     asyncio.run(scenario())
 

@@ -80,6 +80,9 @@ def command(
     ] = None,
     publish: Annotated[bool, typer.Option("--publish", help="Overlay: publish the JSON lines of stdin.")] = False,
     arc: Annotated[bool, typer.Option("--arc", help="Overlay: pass each event to each peer exactly once.")] = False,
+    multicast: Annotated[
+        bool, typer.Option("--multicast", help="Overlay: an event that came from a covering peer does not go up again.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Join a DDS domain and print what happens there, or the events of a topic that a filter wants.
@@ -101,7 +104,8 @@ def command(
         from rookery.cli import overlay_node
 
         ways = overlay_node.Ways(join or [], listen or "127.0.0.1:0", key_file)
-        overlay_node.run(topic, schema, space, where, ways=ways, publish=publish, arc=arc, seconds=seconds)
+        spread = {"arc": arc, "multicast": multicast}
+        overlay_node.run(topic, schema, space, where, ways=ways, publish=publish, seconds=seconds, **spread)
         return ExitCode.DONE
     if island is None and (listen or join):
         raise SettingsError("--listen and --join are for a gateway: give --island too")

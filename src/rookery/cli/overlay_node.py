@@ -45,6 +45,7 @@ def run(
     ways: Ways,
     publish: bool,
     arc: bool,
+    multicast: bool,
     seconds: float | None,
 ) -> None:
     """Be a peer until Ctrl-C, or for so many seconds, or until the end of standard input."""
@@ -53,7 +54,10 @@ def run(
             "an overlay needs --topic, --schema and --space, the same for all its peers, for example "
             "--topic quotes --schema 'symbol:string,price:float64' --space price:0:100,symbol"
         )
+    if arc and multicast:
+        raise SettingsError("--arc and --multicast are two ways to spread an event: give one")
     from rookery.network.brokers.settings import parse_address
+    from rookery.routing.overlay.configuration import OverlayConfiguration
 
     known = Schema.read(schema)
     options: dict[str, Any] = {
@@ -63,7 +67,7 @@ def run(
         "join": [parse_address(one) for one in ways.join],
         "listen": parse_address(ways.listen),
         "key": read_key(ways.key_file),
-        "arc": arc,
+        "configuration": OverlayConfiguration(arc=arc, downgrade=multicast),
     }
     with suppress(KeyboardInterrupt):
         asyncio.run(_stay(options, where, publish=publish, seconds=seconds))
@@ -71,11 +75,9 @@ def run(
 
 async def _stay(options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None) -> None:
     from rookery.network.overlay import join_overlay
-    from rookery.routing.overlay.configuration import OverlayConfiguration
 
-    arc = options.pop("arc")
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(join_overlay(configuration=OverlayConfiguration(arc=arc), **options))
+        node = await stack.enter_async_context(join_overlay(**options))
         work = []
         if where is not None or not publish:
             events = await stack.enter_async_context(node.subscribe(node.topic, where))

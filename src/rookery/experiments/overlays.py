@@ -14,15 +14,26 @@ from typing import Any
 from rookery.network.simulated_baselines import SimulatedBaseline
 from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.baselines import build_hypercube, build_mesh
-from rookery.routing.overlay.configuration import OverlayConfiguration
+from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.routing.overlay.identity import SemanticSpace
 from rookery.routing.overlay.state import Phase
 from rookery.routing.overlay.workload import StockMarket
 
-__all__ = ["baseline", "joined", "measure", "measure_baseline", "static"]
+__all__ = ["MODES", "baseline", "configured", "joined", "measure", "measure_baseline", "measure_membership", "static"]
+
+#: `sound`, the default of the product, and `paper`, what the seed prints: each in all its parts.
+MODES = ("sound", "paper")
 
 #: The messages that bring an event from its publisher to those who want it.
 EVENT_MESSAGES = ("Event", "RingEvent", "Lookup", "Contacts", "Inject", "Injected")
+#: Those of them that look for the first one who wants it.
+ENTRY_MESSAGES = ("Lookup", "Contacts", "Inject", "Injected")
+
+
+def configured(mode: str, **changes: Any) -> OverlayConfiguration:
+    """Return the configuration of a mode, without heartbeats unless they are given."""
+    changes = {"heartbeat": None, **changes}
+    return OverlayConfiguration.paper(**changes) if mode == "paper" else OverlayConfiguration(**changes)
 
 
 def _market(alpha: float, seed: int) -> StockMarket:
@@ -50,7 +61,7 @@ def static(
 def joined(
     peers: int, seed: int, *, configuration: OverlayConfiguration | None = None
 ) -> tuple[SimulatedOverlay, StockMarket, random.Random]:
-    """Return an overlay that its peers joined one by one."""
+    """Return an overlay that its peers joined one by one, each when the one before has its place."""
     market, dice = StockMarket(), random.Random(f"dynamic {seed}")
     overlay = SimulatedOverlay(
         seed=seed,
@@ -70,13 +81,14 @@ def measure(
 
     `spacing` microseconds pass after each event; without it the overlay runs until nothing is left to happen.
     """
-    wanted = missed = unwanted = 0
+    wanted = missed = unwanted = made = most = 0
     hops: list[int] = []
-    before = sum(overlay.messages[kind] for kind in EVENT_MESSAGES)
+    before = overlay.messages.copy()
     notes = {kind: overlay.notes[f"false positive: {kind}"] for kind in ("cell", "bloom")}
     for _ in range(events):
         quote = market.draw_quote(dice)
         audience = overlay.audience(quote)
+        sent = _sum(overlay, EVENT_MESSAGES)
         event = overlay.publish(dice.choice(overlay.ready), quote)
         if spacing is None:
             overlay.settle()
@@ -84,6 +96,8 @@ def measure(
             overlay.run(spacing)
         reached = set(overlay.deliveries[event])
         hops += overlay.deliveries[event].values()
+        made += len(reached - {event[0]})  # who publishes what it wants needs no message
+        most = max(most, _sum(overlay, EVENT_MESSAGES) - sent)
         wanted, missed, unwanted = (
             wanted + len(audience),
             missed + len(audience - reached),
@@ -92,6 +106,9 @@ def measure(
     tables = [(len(p.state.table.chosen), len(p.descriptor.cells)) for p in overlay if p.state.phase is Phase.ACTIVE]
     cell, bloom = (overlay.notes[f"false positive: {kind}"] - notes[kind] for kind in ("cell", "bloom"))
     received = max(1, len(hops) + cell + bloom)
+    spent, entering = (
+        _sum(overlay, kinds) - sum(before[k] for k in kinds) for kinds in (EVENT_MESSAGES, ENTRY_MESSAGES)
+    )
     return {
         "wanted": wanted,
         "missed": missed,
@@ -106,9 +123,31 @@ def measure(
         "bloom_false_positives": bloom / received,
         "cell_false_positives": cell,
         "primaries": len(tables),
-        "messages_per_event": (sum(overlay.messages[kind] for kind in EVENT_MESSAGES) - before) / events,
+        "messages_per_event": spent / events,
+        "entry_per_event": entering / events,
+        "overhead_per_event": (spent - made) / events,
+        "most_messages": most,
         "given_up": overlay.notes["injection given up"],
     }
+
+
+def measure_membership(peers: int, seed: int, *, configuration: OverlayConfiguration, periods: int = 6) -> float:
+    """Return the messages of a node in a second that publishes nothing: heartbeats, tables, leases, walks."""
+    market, dice = StockMarket(), random.Random(f"dynamic {seed}")
+    overlay = SimulatedOverlay(
+        seed=seed, space=SemanticSpace(cell_count=market.cell_count), configuration=configuration
+    )
+    for _ in range(peers):
+        overlay.join(market.draw_interests(dice))
+        overlay.run(SECOND // 10)
+    overlay.run(30 * SECOND)
+    before, began = sum(overlay.messages.values()), overlay.now
+    overlay.run(periods * (configuration.heartbeat or SECOND))
+    return (sum(overlay.messages.values()) - before) / peers / ((overlay.now - began) / SECOND)
+
+
+def _sum(overlay: SimulatedOverlay, kinds: tuple[str, ...]) -> int:
+    return sum(overlay.messages[kind] for kind in kinds)
 
 
 def baseline(name: str, peers: int, seed: int) -> tuple[SimulatedBaseline, StockMarket, random.Random]:
@@ -127,15 +166,20 @@ def measure_baseline(
     run: SimulatedBaseline, market: StockMarket, dice: random.Random, *, events: int
 ) -> dict[str, Any]:
     """Publish events; return what they cost."""
-    wanted = reached = 0
+    wanted = reached = made = 0
     for _ in range(events):
-        quote = market.draw_quote(dice)
-        found = run.deliveries[run.publish(dice.randrange(len(run.peers)), quote)]
-        wanted, reached = wanted + len(run.audience(quote)), reached + len(found)
+        quote, node = market.draw_quote(dice), dice.randrange(len(run.peers))
+        found = run.deliveries[run.publish(node, quote)]
+        wanted, reached, made = (
+            wanted + len(run.audience(quote)),
+            reached + len(found),
+            made + len(found.keys() - {node}),
+        )
     idle = run.notes["uninterested"] + run.notes["relay"]
     return {
         "delivery": reached / max(1, wanted),
         "messages_per_event": run.messages / events,
+        "overhead_per_event": (run.messages - made) / events,
         "uninterested_per_event": idle / events,
         "cell_false_positives": run.notes["false positive: cell"],
     }

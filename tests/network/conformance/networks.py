@@ -160,10 +160,10 @@ async def brokers(folder: Path) -> AsyncIterator[MakeClient]:
 # ---- the overlay, live ----------------------------------------------------------------------------------------------
 
 
-async def overlay(arc: bool) -> AsyncIterator[MakeClient]:
+async def overlay(arc: bool = False, multicast: bool = False) -> AsyncIterator[MakeClient]:
     """Every client is a peer; a first one that only lives there is what the others join through."""
     axes = [CategoricalAxis("symbol", ("ACME", "BOLT", "ZULU")), NumericAxis("price", tuple(range(0, 1001, 125)))]
-    configuration = OverlayConfiguration(arc=arc, heartbeat=2_000_000, request_timeout=300_000)
+    configuration = OverlayConfiguration(arc=arc, downgrade=multicast, heartbeat=2_000_000, request_timeout=300_000)
     options: dict[str, Any] = {"schema": SCHEMA, "grid": Grid(axes), "configuration": configuration}
     async with join_overlay(topic=TOPIC, **options) as first:
         await first.settled()
@@ -178,7 +178,7 @@ async def overlay(arc: bool) -> AsyncIterator[MakeClient]:
 
 @asynccontextmanager
 async def overlay_by_flooding(folder: Path) -> AsyncIterator[MakeClient]:
-    async for network in overlay(arc=False):
+    async for network in overlay():
         yield network
 
 
@@ -188,11 +188,18 @@ async def overlay_by_arcs(folder: Path) -> AsyncIterator[MakeClient]:
         yield network
 
 
+@asynccontextmanager
+async def overlay_by_multicast(folder: Path) -> AsyncIterator[MakeClient]:
+    async for network in overlay(multicast=True):
+        yield network
+
+
 NETWORKS: dict[str, Callable[[Path], AbstractAsyncContextManager[MakeClient]]] = {
     "flooding": flooding,
     "brokers": brokers,
     "overlay": overlay_by_flooding,
     "overlay, arcs": overlay_by_arcs,
+    "overlay, multicast": overlay_by_multicast,
 }
 #: What a network raises for a condition that cannot be.
 REFUSALS = (SubscriptionError,)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from rookery import Schema, matcher
 from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.configuration import OverlayConfiguration
-from rookery.routing.overlay.identity import SemanticSpace
+from rookery.routing.overlay.identity import Relation, SemanticSpace, relation
 from rookery.routing.overlay.interests import WhereInterests
+from rookery.routing.overlay.messages import Event, Message
 from rookery.routing.overlay.state import Phase
 from rookery.routing.overlay.workload import StockMarket
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
@@ -66,12 +68,53 @@ def test_every_event_reaches_all_who_want_it_and_nobody_else(alpha: float | None
     assert overlay.notes["false positive: bloom"] == 0
 
 
+class Watched(SimulatedOverlay):
+    """An overlay that sees which events go as MULTICAST, and checks that none of them goes up."""
+
+    multicasts = 0
+
+    def _carry(self, sender: int, to: int, message: Message) -> None:
+        if isinstance(message, Event) and message.multicast:
+            self.multicasts += 1
+            kind = relation(self.peers[sender].descriptor.cells, self.peers[to].descriptor.cells)
+            came_down = self.down.setdefault(message.event_id, set())
+            assert kind is Relation.COVERED or sender in came_down
+            assert kind is not Relation.COVERING
+            came_down.add(to)
+        super()._carry(sender, to, message)
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.down: dict[tuple[int, int], set[int]] = {}
+
+
 def test_the_downgrade_to_multicast_loses_nothing_here_and_saves_messages() -> None:
-    plain, market, dice = static(300)
-    due, made = delivered(plain, market, dice, 80)
-    lean, market, dice = static(300, configuration=OverlayConfiguration(heartbeat=None, downgrade=True))
-    assert delivered(lean, market, dice, 80) == (due, made)
-    assert lean.messages["Event"] <= plain.messages["Event"]
+    """Nested interests in small crowds; that nothing is lost is measured, and not proved."""
+    market = StockMarket(stocks=6, buckets=1)
+    sent = {False: 0, True: 0}
+    multicasts = 0
+    for seed in range(80):
+        for downgrade in sent:
+            dice = random.Random(seed)
+            overlay = Watched(
+                seed=seed,
+                space=SemanticSpace(cell_count=market.cell_count),
+                configuration=OverlayConfiguration(heartbeat=None, downgrade=downgrade),
+            )
+            overlay.install(
+                [
+                    market.interests((stock, 0.0, 0.5) for stock in dice.sample(range(6), dice.randrange(1, 6)))
+                    for _ in range(dice.randrange(3, 12))
+                ]
+            )
+            for stock in range(6):
+                event = overlay.publish(dice.choice(overlay.ready), (stock, 0.25))
+                overlay.settle()
+                assert set(overlay.deliveries[event]) == overlay.audience((stock, 0.25)), f"seed {seed}"
+            sent[downgrade] += overlay.messages["Event"]
+            multicasts += overlay.multicasts
+    assert multicasts > 0
+    assert sent[True] < sent[False]
 
 
 def test_as_printed_events_are_lost() -> None:
@@ -117,6 +160,28 @@ def test_injection_by_metric_ends_although_a_link_leads_to_a_member_of_the_own_c
     overlay.run(600_000_000)
     assert overlay.messages["Inject"] <= 4 * len(overlay.peers)
     assert overlay.notes["injection given up"] == 1
+
+
+def test_printed_entry_meets_hundreds_of_peers_before_it_gives_up() -> None:
+    """Twice the hop limit, there and back, for an event that nobody wants; by the directory it is a look-up."""
+    spent = {}
+    for name, configuration in (
+        ("paper", OverlayConfiguration.paper(heartbeat=None)),
+        ("sound", OverlayConfiguration(heartbeat=None)),
+    ):
+        overlay, market, _ = static(560, configuration=configuration)
+        held = set().union(*(peer.descriptor.cells for peer in overlay))
+        stock, bucket = next(
+            (stock, bucket)
+            for stock in range(market.stocks)
+            for bucket in range(market.buckets)
+            if market.cell((stock, bucket + 0.5)) not in held
+        )
+        overlay.publish(0, (stock, bucket + 0.5))
+        overlay.settle()
+        spent[name] = sum(overlay.messages[kind] for kind in ("Inject", "Lookup", "Contacts"))
+    assert 512 <= spent["paper"] <= 2 * 512
+    assert spent["sound"] < 30
 
 
 def test_the_second_event_of_a_cell_is_injected_in_one_hop() -> None:

@@ -19,7 +19,9 @@ def test_the_example_prints_what_it_shows() -> None:
 
 
 def test_the_tests_that_the_page_names_exist() -> None:
-    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    folders = Path(__file__).parent, Path(__file__).parents[2] / "network"
+    files = (path for folder in folders for path in folder.glob("test_*.py"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in files)
     named = re.findall(r"`(test_\w+)`", PAGE.read_text(encoding="utf-8"))
     assert named
     assert [name for name in named if f"def {name}(" not in tests] == []

@@ -10,6 +10,7 @@ from rookery.network.simulated_overlay import SimulatedOverlay
 from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.routing.overlay.identity import Relation, SemanticSpace, relation
 from rookery.routing.overlay.links import LinkTable
+from rookery.routing.overlay.messages import Heartbeat, Message
 from rookery.routing.overlay.workload import StockMarket
 
 MARKET = StockMarket()
@@ -162,3 +163,30 @@ def test_the_printed_join_goes_down_the_metric_and_leaves_rings_open() -> None:
             assert overlay.messages["Find"] == overlay.messages["Lookup"] == 0
             assert overlay.messages["Join"] > 150
     assert delivered["paper"] < delivered["sound"] == 1.0
+
+
+def test_printed_heartbeats_go_along_links_and_carry_no_tables_at_rest() -> None:
+    """What tables bring is considered and forgotten; else each peer would soon beat to everybody."""
+    tables: list[Heartbeat] = []
+
+    class Watched(SimulatedOverlay):
+        def _carry(self, sender: int, to: int, message: Message) -> None:
+            if isinstance(message, Heartbeat) and message.table is not None:
+                tables.append(message)
+            super()._carry(sender, to, message)
+
+    dice = random.Random(2)
+    overlay = Watched(
+        seed=2, space=SemanticSpace(cell_count=MARKET.cell_count), configuration=OverlayConfiguration.paper()
+    )
+    for _ in range(40):
+        overlay.join(MARKET.draw_interests(dice))
+        overlay.run(SECOND)
+    overlay.run(60 * SECOND)
+    assert tables
+    tables.clear()
+    overlay.run(20 * SECOND)
+    assert not tables
+    links = [peer.state.table.chosen | peer.state.table.incoming for peer in overlay]
+    assert [set(peer.state.table.known) for peer in overlay] == links
+    assert max(len(one) for one in links) < 39

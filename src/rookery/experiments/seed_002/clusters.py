@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.experiments.figures import bars, chart
+from rookery.experiments.overlays import configured
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
@@ -18,14 +19,18 @@ from rookery.routing.overlay.workload import StockMarket
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(members=[3, 8, 20], others=30, runs=10)
-QUICK = grid(members=[3, 8], others=10, runs=2)
+FULL = grid(mode="sound", members=[3, 8, 20], others=30, runs=10)
+QUICK = grid(mode="sound", members=[3, 8], others=10, runs=2)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Let nodes of the same mind join among others, then let the primary crash."""
     market, dice = StockMarket(), random.Random(seed)
-    overlay = SimulatedOverlay(seed=seed, space=SemanticSpace(cell_count=market.cell_count))
+    overlay = SimulatedOverlay(
+        seed=seed,
+        space=SemanticSpace(cell_count=market.cell_count),
+        configuration=configured(parameters["mode"], heartbeat=5 * SECOND),
+    )
     shared, cluster = market.draw_interests(dice), []
     for number in range(parameters["others"]):
         overlay.join(market.draw_interests(dice))
@@ -82,6 +87,6 @@ def check(table: Table) -> Judgment:
         f"first is primary {share['first_is_primary']:.0%}, next follows {share['next_follows']:.0%}, members reached "
         f"{share['reached_after']:.0%}",
         "Nodes with the same interests stand behind the one that joined first; when it crashes the one that joined "
-        "next takes its place, and an event from outside reaches all members before and after. A cluster here is one "
-        "of equal cells; equal identities with different cells, a Bloom collision, are kept apart.",
+        "next takes its place, and an event from outside reaches all members before and after. In `sound` "
+        "mode a cluster is one of equal cells, in `paper` mode one of equal identities.",
     )

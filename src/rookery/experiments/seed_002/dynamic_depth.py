@@ -38,7 +38,8 @@ def check(table: Table) -> Judgment:
     return Judgment(
         verdict,
         f"N = {most:,}: {dynamic:.2f} hops after joins, {still:.2f} static",
-        "Depth goes with table size, as the seed says, and since tables here are smaller after joins (see "
-        f"dynamic-table) events go deeper, not less deep: {dynamic:.2f} against {still:.2f} hops at N = {most:,}. "
+        f"After joins an event is delivered after {dynamic:.2f} hops at N = {most:,}, in the static setting after "
+        f"{still:.2f}; tables have {table.where(peers=most, setting='dynamic').mean('links'):.1f} and "
+        f"{table.where(peers=most, setting='static').mean('links'):.1f} links (see dynamic-table). "
         f"Growth over log N stays near a straight line ({slope:.2f} hops with each doubling, R² {quality:.2f}).",
     )

@@ -6,23 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.experiments.figures import charts, lines, reference
-from rookery.experiments.overlays import joined
+from rookery.experiments.overlays import configured, joined
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.configuration import OverlayConfiguration
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512], bits=1024, runs=5)
+FULL = grid(peers=[64, 128, 256], bits=1024, runs=2)
 QUICK = grid(peers=[64, 128], bits=1024, runs=1)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
-    """Let peers with evenly drawn interests join by the metric, as printed; count the ones and the answers."""
-    overlay, _, _ = joined(
-        parameters["peers"], seed, configuration=OverlayConfiguration(heartbeat=None, directory=False)
-    )
+    """Let peers with evenly drawn interests join as printed; count the ones and the answers."""
+    overlay, _, _ = joined(parameters["peers"], seed, configuration=configured("paper"))
     assert overlay.space.bit_count == parameters["bits"]
     ones = [peer.descriptor.bits.bit_count() for peer in overlay]
     return [

@@ -37,9 +37,9 @@ def check(table: Table) -> Judgment:
     deeper = [part.where(setting="static").mean("depth") for _, part in table.by("peers")]
     return Judgment(
         verdict,
-        f"N = {most:,}: hops go as the links to the power −{value:.2f}; stated is −1",
-        f"Between the two settings with N = {most:,} nodes the one with fewer links has more hops, as stated: hops go "
-        f"as the links to the power −{value:.2f}, where inversely proportional would be −1. It is a rule for networks "
-        f"of one size only: as the network grows, links and hops grow together (static: {sizes[0]:.0f} links and "
-        f"{deeper[0]:.1f} hops at N = {least}, {sizes[-1]:.0f} and {deeper[-1]:.1f} at N = {most:,}).",
+        f"N = {most:,}: hops go as the links to the power {-value:.2f}; stated is −1",
+        f"Between the two settings with N = {most:,} nodes the one with fewer links has "
+        f"{'more' if value > 0 else 'fewer'} hops: they go as the links to the power {-value:.2f}, where inversely "
+        f"proportional would be −1. As the network grows, links and hops grow together (static: {sizes[0]:.0f} links "
+        f"and {deeper[0]:.1f} hops at N = {least}, {sizes[-1]:.0f} and {deeper[-1]:.1f} at N = {most:,}).",
     )

@@ -43,7 +43,7 @@ def check(table: Table) -> Judgment:
         verdict,
         f"{cost[high]:.0f} messages for a join at N = {high:,}; the formula gives {_stated(high):,.0f}",
         "The formula assumes that half of the 1024 bits of an identity are set, each asking for a walk of ln n hops. "
-        f"An interest sets a few dozen, and the directory finds whole subscriptions at once: {cost[high]:.0f} messages "
-        f"at N = {high:,}, {share:.1%} of {_stated(high):,.0f}. Growth from {low} to {high:,} nodes is {growth:.2f} "
-        f"times, the formula's {stated:.2f} times.",
+        f"An interest sets a few dozen, and one answer finds many of them: {cost[high]:.0f} messages for a join, links "
+        f"included, at N = {high:,}, {share:.1%} of {_stated(high):,.0f}. Growth from {low} to "
+        f"{high:,} nodes is {growth:.2f} times, the formula's {stated:.2f} times.",
     )

@@ -6,11 +6,14 @@ import itertools
 from typing import Any
 
 from rookery.experiments.figures import charts, lines
-from rookery.experiments.seed_002.pareto_false_positives import FULL, QUICK, run
+from rookery.experiments.seed_002.pareto_false_positives import FULL, run
+from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Table
 from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
+
+QUICK = grid(mode="sound", alpha=[0, 1.0, 2.0, 3.0, 4.0], peers=300, events=10, runs=4)
 
 
 def plot(table: Table) -> Any:

@@ -7,27 +7,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.experiments.figures import chart, lines
-from rookery.experiments.overlays import measure, static
+from rookery.experiments.overlays import configured, measure, static
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(peers=[64, 128, 256, 512, 1024, 2048, 4096], events=200, runs=10)
-QUICK = grid(peers=[64, 256, 1024], events=60, runs=2)
+FULL = grid(mode="sound", peers=[64, 128, 256, 512, 1024, 2048, 4096], events=200, runs=10)
+QUICK = grid(mode="sound", peers=[64, 256, 1024], events=60, runs=2)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Publish in a static overlay."""
-    overlay, market, dice = static(parameters["peers"], seed)
+    overlay, market, dice = static(parameters["peers"], seed, configuration=configured(parameters["mode"]))
     return [measure(overlay, market, dice, events=parameters["events"])]
 
 
 def plot(table: Table) -> Any:
     """Draw the mean depth."""
     figure, axes = chart("N, nodes", "hops until an event is delivered, mean")
-    lines(axes, table, x="peers", y="depth", label="static setting")
+    lines(axes, table, x="peers", y="depth", by="mode")
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
     return figure

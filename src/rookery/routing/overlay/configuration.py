@@ -28,7 +28,10 @@ class OverlayConfiguration:
     arc: bool = False
     """Give each link its own arc of the circle, so that every peer gets an event once."""
     downgrade: bool = False
-    """Send MULTICAST, which never goes to a covering link, to those we cover."""
+    """Send MULTICAST, which never goes to a covering link, to those we cover; off, every message is a FORWARD.
+
+    The seed has both messages and does not say who sends which. Arcs need neither.
+    """
     block_size: int = 16
     """Cells in one block of the directory."""
     child_limit: int = 64

@@ -14,8 +14,9 @@ from typing import Any
 
 from rookery.routing.overlay.arcs import answers_for, arc_length, spread, unanswered
 from rookery.routing.overlay.effects import Deliver
-from rookery.routing.overlay.identity import CIRCLE, Relation, relation
+from rookery.routing.overlay.identity import CIRCLE, Relation
 from rookery.routing.overlay.messages import Event, EventId, Inject, Injected, RingEvent
+from rookery.routing.overlay.selection import relation_by
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = ["enter", "inject_by_metric", "receive_event", "receive_inject", "receive_ring_event"]
@@ -152,9 +153,9 @@ def _receivers(state: PeerState, event: Event) -> list[tuple[int, bool]]:
         nodes = [node for node in _links(state) if table.known[node].bits & mask == mask]
     if not configuration.downgrade:
         return [(node, False) for node in nodes]
-    own, receivers = table.own.cells, []
+    receivers = []
     for node in nodes:
-        kind = relation(own, table.known[node].cells)
+        kind = relation_by(configuration.rule, table.own, table.known[node])
         if not (event.multicast and kind is Relation.COVERING):
             receivers.append((node, event.multicast or kind is Relation.COVERED))
     return receivers

@@ -7,7 +7,8 @@ is answered, the links are chosen and announced, all at once. Registering in the
 
 `paper`: JOIN goes down the metric towards the residual, the interests that nobody known holds; the local minimum
 answers with its table; again with what is left, from another known peer after a fruitless step. Links are then
-chosen among all that has been heard of, which may not be who stands next.
+chosen among all that has been heard of, which may not be who stands next. Who is known is led to at once, so a newcomer
+answers before its own join is over; and of newcomers of one identity that wait for each other one goes on alone.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from rookery.routing.overlay import cluster, publishing
 from rookery.routing.overlay.configuration import SECOND
 from rookery.routing.overlay.effects import SetTimer
 from rookery.routing.overlay.identity import CIRCLE, Descriptor
-from rookery.routing.overlay.messages import Contacts, Find, Found, Join, JoinReply
+from rookery.routing.overlay.messages import ClusterJoin, Contacts, Find, Found, Join, JoinReply
 from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.ring import around, blocks_of, closest_before, receive_find, send_lookup, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
 __all__ = [
     "activate",
+    "receive_cluster_join",
     "receive_contacts",
     "receive_found",
     "receive_join",
@@ -63,7 +65,7 @@ def receive_join(state: PeerState, now: int, join: Join) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None and join.hops_left > 0:
         state.send(state.primary.node, Join(join.origin, join.residual, join.hops_left - 1, join.request))
         return
-    if state.phase is not Phase.ACTIVE:
+    if state.phase is not Phase.ACTIVE and not _takes_part(state):
         return  # the newcomer will ask somebody else
     state.remember(join.origin.node)
     onward = _toward_place(state, join) if state.configuration.directory else _down_the_metric(state, join)
@@ -80,6 +82,15 @@ def receive_join(state: PeerState, now: int, join: Join) -> None:
             state.heard.setdefault(join.origin.node, now)
     shown.pop(join.origin.node, None)
     state.send(join.origin.node, JoinReply(state.own, tuple(shown.values()), join.request))
+
+
+def _takes_part(state: PeerState) -> bool:
+    """Tell whether we answer before we have our place.
+
+    As printed, who answers a JOIN takes the newcomer into its table at once, so others are led to it from then on. A
+    newcomer that were silent until its own join is over would wait for others, who wait for it.
+    """
+    return state.phase is Phase.JOINING and not state.configuration.directory
 
 
 def _toward_place(state: PeerState, join: Join) -> int | None:
@@ -116,7 +127,7 @@ def receive_join_reply(state: PeerState, now: int, reply: JoinReply) -> None:
             renew(state, now)
         return
     twin = next((one for one in (reply.own, *reply.table) if state.own.identity == one.identity), None)
-    if twin is not None and state.phase is Phase.JOINING:
+    if twin is not None and state.phase is Phase.JOINING and not state.leads:
         cluster.join(state, now, twin)
         return
     _next_residual(state, now, fruitful)
@@ -135,6 +146,21 @@ def _next_residual(state: PeerState, now: int, fruitful: bool) -> None:
         return
     number = state.ask("join", residual, now)
     _send_join(state, number, known[state.dice.randrange(len(known))])
+
+
+def receive_cluster_join(state: PeerState, now: int, message: ClusterJoin) -> None:
+    """`paper`: of peers of one identity that join together and wait for each other, the first on the circle leads."""
+    asked = [one for one in state.requests.values() if one.kind == "cluster" and one.attempt]
+    if _takes_part(state) and asked and state.own.position < message.origin.position:
+        _lead(state, now)
+    cluster.receive_join(state, now, message)
+
+
+def _lead(state: PeerState, now: int) -> None:
+    """Nobody of our identity has its place: go on with our own join, and be the first of the cluster."""
+    state.requests = {number: one for number, one in state.requests.items() if one.kind != "cluster"}
+    state.leads = True
+    _next_residual(state, now, fruitful=True)
 
 
 def receive_contacts(state: PeerState, now: int, message: Contacts) -> None:
@@ -268,6 +294,8 @@ def retry(state: PeerState, now: int, number: int) -> None:
             publishing.give_up(state, number, request.about)
         elif request.kind == "contacts" and state.phase is Phase.JOINING:
             _restart(state, now)
+        elif request.kind == "cluster" and _takes_part(state):
+            _lead(state, now)
     elif request.kind == "cluster":
         cluster.retry(state, now, number)
     elif request.kind == "inject":

@@ -17,7 +17,7 @@ __all__ = ["PaperTable"]
 class PaperTable:
     """The links of one peer by a rule other than the sound one."""
 
-    __slots__ = ("_selection", "incoming", "known", "own", "rule", "version")
+    __slots__ = ("_pruned", "_selection", "incoming", "known", "own", "rule", "version")
 
     def __init__(self, own: Descriptor, rule: Rule) -> None:
         self.own = own
@@ -26,6 +26,7 @@ class PaperTable:
         self.incoming: set[int] = set()
         self._selection: Selection | None = None
         self.version = 0
+        self._pruned: tuple[set[tuple[int, int]], int] = (set(), -1)
 
     def consider(self, other: Descriptor) -> bool:
         """Take a node into what is known; say whether it was new."""
@@ -58,9 +59,16 @@ class PaperTable:
         self.consider(child)
 
     def prune(self) -> None:
-        """Forget what is known and not linked; done when a join has ended."""
+        """Forget what is known and not linked: when a join has ended, and with each heartbeat.
+
+        Where the links are those of the last time, so is the version: nothing is new that others should be sent.
+        """
         keep = self.chosen | self.incoming
         self.known = {node: one for node, one in self.known.items() if node in keep}
+        links = {(node, one.epoch) for node, one in self.known.items()}
+        before, version = self._pruned
+        self.version = version if links == before else self.version
+        self._pruned = links, self.version
 
     def ring_next(self, cell: int) -> Descriptor | None:
         """Return the nearest known holder of the cell clockwise."""

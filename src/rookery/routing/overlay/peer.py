@@ -242,7 +242,7 @@ class Peer:
             case Cluster():
                 cluster.receive_cluster(state, now, sender, message)
             case ClusterJoin():
-                cluster.receive_join(state, now, message)
+                joining.receive_cluster_join(state, now, message)
             case MemberAlive():
                 cluster.receive_alive(state, now, message)
             case Primary():

@@ -16,6 +16,7 @@ from rookery.routing.overlay.identity import Descriptor
 from rookery.routing.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.routing.overlay.linking import watch_predecessor
 from rookery.routing.overlay.messages import Failed, Heartbeat, Leave, Ping, Unlink
+from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.ring import blocks_of, hand_over_everything, start_lookup
 from rookery.routing.overlay.state import PeerState, Phase
 
@@ -39,6 +40,8 @@ def heartbeat(state: PeerState, now: int) -> None:
             state.bury(node, now)
         else:
             state.send(node, Ping())
+    if isinstance(state.table, PaperTable):
+        state.table.prune()  # what tables brought has been considered; heartbeats go along links
     table = None
     for node in state.table.known:
         chosen = state.table.is_chosen(node)

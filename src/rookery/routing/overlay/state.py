@@ -94,6 +94,7 @@ class PeerState:
         "fruitless",
         "heard",
         "interests",
+        "leads",
         "members",
         "outgoing",
         "owners",
@@ -165,6 +166,8 @@ class PeerState:
         self.doubtful: set[int] = set()
         self.predecessor: int | None = None
         self.twin: Descriptor | None = None
+        self.leads = False
+        """`paper`: we asked for a cluster of our identity in vain, and join as its first."""
         self.fruitless = 0
         self.rounds = 0
         self.heard: dict[int, int] = {}
@@ -231,7 +234,9 @@ class PeerState:
                 self.heard.setdefault(other.node, now)
 
     def _consider_far(self, other: Descriptor) -> bool:
-        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one."""
+        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
+        if not self.configuration.directory:
+            return False
         taken = self.configuration.arc and self.shortcuts.consider(other)
         return self.fingers.consider(other) or taken
 
