@@ -13,11 +13,12 @@ import pytest
 
 from rookery.network import brokers as network_brokers
 from rookery.network.brokers.client import connect
-from rookery.network.brokers.messages import Place, Release, Subscribe
 from rookery.network.brokers.server import LiveBroker
 from rookery.network.brokers.settings import BrokerSettings
+from rookery.network.tcp import frame_of
 from rookery.routing import brokers as routing_brokers
 from rookery.routing.brokers.configuration import Durability
+from rookery.routing.brokers.requests import Place, Release, Subscribe
 from rookery.space.notation import read_space
 
 from .broker_fleet import SCHEMA, SPACE
@@ -53,9 +54,8 @@ def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None
         address = "{}:{}".format(*broker.address)
         try:
             async with connect(address) as good, connect(address) as bad:
-                link = bad._link
-                assert link is not None
-                link.send(frame)
+                assert bad._line is not None
+                bad._line.send([frame_of(frame)])
                 while not broker.peers.settings.faults["malformed request"]:
                     await asyncio.sleep(0.01)
                 async with good.subscribe("quotes", "price < 1") as events:

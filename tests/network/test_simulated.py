@@ -11,7 +11,7 @@ from collections import defaultdict
 import pytest
 
 from rookery.errors import CalendarError
-from rookery.network.calendar import Calendar
+from rookery.simulated.calendar import Calendar
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import encode_sample

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rookery.network.calendar import Calendar
+from rookery.simulated.calendar import Calendar
 from rookery.node import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
 from rookery.rtps.locators import Address

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rookery.network.calendar import Calendar
+from rookery.simulated.calendar import Calendar
 from rookery.routing.overlay.bulk import clusters, exact_shortcuts, exact_tables, paper_tables
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.directory import CONTACTS, Directory, block_position

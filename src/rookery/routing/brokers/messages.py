@@ -27,10 +27,6 @@ __all__ = [
     "Here",
     "Join",
     "Message",
-    "Notified",
-    "Notify",
-    "Publish",
-    "Published",
     "Put",
     "Region",
     "Replica",
@@ -42,7 +38,7 @@ __all__ = [
     "fits",
 ]
 
-#: The publishing broker and its counter.
+#: The publishing client and the number that it gave the event.
 EventId: TypeAlias = tuple[int, int]
 
 
@@ -125,27 +121,6 @@ class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
     stored: bool = False
 
 
-class Notify(msgspec.Struct, frozen=True, array_like=True, tag=5):
-    """An event for clients of yours."""
-
-    event_id: EventId
-    event: dict[str, Any]
-    subscriptions: tuple[str, ...]
-    hops: int
-
-
-class Notified(msgspec.Struct, frozen=True, array_like=True, tag=6):
-    """Your notification has arrived."""
-
-    event_id: EventId
-
-
-class Published(msgspec.Struct, frozen=True, array_like=True, tag=7):
-    """Your event was matched, and everyone who wants it has it."""
-
-    event_id: EventId
-
-
 class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
@@ -172,13 +147,6 @@ class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
     best: Claim | None = None
     at: Path | None = None
     cut: float | None = None
-
-
-class Publish(msgspec.Struct, frozen=True, array_like=True, tag=21):
-    """An event on its way to the owner of its point."""
-
-    event_id: EventId
-    event: dict[str, Any]
 
 
 class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
@@ -212,7 +180,7 @@ class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
     asker: int
 
 
-Body: TypeAlias = Join | Publish | Region | Who | Put | Find
+Body: TypeAlias = Join | Region | Who | Put | Find
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -227,7 +195,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 Message: TypeAlias = (
-    Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed | ParcelMessage
+    Heartbeat | Grant | Granted | Replica | Here | Found | Routed | ParcelMessage
 )
 
 
