@@ -44,6 +44,8 @@ __all__ = ["SimulatedBrokers", "SimulatedClient"]
 
 #: Microseconds until a client's program has taken what was delivered.
 TAKING = 500
+#: Brokers that a client knows of before any has named others.
+ENTRIES = 8
 #: Clients of simulated brokers do not give up: somebody will come back.
 PATIENCE = 1 << 60
 
@@ -64,6 +66,7 @@ class SimulatedClient:
         self.taking: int | None = TAKING
         self._network = network
         self._names: dict[str, int] = {}
+        self._conditions: dict[str, tuple[str, tuple[object, ...]]] = {}
         self._left: list[Delivered] = []
         self._process = network.world.start(ClientId(number), self.machine, self._on_event)
         self.machine.start(network.world.now)
@@ -71,6 +74,7 @@ class SimulatedClient:
 
     def subscribe(self, name: str, where: str, parameters: tuple[object, ...] = ()) -> None:
         """Subscribe to a condition under a name."""
+        self._conditions[name] = (where, parameters)
         self._names[name] = self.machine.subscribe({name: (where, parameters)})
         self.perform()
 
@@ -86,6 +90,28 @@ class SimulatedClient:
         published = [(self.number, self.machine.publish(event, now)) for event in events]
         self.perform()
         return published
+
+    def go_away(self) -> None:
+        """Fall asleep: the connection is gone, and nothing is heard until `come_back`."""
+        node = self._process.node
+        self._network.world.pause(node)
+        self._network.world.disconnect(ClientId(self.number))
+
+    def come_back(self) -> None:
+        """Wake up, and find a broker."""
+        self._network.world.resume(self._process.node)
+
+    def forget(self) -> None:
+        """Be another process with the same number: it subscribes again, and knows of nothing else that was before."""
+        world = self._network.world
+        world.end(ClientId(self.number))
+        self.machine = ClientMachine(self.number, list(self._network.brokers), patience=PATIENCE)
+        self._process = world.start(ClientId(self.number), self.machine, self._on_event)
+        self.in_force.clear()
+        self.machine.start(world.now)
+        for name in self._names:
+            self._names[name] = self.machine.subscribe({name: self._conditions[name]})
+        self.perform()
 
     def take(self, microseconds: int | None) -> None:
         """Let the program take what it is given so long after it came, or not at all."""
@@ -203,7 +229,9 @@ class SimulatedBrokers:
 
     def restart(self, number: int) -> int:
         """Bring a crashed broker back with its disk, under another number."""
-        return self.join(disk=self.disks.pop(number))
+        again = self.join(disk=self.disks.pop(number))
+        self.world.rename(number, again)
+        return again
 
     def disk_of(self, number: int) -> Disk:
         """Return the disk of a living broker."""
@@ -240,9 +268,11 @@ class SimulatedBrokers:
     # ---- clients -------------------------------------------------------------------------------------------------
 
     def client(self, *brokers: int, **options: Any) -> SimulatedClient:
-        """Add a client that attaches to the first of these brokers, or to a random one."""
+        """Add a client that attaches to the first of these brokers, or to a random one; it knows of a few others."""
         number = len(self.clients) + 1
-        known = brokers or (list(self.brokers)[self.world.random.randrange(len(self.brokers))],)
+        living = list(self.brokers)
+        others = (living[self.world.random.randrange(len(living))] for _ in range(ENTRIES))
+        known = dict.fromkeys((*brokers, *others))
         made = self.clients[number] = SimulatedClient(self, number, known, **options)
         return made
 

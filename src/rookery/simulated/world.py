@@ -11,7 +11,7 @@ both ends are told (`lose`), and what was on its way is gone. Between brokers wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -34,8 +34,9 @@ class Process:
     #: When it was last entered into the calendar to be woken.
     timer: int | None = None
     is_alive: bool = True
-    #: Until when it stands still.
-    paused_until: int = 0
+    #: Whether it stands still, and what it will be told when it does no more.
+    is_paused: bool = False
+    waiting: list[Callable[[], None]] = field(default_factory=list)
 
 
 class World:
@@ -52,6 +53,9 @@ class World:
         self.on_message: Callable[[Node, Node, Any], None] | None = None
         #: Connections of clients to brokers: what was sent over an earlier one does not arrive.
         self._connections: dict[tuple[Node, Node], int] = {}
+        #: As whom a client reached a broker, by their connection: it may have had another number then.
+        self._reached_as: dict[tuple[Node, Node], Node] = {}
+        self._renamed: dict[Node, Node] = {}
         self._connected = 0
         #: What waits for a cut to end, and the cuts that have lasted too long for that.
         self._stuck: dict[tuple[Node, Node], list[tuple[Any, int | None]]] = {}
@@ -80,13 +84,30 @@ class World:
         process = self.processes.pop(node)
         process.is_alive = False
         for connection in [connection for connection in self._connections if node in connection]:
-            (other,) = set(connection) - {node}
-            self.calendar.after(self.links.conditions.refusal, self._break(*connection, told=(other,)))
+            del self._connections[connection]
+            self.calendar.after(self.links.conditions.refusal, self._miss(connection, node))
         return process.disk
 
-    def pause(self, node: Node, microseconds: int) -> None:
+    def rename(self, before: Node, now: Node) -> None:
+        """Let clients that know a process by an earlier number reach it: an address outlives who listens there."""
+        self._renamed[before] = now
+
+    def pause(self, node: Node) -> None:
         """Let a process stand still: what comes meanwhile waits for it."""
-        self.processes[node].paused_until = self.now + microseconds
+        self.processes[node].is_paused = True
+
+    def resume(self, node: Node) -> None:
+        """Let a process go on, with all that has come meanwhile."""
+        process = self.processes[node]
+        process.is_paused = False
+        waiting, process.waiting = process.waiting, []
+        for call in waiting:
+            self._call(process, call)
+
+    def disconnect(self, client: ClientId) -> None:
+        """Break the connection of a client; both ends learn of it."""
+        for connection in [connection for connection in self._connections if client in connection]:
+            self._break(*connection, told=connection)()
 
     def perform(self, process: Process) -> None:
         """Do what a machine wants done, and set its timer. To be called after every call of it."""
@@ -99,6 +120,7 @@ class World:
                     self.calendar.after(WRITE_TIME, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
                 case Close(other, _):
                     # After what was sent before: the connection is over at the other end when that has arrived.
+                    other = self._renamed.get(other, other)
                     arrival = self.links.arrival(node, other, self.now)
                     self.calendar.at(arrival, self._break(*_connection(node, other), told=(other,)))
                 case Emit(event):
@@ -120,8 +142,8 @@ class World:
 
     def _call(self, process: Process, call: Callable[[], None]) -> None:
         """Tell a machine something, when its process is awake, and do what it wants done."""
-        if process.paused_until > self.now:
-            self.calendar.at(process.paused_until, lambda: self._call(process, call))
+        if process.is_paused:
+            process.waiting.append(call)
         elif process.is_alive:
             call()
             self.perform(process)
@@ -130,6 +152,10 @@ class World:
 
     def _send(self, sender: Node, receiver: Node, message: Any) -> None:
         self.messages += 1
+        name = receiver
+        if isinstance(sender, ClientId):
+            while receiver in self._renamed:
+                receiver = self._renamed[receiver]
         if self.on_message is not None:
             self.on_message(sender, receiver, message)
         connection = None
@@ -141,6 +167,7 @@ class World:
                     return  # the client is gone
                 self._connected += 1
                 connection = self._connections[pair] = self._connected
+                self._reached_as[pair] = name
         arrival = self.links.arrival(sender, receiver, self.now)
         self.calendar.at(arrival, lambda: self._arrive(sender, receiver, message, connection))
 
@@ -157,7 +184,8 @@ class World:
         if process is None:
             self._refuse(sender, receiver, message)
         else:
-            self._call(process, lambda: process.machine.receive_many((message,), sender, self.now))
+            known = self._name_of(sender, receiver)
+            self._call(process, lambda: process.machine.receive_many((message,), known, self.now))
 
     def _refuse(self, sender: Node, receiver: Node, message: Any) -> None:
         self.calendar.after(self.links.conditions.refusal, lambda: self._return(sender, receiver, message))
@@ -208,8 +236,24 @@ class World:
 
         return over
 
+    def _name_of(self, node: Node, seen_by: Node) -> Node:
+        """Return the number under which a process is known to another one."""
+        return self._reached_as.get((seen_by, node), node) if isinstance(seen_by, ClientId) else node
+
+    def _miss(self, connection: tuple[Node, Node], dead: Node) -> Callable[[], None]:
+        """Return what tells the other end of a connection that a process has died, unless there is a new one."""
+        (other,) = set(connection) - {dead}
+
+        def told() -> None:
+            process = self.processes.get(other)
+            if process is not None and connection not in self._connections:
+                self._tell_lost(process, dead)
+
+        return told
+
     def _tell_lost(self, process: Process, other: Node) -> None:
-        self._call(process, lambda: process.machine.lose(other, self.now))
+        known = self._name_of(other, process.node)
+        self._call(process, lambda: process.machine.lose(known, self.now))
 
 
 def _connection(one: Node, other: Node) -> tuple[Node, Node]:

@@ -73,6 +73,10 @@ class Access:
         else:  # never true
             self._broker.reply(client, Subscribed(name, subscription.version))
 
+    def is_here(self, name: str) -> bool:
+        """Tell whether the client of a subscription is attached here."""
+        return self._client_of.get(name) in self.attached
+
     def unsubscribe(self, name: str) -> None:
         """A subscription is over."""
         client = self._client_of.pop(name, None)

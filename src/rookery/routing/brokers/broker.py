@@ -360,6 +360,7 @@ class Broker:
         self.membership.beat()
         self.placement.beat()
         self.carriage.beat()
+        self.sessions.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()

@@ -24,6 +24,7 @@ from rookery.routing.brokers.requests import (
     FromBroker,
     FromClient,
     Offer,
+    Others,
     Rejected,
     Status,
     Subscribe,
@@ -361,13 +362,16 @@ class ClientMachine:
         self._is_attached = True
         self._pause = FIRST_PAUSE
         self.attachments += 1
-        # The one that is attached to stays the first, under the name that it was reached by.
-        self.brokers = list(dict.fromkeys([self._broker, *welcome.brokers[1:], *self.brokers]))[:MOST_BROKERS]
+        self._learn(welcome.brokers[1:])
         self.versions.learn(welcome.version)
         self._effects.append(Emit(Attached(welcome)))
         for number, opened in self._open.items():
             self._place(number, opened)
         self._send_again(list(self._batches.values()))
+
+    def _learn(self, brokers: Sequence[int]) -> None:
+        """Remember brokers; the one that is attached to stays the first, under the name that it was reached by."""
+        self.brokers = list(dict.fromkeys([self._broker, *brokers, *self.brokers]))[:MOST_BROKERS]
 
     def _say(self, request: FromClient) -> None:
         if self._is_attached:
@@ -392,6 +396,8 @@ class ClientMachine:
                     self._effects.append(Emit(SubscriptionFailed(self._number_of[name], reason)))
             case Status(document):
                 self._effects.append(Emit(StatusGiven(document)))
+            case Others(brokers):
+                self._learn(brokers)
             case Welcome():
                 self._welcomed(message)
 

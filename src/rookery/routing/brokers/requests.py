@@ -21,6 +21,7 @@ __all__ = [
     "FromBroker",
     "FromClient",
     "Offer",
+    "Others",
     "Place",
     "Rejected",
     "Release",
@@ -95,6 +96,12 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
     version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
 
 
+class Others(msgspec.Struct, frozen=True, array_like=True, tag=65):
+    """These brokers serve your topic by now, beside me."""
+
+    brokers: tuple[int, ...]
+
+
 class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
     """Every zone has your subscription, in this version."""
 
@@ -123,4 +130,4 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
 
 
 FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
-FromBroker: TypeAlias = Welcome | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused
+FromBroker: TypeAlias = Welcome | Others | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused

@@ -21,6 +21,7 @@ from rookery.routing.brokers.requests import (
     Attach,
     FromClient,
     Offer,
+    Others,
     Place,
     Rejected,
     Release,
@@ -46,6 +47,9 @@ class Sessions:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        #: Which other brokers the clients were told of, and when to tell them again.
+        self._told: tuple[int, ...] = ()
+        self._next_news = 0
 
     def receive(self, requests: Iterable[FromClient], client: int) -> None:
         """Do what a client asks in one buffer; its batches go on their way together."""
@@ -98,12 +102,26 @@ class Sessions:
                 broker.membership.place(path, cut)
         return True
 
+    def beat(self) -> None:
+        """Tell the clients who else serves them, where that is not what they were told."""
+        broker = self._broker
+        if broker.access.attached and broker.now >= self._next_news:
+            self._next_news = broker.now + broker.configuration.refresh
+            others = self._others()
+            if others != self._told:
+                self._told = others
+                for client in broker.access.attached:
+                    broker.reply(client, Others(others))
+
+    def _others(self) -> tuple[int, ...]:
+        return tuple(self._broker.around.known()[: MOST_BROKERS - 1])
+
     def _attach(self, client: int) -> None:
         broker = self._broker
         broker.access.detach(client)  # of an earlier connection, whose end was not seen
         space = broker.configuration.space
         axes = tuple((axis.attribute, axis.low, axis.high) for axis in space.axes)
-        brokers = (broker.id, *broker.around.known()[: MOST_BROKERS - 1])
+        brokers = (broker.id, *self._others())
         version = broker.access.version_of(client)
         broker.access.attach(client)
         broker.reply(client, Welcome(broker.configuration.topic, space.schema.to_dict(), axes, brokers, version))
