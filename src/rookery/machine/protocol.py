@@ -9,8 +9,8 @@ Rule 1: whoever drives a machine does nothing else to it but to call the command
 `leave`, …), which are plain methods. A live driver has sockets, a clock and a disk, a world (`rookery.simulated`) has
 virtual ones; the machine cannot tell which.
 Rule 2: `now` is in microseconds and never goes back. A machine reads no clock and rolls no dice of its own.
-Rule 3: effects come in the order in which they are to be done. A `Write` is answered by `completed`, in any order and as
-late as the disk likes.
+Rule 3: effects come in the order in which they are to be done. A `Write` is answered by `completed`, in any order and
+as late as the disk likes.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class SimulatedClient:
     def publish(self, *events: Mapping[str, Any]) -> list[EventId]:
         """Publish events in one batch; return their ids."""
         now = self._network.world.now
-        published = [(self.number, self.machine.publish(event, now)) for event in events]
+        published = [(self.number, self.machine.publish(dict(event), now)) for event in events]
         self.perform()
         return published
 
@@ -197,9 +197,7 @@ class SimulatedBrokers:
 
     # ---- brokers -------------------------------------------------------------------------------------------------
 
-    def join(
-        self, *, bootstrap: int | None = None, position: tuple[float, ...] = (), disk: Disk | None = None
-    ) -> int:
+    def join(self, *, bootstrap: int | None = None, position: tuple[float, ...] = (), disk: Disk | None = None) -> int:
         """Add a broker; it joins through a random one if none is named. Return its number."""
         self._born += 1
         number = self._born

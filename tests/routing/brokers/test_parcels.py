@@ -22,7 +22,6 @@ from rookery.routing.brokers.parcels import (
     parcel_of,
     part_of,
 )
-
 from rookery.simulated.links import LinkConditions
 
 from .parcel_world import SECOND, World, crowd, finish

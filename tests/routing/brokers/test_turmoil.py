@@ -9,7 +9,7 @@ import pytest
 from rookery.simulated.links import LinkConditions
 
 from .invariants import SECOND, SETTLED, network
-from .turmoil import History, live_through
+from .turmoil import TAKEOVER, History, live_through
 
 #: Half of the histories run over lossless links; in the others packets are lost, latencies vary and deaths show late.
 LOSSY = LinkConditions(latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, loss=0.05)
@@ -25,12 +25,19 @@ def test_histories(seed: int) -> None:
     live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed))
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_histories_whose_crashes_are_apart(seed: int) -> None:
+    history = live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed), apart=TAKEOVER)
+    assert history.due() or not history.interests
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(6 * 3600)
 def test_ten_thousand_histories() -> None:
     for seed in range(48, 10_048):
         try:
-            live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed))
+            apart = TAKEOVER if seed % 2 else 0
+            live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed), apart=apart)
         except AssertionError as error:
             raise AssertionError(f"history {seed}") from error
 

@@ -15,7 +15,6 @@ from rookery.routing.brokers.parcels import Superseded
 from rookery.routing.brokers.requests import Attach, Subscribe, Subscribed
 from rookery.routing.brokers.store import ZoneStore
 from rookery.routing.brokers.versions import MOST_VERSION, Versions
-
 from rookery.simulated.links import LinkConditions
 
 from .parcel_world import SECOND, SPACE, World

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any
 
-from rookery.routing.brokers.client import DeliveryKey, Delivered
+from rookery.routing.brokers.client import Delivered, DeliveryKey
 
 __all__ = ["Feed"]
 

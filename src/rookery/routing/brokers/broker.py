@@ -4,9 +4,9 @@ The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`,
 they say in messages (`requests.py`, `sessions.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
-`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events in
-`carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic happens
-at a beat, so there is one timer.
+`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events
+in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
+happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations

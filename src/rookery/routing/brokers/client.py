@@ -191,7 +191,7 @@ class ClientMachine:
         self._open: dict[int, _Open] = {}
         self._number_of: dict[str, int] = {}
         self._subscriptions = 0
-        self._events: list[Mapping[str, Any]] = []
+        self._events: list[dict[str, Any]] = []
         self._sequence = 0
         self._batches: dict[int, _InFlight] = {}
         self._next_retry: int | None = None
@@ -230,7 +230,7 @@ class ClientMachine:
         for key in [key for key, numbers in self._untaken.items() if number in numbers]:
             self.taken(number, key)
 
-    def publish(self, event: Mapping[str, Any], now: int) -> int:
+    def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
         self.now = now if now > self.now else self.now
         if self.in_flight >= self._window:
@@ -466,9 +466,7 @@ class ClientMachine:
         if not rows:
             return None
         events = events_of(parcel)
-        return Delivered(
-            number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows]
-        )
+        return Delivered(number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows])
 
     # ---- publishing ----------------------------------------------------------------------------------------------
 

@@ -57,11 +57,4 @@ class StatusAsked:
     client: int
 
 
-BrokerEvent: TypeAlias = (
-    Joined
-    | JoinFailed
-    | Isolated
-    | Left
-    | MessageRejected
-    | StatusAsked
-)
+BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | MessageRejected | StatusAsked

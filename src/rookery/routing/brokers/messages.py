@@ -194,9 +194,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: Claim | None = None
 
 
-Message: TypeAlias = (
-    Heartbeat | Grant | Granted | Replica | Here | Found | Routed | ParcelMessage
-)
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Routed | ParcelMessage
 
 
 def fits(message: Message, dimensions: int) -> bool:
