@@ -1,4 +1,4 @@
-"""The disk of a process: it outlives the process, takes its time, and may be full."""
+"""The disk of a process: it outlives the process, takes its time, and may be slow or full."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rookery.machine import Write
 
 __all__ = ["Disk"]
 
-#: Microseconds that a write with a sync takes.
+#: Microseconds that a write with a sync takes, if nothing is said.
 WRITE_TIME = 3_000
 FULL = "the disk is full"
 
@@ -19,6 +19,8 @@ class Disk:
     def __init__(self) -> None:
         self.entries: dict[tuple[int, int], Any] = {}
         self.is_full = False
+        #: Microseconds that a write takes.
+        self.write_time = WRITE_TIME
 
     def write(self, write: Write) -> str | None:
         """Keep what a `Write` says; return why not, or None. What is done with is noted even where nothing fits."""

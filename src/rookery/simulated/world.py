@@ -17,7 +17,7 @@ from typing import Any
 
 from rookery.machine import ClientId, Close, Emit, Machine, Node, Send, Write
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.disks import WRITE_TIME, Disk
+from rookery.simulated.disks import Disk
 from rookery.simulated.links import LinkConditions, Links
 
 __all__ = ["Process", "World"]
@@ -117,7 +117,7 @@ class World:
                 case Send(receiver, message):
                     self._send(node, receiver, message)
                 case Write():
-                    self.calendar.after(WRITE_TIME, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
+                    self.calendar.after(process.disk.write_time, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
                 case Close(other, _):
                     # After what was sent before: the connection is over at the other end when that has arrived.
                     other = self._renamed.get(other, other)

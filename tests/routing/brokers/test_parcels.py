@@ -221,6 +221,55 @@ def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     assert not world.made.brokers[owner].ledger.held
 
 
+def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
+    """The backup has it and dies before the owner's own disk does: acknowledged it is when the next backup has it."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    owner = world.someone()
+    broker = world.made.brokers[owner]
+    (seat,) = broker.seats.values()
+    broker.ledger.beat()
+    first = broker.ledger.heir
+    assert first is not None
+    (second,) = set(world.made.brokers) - {owner, first}
+    world.made.disk_of(owner).write_time = 8 * SECOND
+    world.made.disk_of(second).write_time = 60 * SECOND
+    middle = tuple((low + high) / 2 for low, high in zip(seat.cell.lower, seat.cell.upper, strict=True))
+    publisher = world.made.client(owner, retry=500 * SECOND)
+    (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
+    world.made.run(2 * SECOND)
+    (held,) = broker.ledger.held.values()
+    assert (held.stored, held.copied) == (False, True)
+    world.made.crash(first)
+    world.made.run(20 * SECOND)
+    assert held.stored
+    assert broker.ledger.heir == second
+    assert event not in world.made.acknowledged
+    world.made.run(60 * SECOND)
+    assert event in world.made.acknowledged
+
+
+def test_a_batch_that_is_offered_again_is_taken_once() -> None:
+    """Its publisher has no answer for long and offers it again and again: it is matched once and kept once."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    for number in world.made.brokers:
+        world.made.disk_of(number).write_time = 10 * SECOND
+    world.publish(20)
+    world.made.run(9 * SECOND)
+    assert not world.made.acknowledged
+    brokers = world.made.brokers.values()
+    assert sum(broker.counters["repeated"] for broker in brokers) > 3
+    assert sum(broker.counters["matched"] for broker in brokers) == 20
+    assert sum(held.parcel.count for broker in brokers for held in broker.ledger.held.values()) == 20
+    one.client.come_back()
+    finish(world)
+
+
 def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
     world = World.of(4, seed=5, kept=30)
     away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)
@@ -241,7 +290,12 @@ def test_a_slow_client_is_told_no_more_than_its_window() -> None:
     world = World.of(3, seed=6, window=20)
     slow = world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
+    slow.client.take(None)
     for _ in range(60):
         world.publish()
+        world.made.run(SECOND // 10)
+    world.made.run(20 * SECOND)
+    assert 20 <= len(slow.got) < 20 + 5, "the last one that fits, and the rest of its batch"
+    slow.client.take(500)
     finish(world, seconds=30)
     assert len(slow.got) == 300
