@@ -90,6 +90,22 @@ class AncestorQueue:
                         residents.insert(0, residents.pop(place))
                         self._preferred[zone] = claim.owner
 
+    def preferred(self, zone: Path) -> Claim | None:
+        """Return the resident of a zone that was found to be the closest, if there is one."""
+        for level in self.levels:
+            if zone in level and self._preferred.get(zone) == level[zone][0].owner:
+                return level[zone][0]
+        return None
+
+    def dismiss(self, zone: Path, owner: int) -> None:
+        """Drop a broker that resides in a zone no more."""
+        for level in self.levels:
+            kept = [resident for resident in level.get(zone, ()) if resident.owner != owner]
+            if kept:
+                level[zone] = kept
+            else:
+                level.pop(zone, None)
+
     def forget(self, owner: int) -> None:
         """Drop a broker that is gone, wherever it is a resident."""
         for level in self.levels:

@@ -29,6 +29,7 @@ from rookery.routing.brokers.ledger import Ledger
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
+    Changed,
     EventId,
     Find,
     Found,
@@ -398,7 +399,7 @@ class Broker:
             case Join():
                 self.membership.admit(seat, body)
             case Put():
-                self.proximity.put(seat, body)
+                self.proximity.put(seat, routed.point, body)
             case Find():
                 self.proximity.find(seat, routed.point, body)
 
@@ -437,6 +438,8 @@ class Broker:
                 self.delivery.published(event_id)
             case Found():
                 self.proximity.found(message)
+            case Changed():
+                self.proximity.changed(message)
             case _:
                 self.carriage.receive(message, sender)
 
@@ -453,6 +456,7 @@ class Broker:
         self.membership.beat()
         self.delivery.beat()
         self.carriage.beat()
+        self.proximity.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
@@ -479,6 +483,7 @@ class Broker:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
             self.carriage.settle()
+            self.proximity.settle()
             if not self._local:
                 break
         self.membership.flush()
