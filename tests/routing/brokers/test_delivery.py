@@ -14,9 +14,7 @@ from .invariants import SECOND, network
 
 def holders(made: SimulatedBrokers, name: str) -> list[int]:
     """Return who stores a subscription, or a copy of it."""
-    stored = [
-        number for number, broker in made.brokers.items() for seat in broker.seats.values() if name in seat.store
-    ]
+    stored = [number for number, broker in made.brokers.items() for seat in broker.seats.values() if name in seat.store]
     copied = [
         number for number, broker in made.brokers.items() for held in broker.delivery.replicas.values() if name in held
     ]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from rookery.network.simulated_brokers import SimulatedBrokers
+from rookery.routing.brokers.ancestors import AncestorQueue
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.messages import Changed, Found, Put, Routed
 from rookery.routing.brokers.proximity import closest, scale
@@ -99,13 +100,28 @@ def test_who_located_a_zone_is_told_of_a_closer_resident() -> None:
     assert sum(broker.counters["Changed"] for broker in made.brokers.values()) > told
     late = [(seat, zone, residents[0]) for seat, zone, residents in entries(made) if seat.claim.owner in early]
     assert sum(resident.owner not in early for _, _, resident in late) > len(late) / 4
-    chosen, average = [], []
-    for seat, zone, resident in late:
-        here = made.brokers[seat.claim.owner].position
-        all_of_zone = [other.claim.owner for path, other in seats(made).items() if inside(path, zone)]
-        chosen.append(math.dist(here, made.brokers[resident.owner].position))
-        average.append(sum(math.dist(here, made.brokers[one].position) for one in all_of_zone) / len(all_of_zone))
-    assert sum(chosen) < 0.75 * sum(average)
+    homes = {path: seat.claim.owner for path, seat in seats(made).items()}
+
+    def away(seat: Seat, other: int) -> float:
+        return math.dist(made.brokers[seat.claim.owner].position, made.brokers[other].position)
+
+    least = [min(away(seat, owner) for path, owner in homes.items() if inside(path, zone)) for seat, zone, _ in late]
+    assert sum(away(seat, resident.owner) for seat, _, resident in late) < 1.05 * sum(least)
+
+
+def test_a_resident_is_preferred_by_an_older_claim() -> None:
+    """What is noted of a resident is older than the last split of its zone."""
+    whole: Path = ((1, 0.5), (0, 0.5))
+    queue = AncestorQueue(((0, 0.5), (0, 0.5)), dimensions=2, bits=2, capacity=4)
+    for claim in (Claim(whole, 3, 4), Claim((*whole, (0, 0.75)), 5, 7)):
+        queue.learn(claim)
+    queue.prefer(Claim(whole, 2, 4))
+    assert queue.preferred(whole) == Claim(whole, 3, 4)
+    queue.prefer(Claim(whole, 4, 7))
+    assert queue.preferred(whole) == Claim((*whole, (0, 0.75)), 5, 7)
+    queue.dismiss(whole, 7)
+    assert queue.preferred(whole) is None
+    assert [claim.owner for claim in queue] == [4]
 
 
 @pytest.mark.parametrize("seed", [1, 3])

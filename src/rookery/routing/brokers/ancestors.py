@@ -81,12 +81,15 @@ class AncestorQueue:
             residents.append(claim)
 
     def prefer(self, claim: Claim) -> None:
-        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3)."""
+        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).
+
+        The claim may be older than what is known of the resident, whose zone was split since it was noted.
+        """
         self.learn(claim)
         for level in self.levels:
             for zone, residents in level.items():
                 for place, resident in enumerate(residents):
-                    if resident.owner == claim.owner and resident.path == claim.path:
+                    if resident.owner == claim.owner and overlap(resident.path, claim.path):
                         residents.insert(0, residents.pop(place))
                         self._preferred[zone] = claim.owner
 

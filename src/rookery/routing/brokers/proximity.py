@@ -136,7 +136,12 @@ class Proximity:
 
     def _locate(self, zone: Path) -> None:
         self._asked[zone] = (None, None)
-        self._broker.dispatch_body(self._own_point(zone), Find(zone, self._broker.id))
+        self._broker.counters["located"] += 1
+        self._ask(zone, self._own_point(zone))
+
+    def _ask(self, zone: Path, point: Point) -> None:
+        self._broker.counters["questions"] += 1
+        self._broker.dispatch_body(point, Find(zone, self._broker.id))
 
     def found(self, message: Found) -> None:
         """Choose the closest of what was found, or ask on."""
@@ -150,7 +155,7 @@ class Proximity:
         if left:
             self._asked[message.zone] = (left[1:], best)
             point = cell_of(left[0].path, broker.configuration.space.dimensions).lower
-            broker.dispatch_body(point, Find(message.zone, broker.id))
+            self._ask(message.zone, point)
         elif best is not None:
             for seat in broker.seats.values():
                 seat.queue.prefer(best)
@@ -169,9 +174,8 @@ class Proximity:
                 seat.queue.dismiss(zone, claim.owner)
                 if chosen is not None and chosen.owner == claim.owner:
                     self._locate(zone)
-            elif chosen is None or closest(broker.position, [claim, chosen]) is claim:
-                if broker.around.alive(claim.owner):
-                    seat.queue.prefer(claim)
+            elif broker.around.alive(claim.owner) and closest(broker.position, [claim, chosen or claim]) is claim:
+                seat.queue.prefer(claim)
 
     # ---- the index of others -------------------------------------------------------------------------------------
 
