@@ -143,6 +143,29 @@ def test_who_chose_a_resident_that_leaves_chooses_another(seed: int) -> None:
             assert popular not in {resident.owner for resident in residents}
 
 
+def test_one_who_hears_that_its_chosen_resident_moved_drops_it_and_looks_again() -> None:
+    """A resident that lives on elsewhere: nothing comes back undeliverable, the message alone says so."""
+    made = placed(24)
+    seat, zone = next(
+        (seat, zone)
+        for seat, zone, residents in entries(made)
+        if seat.queue.preferred(zone) is not None and len(residents) > 2
+    )
+    broker, chosen = made.brokers[seat.claim.owner], seat.queue.preferred(zone)
+    assert chosen is not None
+    (entry,) = (level[zone] for level in seat.levels if zone in level)
+    for resident, looks in ((entry[-1], 0), (chosen, 1)):
+        before = broker.counters["located"]
+        broker.receive(Changed(zone, resident, True), 99, made.calendar.now)
+        made.flush(broker)
+        left = [one.owner for level in seat.levels if zone in level for one in level[zone]]
+        assert left
+        assert resident.owner not in left
+        assert broker.counters["located"] - before == looks
+    made.run(SECOND)
+    assert seat.queue.preferred(zone) is not None
+
+
 def test_news_go_to_those_who_asked_here_and_once() -> None:
     """A repetition is no news, another position is, and nobody is told of itself."""
     made = placed(8)
