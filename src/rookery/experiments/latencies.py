@@ -3,7 +3,7 @@
 Two are real and not part of the package: PlanetLab's 490 hosts, and 235 cities. They are read from the folder that
 `ROOKERY_DATA` names, or from `shared/data` beside a checkout; where they are not, experiments run on the other two
 alone. Of these `made` suits coordinates: hosts in clusters on a plane, with a detour for each pair. `drawn` does not:
-the time of every pair is drawn on its own, so that a third host is often on a shorter way and no place fits a host.
+the time of every pair is drawn on its own, whatever the times of its hosts to others are, and no place fits a host.
 """
 
 from __future__ import annotations

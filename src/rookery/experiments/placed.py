@@ -38,7 +38,7 @@ class PlacedBrokers:
         for _ in range(count):
             self.network.join(position=(self._dice.uniform(0, SIDE), self._dice.uniform(0, SIDE)))
             self.network.run(SECOND)
-        self.network.run(600 * SECOND)
+        self.network.run(120 * SECOND)
 
     def look_again(self) -> None:
         """Let all look for residents once more."""

@@ -1,9 +1,4 @@
-"""Section 2.4: systems whose brokers form a tree and match at each hop need O(N) for an event.
-
-Each broker has one subscription, to a range of one attribute; `wanted` is the share of all brokers that want an event.
-A link's table holds the subscriptions behind it, and an event crosses the link if one of them matches. With `wanted` 0
-there are no tables and events go everywhere (`rookery.routing.flooding`): N − 1 messages, which holds by construction.
-"""
+"""Section 2.4: systems whose brokers form a tree and match at each hop need O(N) for an event."""
 
 from __future__ import annotations
 
@@ -12,14 +7,11 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from rookery import Schema
+from rookery.experiments.broker_trees import BrokerTree
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.flooding import FloodingBroker
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -31,55 +23,11 @@ QUICK = grid(brokers=[16, 256], wanted=WANTED, events=10, runs=2)
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Send events over a random tree of brokers and count messages."""
-    dice, count, wanted = random.Random(seed), parameters["brokers"], parameters["wanted"]
-    parent = [0, *(dice.randrange(number) for number in range(1, count))]
-    links: list[list[int]] = [[] for _ in range(count)]
-    for number in range(1, count):
-        links[number].append(parent[number])
-        links[parent[number]].append(number)
-    if wanted == WANTED[0]:
-        starts = [dice.randrange(count) for _ in range(parameters["events"])]
-        messages, came = _flood(links, starts)
-        return [{"messages": messages / len(starts), "reached": came / len(starts) / count}]
-    below = np.eye(count, dtype=bool)
-    for number in range(count - 1, 0, -1):
-        below[parent[number]] |= below[number]
-    share = {WANTED[1]: 1 / count, WANTED[2]: 0.1, WANTED[3]: 1.0}[wanted]
-    low = np.array([dice.random() * (1 - share) for _ in range(count)])
-    if wanted == WANTED[1]:
-        low = np.array(dice.sample([number / count for number in range(count)], count))
-    messages = due = reached = 0
-    for _ in range(parameters["events"]):
-        x = share / 2 + dice.random() * (1 - share)
-        match = (low <= x) & (x < low + share)
-        came, waiting = {start := dice.randrange(count)}, [start]
-        while waiting:
-            here = waiting.pop()
-            for there in links[here]:
-                behind = below[there] if there != parent[here] else ~below[here]
-                if there not in came and bool((match & behind).any()):
-                    messages += 1
-                    came.add(there)
-                    waiting.append(there)
-        due, reached = due + int(match.sum()), reached + sum(bool(match[number]) for number in came)
-    return [{"messages": messages / parameters["events"], "reached": reached / max(1, due)}]
-
-
-def _flood(links: list[list[int]], starts: list[int]) -> tuple[int, int]:
-    schema, messages, reached = Schema(x=float), 0, 0
-    brokers = [FloodingBroker(number, schema, peers) for number, peers in enumerate(links)]
-    for start in starts:
-        brokers[start].publish({"x": 1.0})
-        waiting, came = [start], {start}
-        while waiting:
-            sender = waiting.pop()
-            for receiver, message in brokers[sender].messages_to_send():
-                messages += 1
-                brokers[receiver].receive(message, sender, 0)
-                waiting.append(receiver)
-                came.add(receiver)
-        reached += len(came)
-    return messages, reached
+    count, wanted, events = parameters["brokers"], parameters["wanted"], parameters["events"]
+    tree = BrokerTree(count, random.Random(seed))
+    share = {WANTED[1]: 1 / count, WANTED[2]: 0.1, WANTED[3]: 1.0}
+    messages, reached = tree.flood(events) if wanted == WANTED[0] else tree.route(events, share[wanted])
+    return [{"messages": messages / events, "reached": reached}]
 
 
 def plot(table: Table) -> Any:

@@ -39,6 +39,6 @@ def check(table: Table) -> Judgment:
         f"median error: {shown}",
         "Fifteen landmarks place every host, and the distance predicts the round-trip time with a median relative "
         f"error of {shown}. Good enough, where it is below {FITS:.0%}, to prefer near residents, not to measure. It "
-        "rests on times that are nearly distances: where each pair has a time of its own, and a third host is often "
-        "on a shorter way, no coordinates stand for them.",
+        "rests on times that are nearly distances: where each pair has a time of its own, whatever the others are, no "
+        "coordinates stand for them.",
     )
