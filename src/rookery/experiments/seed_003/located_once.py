@@ -18,7 +18,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(brokers=48, grown=[0.0, 0.25, 0.5, 1.0], runs=5)
+FULL = grid(brokers=32, grown=[0.0, 0.25, 0.5, 1.0], runs=3)
 QUICK = grid(brokers=16, grown=[0.0, 1.0], runs=1)
 #: How much farther than after looking again the resident may be for being told to be as good.
 AS_GOOD = 1.1

@@ -24,7 +24,7 @@ from rookery.routing.brokers.stretch import CHOICES, stretch
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=5)
+FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=2)
 QUICK = grid(matrix=MATRICES, hosts=48, dimensions=2, pairs=400, runs=1)
 #: What counts as shorter: by three twentieths, more than another draw of zones and routes changes.
 SHORTER = 0.85

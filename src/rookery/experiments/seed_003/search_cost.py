@@ -19,7 +19,7 @@ from rookery.routing.brokers.zones import inside
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(brokers=[16, 32, 64, 128], runs=3)
+FULL = grid(brokers=[16, 32, 64], runs=3)
 QUICK = grid(brokers=[12, 48], runs=1)
 #: Zones with fewer residents leave nothing to choose.
 FEWEST = 3
