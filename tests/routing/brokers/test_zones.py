@@ -246,13 +246,14 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
         Routed((0.5, 0.5), Join(99, (), ((0.1,),)), 99),
         Replica(seat.path, ((stranger, 5),)),
         Grant(SeatState(Claim(seat.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
+        Grant(SeatState(Claim(seat.path, 9, broker.id), (), (), (), (), 0, (((), (0.5,), Claim((), 1, 9), 5),))),
     ):
         broker.receive(message, 99, made.calendar.now)
         assert [type(effect.event) for effect in broker.effects() if isinstance(effect, Emit)] == [MessageRejected]
     broker.receive(Routed(seat.cell.lower, Region(ill, 0), 99), 99, made.calendar.now)
     made.publish(broker.id, {"x": seat.cell.lower[0] + 1e-3, "y": seat.cell.lower[1] + 1e-3})
     made.run(SECOND)
-    assert broker.counters["rejected"] == 5
+    assert broker.counters["rejected"] == 6
     with pytest.raises(msgspec.ValidationError):
         msgspec.msgpack.decode(msgspec.msgpack.encode(Claim(((0, 0.5),) * 65, 1, 1)), type=Claim)
 

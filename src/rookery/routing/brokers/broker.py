@@ -26,6 +26,7 @@ from rookery.routing.brokers.ledger import Ledger
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
+    Changed,
     Find,
     Found,
     Grant,
@@ -312,7 +313,7 @@ class Broker:
             case Join():
                 self.membership.admit(seat, body)
             case Put():
-                self.proximity.put(seat, body)
+                self.proximity.put(seat, routed.point, body)
             case Find():
                 self.proximity.find(seat, routed.point, body)
 
@@ -344,6 +345,8 @@ class Broker:
                 self.placement.replica(message)
             case Found():
                 self.proximity.found(message)
+            case Changed():
+                self.proximity.changed(message)
             case _:
                 self.carriage.receive(message, sender)
 
@@ -361,6 +364,7 @@ class Broker:
         self.placement.beat()
         self.carriage.beat()
         self.sessions.beat()
+        self.proximity.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
@@ -387,6 +391,7 @@ class Broker:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
             self.carriage.settle()
+            self.proximity.settle()
             if not self._local:
                 break
         self.membership.flush()

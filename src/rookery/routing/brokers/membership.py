@@ -198,7 +198,6 @@ class Membership:
             broker.emit(Joined(claim.path))
             broker.placement.resubscribe()
             broker.refresh_ancestors()
-            broker.proximity.publish(newcomer=True)
         self.announce({sender})
         if back is not None:
             self._merge_siblings()

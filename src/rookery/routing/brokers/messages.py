@@ -18,6 +18,7 @@ from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
     "Body",
+    "Changed",
     "EventId",
     "Find",
     "Found",
@@ -72,9 +73,12 @@ class SeatState(msgspec.Struct, frozen=True, array_like=True):
     subscriptions: tuple[tuple[Subscription, int], ...]
     sample: tuple[Point, ...]
     seen: int
-    index: tuple[tuple[Path, Claim, int], ...]
+    #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
+    index: tuple[tuple[Path, Point, Claim, int], ...]
     #: Time left until all subscriptions of the zone are known to be here.
     young: int = 0
+    #: Who located residents of a zone by that index: zone, who, and the time that is left.
+    watchers: tuple[tuple[Path, int, int], ...] = ()
 
 
 class SeatReport(msgspec.Struct, frozen=True, array_like=True):
@@ -133,6 +137,14 @@ class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
     zone: Path
     entries: tuple[Claim, ...]
     neighbors: tuple[Claim, ...] = ()
+
+
+class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
+    """A zone that you located a resident of has a new one here, or has lost one."""
+
+    zone: Path
+    claim: Claim
+    gone: bool
 
 
 class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
@@ -194,7 +206,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: Claim | None = None
 
 
-Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Routed | ParcelMessage
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage
 
 
 def fits(message: Message, dimensions: int) -> bool:
@@ -208,7 +220,8 @@ def fits(message: Message, dimensions: int) -> bool:
                 return False
             return len(point) == dimensions
         case Grant(state):
-            return all(len(point) == dimensions for point in state.sample) and all(
+            points = (*state.sample, *(point for _, point, _, _ in state.index))
+            return all(len(point) == dimensions for point in points) and all(
                 _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
             )
         case Replica():

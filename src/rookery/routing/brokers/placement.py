@@ -37,13 +37,18 @@ class Placement:
     # ---- clients -------------------------------------------------------------------------------------------------
 
     def subscribe(self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int) -> None:
-        """Send a client's subscription to every zone that its box meets; they say that they have it."""
-        broker = self._broker
+        """Send a client's subscription to every zone that its box meets; they say that they have it.
+
+        What it replaces is taken back behind it: zones that both meet keep the later one, the others have none.
+        """
+        broker, before = self._broker, self.clients.get(subscription_id)
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
         subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
         self.clients[subscription_id] = subscription
         self.send(subscription, answer=True)
+        if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
+            self.send(before, removed=True)
 
     def unsubscribe(self, subscription_id: str) -> None:
         """Take a client's subscription back from every zone."""
