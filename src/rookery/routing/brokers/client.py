@@ -213,9 +213,10 @@ class ClientMachine:
         self._subscriptions += 1
         number = self._subscriptions
         wires = {f"{self.identity:x}/{number}/{name}": (name, *entry) for name, entry in conditions.items()}
-        opened = self._open[number] = _Open(wires)
+        opened = self._open[number] = _Open(wires, waiting=set(wires))
         self._number_of.update(dict.fromkeys(wires, number))
-        self._place(number, opened)
+        if self._is_attached:  # else when a broker lets it in
+            self._place(number, opened)
         return number
 
     def unsubscribe(self, number: int) -> None:
