@@ -20,9 +20,10 @@ from pathlib import Path
 import numpy as np
 
 import rookery
-from rookery.network.simulated_brokers import LinkConditions, SimulatedBrokers
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.static import StaticBrokers
+from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 
 __all__ = ["main"]

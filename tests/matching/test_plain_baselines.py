@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
 from rookery.matching.baselines.kernels import LEAST, MOST, OTHER, covered_columns
+from rookery.matching.baselines.matrix import panels
 from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains, distinct_predicates
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE
@@ -149,6 +150,24 @@ def test_a_failed_set_deletes_what_it_covers() -> None:
     )
     plain = one.probe(np.array([[0, code, 0, 0] for code in range(15)]), np.ones(4, np.uint8))
     assert sorted(covering.tolist()) == sorted(plain.tolist())
+
+
+@given(listed=row_lists)
+@settings(max_examples=60)
+def test_rows_with_many_predicates_come_first(listed: Any) -> None:
+    rows = rows_of(listed)
+    ordered, ends, _ = panels(rows, np.array([0, len(rows)]), WIDE)
+    sizes = distinct_predicates(ordered, ends, WIDE).sizes.tolist()
+    assert sizes == sorted(sizes, reverse=True)
+    assert sorted(ordered.slot.tolist()) == list(range(len(rows)))
+
+
+def test_the_predicate_of_most_rows_is_tested_first() -> None:
+    """It fails, and takes all rows with it, before any that one row has."""
+    rows = rows_of([[(0, [(number, number)]), (1, [(0, 3)])] for number in range(5)])
+    one = PlainMatrix(rows, WIDE)
+    assert one.probe(np.array([[2, 9, 0, 0]]), np.ones(5, np.uint8)).size == 0
+    assert one.tests == 1
 
 
 @given(listed=row_lists)

@@ -12,12 +12,13 @@ import msgspec
 import pytest
 
 from rookery.network import brokers as network_brokers
-from rookery.network.brokers.client import connect
-from rookery.network.brokers.messages import Place, Release, Subscribe
+from rookery.network.brokers.client import BrokerClient, connect
 from rookery.network.brokers.server import LiveBroker
 from rookery.network.brokers.settings import BrokerSettings
+from rookery.network.tcp import LinkSettings, frame_of
 from rookery.routing import brokers as routing_brokers
 from rookery.routing.brokers.configuration import Durability
+from rookery.routing.brokers.requests import Place, Release, Subscribe
 from rookery.space.notation import read_space
 
 from .broker_fleet import SCHEMA, SPACE
@@ -53,15 +54,42 @@ def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None
         address = "{}:{}".format(*broker.address)
         try:
             async with connect(address) as good, connect(address) as bad:
-                link = bad._link
-                assert link is not None
-                link.send(frame)
+                assert bad._line is not None
+                bad._line.send([frame_of(frame)])
                 while not broker.peers.settings.faults["malformed request"]:
                     await asyncio.sleep(0.01)
                 async with good.subscribe("quotes", "price < 1") as events:
                     good.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
                     assert (await anext(aiter(events)))["number"] == 1
         finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
+    """A process that has the number of a dead one, whose connection nobody has seen the end of yet."""
+
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        links = LinkSettings(0x77, role="client")
+        clients = []
+        try:
+            for _ in range(2):
+                client = BrokerClient((broker.address,), links, window=10, retry=1.0, attempts=10.0)
+                await client.welcomed()
+                clients.append(client)
+                if len(clients) == 1:
+                    client._closed = True  # it is dead: nobody dials again
+            after = clients[-1]
+            async with after.subscribe("quotes", "price < 1") as events:
+                after.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
+                assert (await anext(aiter(events)))["number"] == 1
+            assert after.attachments == 1
+        finally:
+            for client in clients:
+                await client.detach()
             await broker.stop(leave=False)
 
     asyncio.run(asyncio.wait_for(scenario(), 30))

@@ -328,7 +328,7 @@ async def step_back(fleet: Fleet, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(time, "time_ns", lambda: now() - 3_600_000_000_000)
         patch.setattr(time, "time", lambda: now() / 1e9 - 3_600)
         fleet.kill(client.brokers[0][1])
-        while client.attachments < 2 or feed.waiting:
+        while client.attachments < 2 or not client.machine.is_in_force(feed.number):
             await asyncio.sleep(0.05)
         await get_all(fleet, feed)  # every zone has said that it has the subscription
 
@@ -353,17 +353,17 @@ async def a_process(addresses: list[str], identity: int) -> AsyncIterator[Broker
 async def resume(fleet: Fleet, identity: int) -> None:
     by_the_clock = time.time_ns()
     async with a_process(fleet.addresses(), identity) as before:
-        before._versions.learn(by_the_clock)
+        before.machine.versions.learn(by_the_clock)
         await before.subscribe("quotes").__aenter__()  # and not out again: the process just ends
         broker = before.brokers[0][1]
     fleet.kill(broker)
     async with a_process(fleet.addresses(), identity) as after:
         await get_all(fleet, await after.subscribe("quotes").__aenter__())
-        again = after._versions.next("")
+        again = after.machine.versions.next("")
         assert again is not None
         assert again > by_the_clock
     async with a_process([f"127.0.0.1:{after.brokers[0][1]}"], identity) as last:
-        assert last._versions.next("") == again  # its broker tells it at once
+        assert last.machine.versions.next("") == again  # its broker tells it at once
         await get_all(fleet, await last.subscribe("quotes").__aenter__())
 
 

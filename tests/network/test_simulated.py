@@ -11,11 +11,11 @@ from collections import defaultdict
 import pytest
 
 from rookery.errors import CalendarError
-from rookery.network.calendar import Calendar
 from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
+from rookery.simulated.calendar import Calendar
 
 from .conftest import MESSAGE, RELIABLE
 

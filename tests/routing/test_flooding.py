@@ -7,10 +7,10 @@ from collections import Counter, deque
 from typing import Any
 
 from rookery import Schema
-from rookery.network.simulated_brokers import SimulatedBrokers
+from rookery.routing.brokers.client import Delivered
 from rookery.routing.brokers.configuration import BrokerConfiguration
-from rookery.routing.brokers.events import Delivered
 from rookery.routing.flooding import FloodingBroker
+from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 
 SECOND = 1_000_000
@@ -28,8 +28,7 @@ def deliver(brokers: dict[int, FloodingBroker]) -> Counter[tuple[str, int]]:
         waiting += [(receiver, *sent) for sent in brokers[receiver].messages_to_send()]
     for broker in brokers.values():
         while (event := broker.next_event()) is not None:
-            if isinstance(event, Delivered):
-                found[event.subscription_id, event.event["volume"]] += 1
+            found[event.subscription_id, event.event["volume"]] += 1
     return found
 
 
@@ -64,11 +63,11 @@ def test_brokers_deliver_what_flooding_delivers() -> None:
         zones.run(SECOND)
     got: Counter[tuple[str, int]] = Counter()
 
-    def note(broker: int, event: object) -> None:
+    def note(client: int, event: object) -> None:
         if isinstance(event, Delivered):
-            got[event.subscription_id, event.event["volume"]] += 1
+            got.update((name, one["volume"]) for name, one in zip(event.names, event.events, strict=True))
 
-    zones.on_event = note
+    zones.on_client_event = note
     ring = {number: FloodingBroker(number, SCHEMA, [(number - 2) % 12 + 1, number % 12 + 1]) for number in range(1, 13)}
     for number in range(60):
         broker, where = dice.randrange(1, 13), a_condition(dice)

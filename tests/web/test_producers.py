@@ -20,10 +20,10 @@ from rookery.network.brokers.client import connect
 from rookery.network.brokers.server import LiveBroker
 from rookery.network.brokers.settings import BrokerSettings
 from rookery.network.island import open_island
-from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.spanhop import greedy_hop, next_hop
 from rookery.routing.brokers.zones import Cell, contains
+from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import Recorder, records
 from rookery.web.producers.brokers import path_of
@@ -98,9 +98,10 @@ def test_a_ledger_with_a_fault_says_so(tmp_path: Path) -> None:
         # The zones forget it: what they match is now too little, and the oracle knows.
         for broker in brokers.network.brokers.values():
             for seat in broker.seats.values():
-                seat.store.remove("all")
+                for stored, _ in list(seat.store):
+                    seat.store.remove(stored.subscription_id)
         brokers.publish(2, {"device": "d", "temperature": 20.0, "pressure": 100.0, "voltage": 28.0})
-        brokers.run(2_000_000)
+        brokers.run(12_000_000)
         brokers.report()
     last = of(recorded(path), records.Ledger)[-1]
     assert (last.published, last.expected, last.delivered, last.missed) == (1, 1, 0, 1)

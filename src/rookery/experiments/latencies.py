@@ -1,8 +1,9 @@
 """Matrices of round-trip times for the claims about network distance.
 
 Two are real and not part of the package: PlanetLab's 490 hosts, and 235 cities. They are read from the folder that
-`ROOKERY_DATA` names, or from `shared/data` beside a checkout; where they are not, experiments run on the third alone,
-which is made from the seed: hosts in clusters on a plane, with a detour for each pair.
+`ROOKERY_DATA` names, or from `shared/data` beside a checkout; where they are not, experiments run on the other two
+alone. Of these `made` suits coordinates: hosts in clusters on a plane, with a detour for each pair. `drawn` does not:
+the time of every pair is drawn on its own, whatever the times of its hosts to others are, and no place fits a host.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 __all__ = ["MATRICES", "latency_matrix"]
 
 Array = np.ndarray[Any, Any]
-MATRICES = ["planetlab", "cities", "made"]
+MATRICES = ["planetlab", "cities", "made", "drawn"]
 
 
 def _folder() -> Path:
@@ -28,8 +29,8 @@ def _folder() -> Path:
 @functools.lru_cache(maxsize=4)
 def latency_matrix(name: str, hosts: int) -> Array | None:
     """Return round-trip times in ms between the first `hosts` hosts, or None where the matrix is not at hand."""
-    if name == "made":
-        return _made(hosts)
+    if name in ("made", "drawn"):
+        return _made(hosts) if name == "made" else _drawn(hosts)
     path = _folder() / "latency" / ("planetlab490_t1.txt" if name == "planetlab" else "wonder_cities_rtt_ms.csv")
     if not path.is_file():
         return None
@@ -52,3 +53,8 @@ def _made(hosts: int) -> Array:
     times = (direct + 2) * np.maximum(detour, detour.T)
     np.fill_diagonal(times, 0)
     return np.asarray(times)
+
+
+def _drawn(hosts: int) -> Array:
+    times = np.triu(np.random.default_rng([hosts, 1]).lognormal(4, 0.6, (hosts, hosts)), 1)
+    return np.asarray(times + times.T)

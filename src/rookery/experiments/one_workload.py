@@ -61,8 +61,8 @@ def _by(engine: str) -> Callable[[Rules, Events], Pairs]:
 
 
 def _brokers(rules: Rules, events: Events) -> Pairs:
-    from rookery.network.simulated_brokers import SimulatedBrokers
     from rookery.routing.brokers.configuration import BrokerConfiguration
+    from rookery.simulated.brokers import SimulatedBrokers
     from rookery.space.axes import Axis, EventSpace
 
     space = EventSpace(SCHEMA, [Axis("price", 0, 100), Axis("size", 0, 1000 * len(events))])

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rookery.network.calendar import Calendar
 from rookery.node import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
 from rookery.rtps.locators import Address
+from rookery.simulated.calendar import Calendar
 
 __all__ = ["Conditions", "SimulatedNetwork", "SimulatedParticipant"]
 

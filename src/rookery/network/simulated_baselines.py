@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rookery.network.calendar import Calendar
 from rookery.routing.overlay.baselines import HypercubePeer, MeshPeer
 from rookery.routing.overlay.effects import Deliver, Effect, Note, Send
 from rookery.routing.overlay.messages import Event, EventId
+from rookery.simulated.calendar import Calendar
 
 __all__ = ["SimulatedBaseline"]
 

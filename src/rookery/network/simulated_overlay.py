@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rookery.network.calendar import Calendar
 from rookery.routing.overlay.bulk import clusters, exact_shortcuts, exact_tables, paper_tables
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.routing.overlay.directory import CONTACTS, Directory, block_position
@@ -25,6 +24,7 @@ from rookery.routing.overlay.paper import PaperTable
 from rookery.routing.overlay.peer import Peer
 from rookery.routing.overlay.selection import Rule
 from rookery.routing.overlay.state import Interests, Phase
+from rookery.simulated.calendar import Calendar
 
 __all__ = ["SimulatedOverlay", "peer_dice"]
 

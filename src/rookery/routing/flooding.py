@@ -2,23 +2,22 @@
 
 A broker passes an event on to all its peers the first time that it sees it, and matches it against the subscriptions of
 its own clients. No zones, no tables: one message per link and event, which is what the other routers are there to save.
-The verbs are those of the K-D broker, so that one program drives both.
+An event is acknowledged by nobody: it is with everyone as soon as the messages are.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from rookery.matching import matcher
 from rookery.model.schema import Schema
-from rookery.routing.brokers.events import Acknowledged, BrokerEvent, Delivered
 from rookery.routing.brokers.messages import EventId
 
-__all__ = ["Flood", "FloodingBroker"]
+__all__ = ["Flood", "FloodingBroker", "Reached"]
 
 #: Events remembered so that none is passed on twice.
 REMEMBERED = 1 << 16
@@ -32,6 +31,15 @@ class Flood(msgspec.Struct, frozen=True, array_like=True, tag=40):
     hops: int
 
 
+class Reached(NamedTuple):
+    """An event has come to the broker of a client that wants it."""
+
+    subscription_id: str
+    event_id: EventId
+    event: Mapping[str, Any]
+    hops: int
+
+
 class FloodingBroker:
     """A broker that knows its peers and nothing else."""
 
@@ -41,7 +49,7 @@ class FloodingBroker:
         self._clients = matcher(schema)
         self._seen: dict[EventId, None] = {}
         self._outbox: list[tuple[int, Flood]] = []
-        self._events: deque[BrokerEvent] = deque()
+        self._events: deque[Reached] = deque()
         self._sequence = 0
 
     def subscribe(self, subscription_id: str, where: str) -> None:
@@ -57,7 +65,6 @@ class FloodingBroker:
         self._sequence += 1
         event_id = (self.id, self._sequence)
         self._take(Flood(event_id, dict(event), 0), sender=self.id)
-        self._events.append(Acknowledged(event_id))
         return event_id
 
     def receive(self, message: Flood, sender: int, now: int) -> None:
@@ -69,7 +76,7 @@ class FloodingBroker:
         sent, self._outbox = self._outbox, []
         return sent
 
-    def next_event(self) -> BrokerEvent | None:
+    def next_event(self) -> Reached | None:
         """Return the next event for the program, or None."""
         return self._events.popleft() if self._events else None
 
@@ -80,6 +87,6 @@ class FloodingBroker:
         if len(self._seen) > REMEMBERED:
             del self._seen[next(iter(self._seen))]
         for name in self._clients.match(message.event):
-            self._events.append(Delivered(str(name), message.event_id, message.event, message.hops))
+            self._events.append(Reached(str(name), message.event_id, message.event, message.hops))
         onward = Flood(message.event_id, message.event, message.hops + 1)
         self._outbox += [(peer, onward) for peer in self.peers if peer != sender]

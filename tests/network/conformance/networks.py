@@ -21,8 +21,7 @@ from rookery.network.brokers.client import connect
 from rookery.network.brokers.loopback import loopback_brokers
 from rookery.network.overlay import join_overlay
 from rookery.network.pubsub import PublishSubscribe
-from rookery.routing.brokers.events import Delivered
-from rookery.routing.flooding import FloodingBroker
+from rookery.routing.flooding import FloodingBroker, Reached
 from rookery.routing.overlay.configuration import OverlayConfiguration
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 from rookery.space.notation import read_space
@@ -104,11 +103,10 @@ class FloodingClient:
             waiting += [(receiver, *sent) for sent in self._nodes[receiver].messages_to_send()]
         for node in self._nodes.values():
             while (happened := node.next_event()) is not None:
-                if isinstance(happened, Delivered):
-                    for client in self._clients:
-                        client.take(happened)
+                for client in self._clients:
+                    client.take(happened)
 
-    def take(self, delivered: Delivered) -> None:
+    def take(self, delivered: Reached) -> None:
         events = self._events.get(delivered.subscription_id)
         if events is not None:
             events.waiting.append(dict(delivered.event))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rookery import Schema
-from rookery.network.simulated_brokers import LinkConditions, SimulatedBrokers
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.seats import Seat
@@ -11,6 +10,8 @@ from rookery.routing.brokers.spanhop import next_hop
 from rookery.routing.brokers.static import StaticBrokers
 from rookery.routing.brokers.tables import face_neighbors
 from rookery.routing.brokers.zones import Path, cell_of, contains, inside, meets, touching
+from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 
 SECOND = 1_000_000
@@ -101,12 +102,15 @@ def check_routes(made: SimulatedBrokers, points: list[tuple[float, ...]]) -> Non
 
 
 def check_subscriptions(made: SimulatedBrokers) -> None:
-    """K6: a subscription of a living client is stored in exactly the zones that its box meets."""
+    """K6: a subscription of a living client is stored in exactly the zones that its box meets, and nothing else is."""
     wanted = {
-        name: subscription for broker in made.brokers.values() for name, subscription in broker.delivery.clients.items()
+        name: subscription
+        for broker in made.brokers.values()
+        for name, subscription in broker.placement.clients.items()
+        if broker.access.is_here(name)
     }
     for seat in seats(made).values():
-        stored = {held.subscription_id for held, _ in seat.store if held.access in made.brokers}
+        stored = {held.subscription_id for held, _ in seat.store}
         assert stored == {
             name for name, held in wanted.items() if held.lower and meets(seat.cell, held.lower, held.upper)
         }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rookery.errors import SpaceError
+from rookery.experiments.latencies import latency_matrix
 from rookery.routing.brokers.coordinates import (
     choose_landmarks,
     extent_of,
@@ -23,8 +23,6 @@ from rookery.routing.brokers.stretch import stretch
 from rookery.routing.brokers.zones import Cell, contains, inside
 
 from .invariants import SECOND, SETTLED, network, seats
-
-LATENCIES = Path(__file__).parents[4] / "shared" / "data" / "latency"
 
 
 def on_a_plane(hosts: int, dimensions: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -101,10 +99,9 @@ def test_brokers_find_close_residents() -> None:
 
 @pytest.mark.real
 def test_residents_chosen_by_coordinates_halve_the_stretch_on_planetlab() -> None:
-    source = LATENCIES / "planetlab490_t1.txt"
-    if not source.exists():
-        pytest.skip(f"no {source.name} beside the checkout")
-    times = np.loadtxt(source)
+    times = latency_matrix("planetlab", 490)
+    if times is None:
+        pytest.skip("the matrix of planetlab is not in the folder that ROOKERY_DATA names")
     positions, landmarks = place_all(times, 2)
     generator = np.random.default_rng(1)
     paths = StaticBrokers.grown(490, dimensions=2, generator=generator).paths()

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.network.simulated_brokers import LinkConditions
 from rookery.routing.brokers.configuration import Durability
 from rookery.routing.brokers.lots import Lot
 from rookery.routing.brokers.parcels import (
@@ -23,8 +22,9 @@ from rookery.routing.brokers.parcels import (
     parcel_of,
     part_of,
 )
+from rookery.simulated.links import LinkConditions
 
-from .parcel_world import SECOND, World
+from .parcel_world import SECOND, World, crowd, finish
 
 EVENTS = st.lists(
     st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
@@ -107,28 +107,6 @@ def test_lots_are_sets_of_pairs(every: set[str], pairs: list[tuple[int, str]], n
         assert told == whole
 
 
-def crowd(world: World, count: int = 12) -> None:
-    for _ in range(count):
-        low = world.dice.random() * 0.7
-        world.subscribe(low, low + 0.3)
-    world.made.run(5 * SECOND)
-    assert all(one.placed for one in world.subscribers)
-
-
-def finish(world: World, *, seconds: int = 90) -> None:
-    """Let everything end, and compare with the oracle."""
-    world.made.run(seconds * SECOND)
-    assert not world.waiting, "something was never accepted"
-    assert world.acknowledged == set(world.published)
-    assert world.due() == world.delivered()
-    assert all(set(one.got.values()) <= {1} for one in world.subscribers)
-    for broker in world.made.brokers.values():
-        assert not broker.ledger.held, "held although everyone has it"
-        assert not broker.copies.orphans
-        assert not broker.copies.kept
-    assert not any(world.disks.get(number) for number in world.made.brokers)
-
-
 @pytest.mark.parametrize("brokers", [2, 7])
 def test_quiet_network(brokers: int) -> None:
     world = World.of(brokers, seed=brokers)
@@ -137,7 +115,7 @@ def test_quiet_network(brokers: int) -> None:
         world.publish()
         world.made.run(SECOND // 20)
     finish(world, seconds=15)
-    assert not any(one.handed_twice for one in world.subscribers)
+    assert not any(client.machine.repeated for client in world.made.clients.values())
     assert len(world.delivered()) > 500
 
 
@@ -145,22 +123,25 @@ def test_an_acknowledged_event_is_on_two_disks() -> None:
     world = World.of(5, seed=3)
     crowd(world)
     for one in world.subscribers:
-        world.detach(one)  # nobody confirms, so everything stays where it is
+        one.client.go_away()  # nobody acknowledges, so everything stays where it is
     for _ in range(30):
         world.publish()
     world.made.run(3 * SECOND)
-    wanted = {sequence for _, sequence in world.due()}
+    wanted = {event for _, event in world.due()}
     assert len(wanted) > 100
-    for sequence in wanted:
+    for publisher, sequence in wanted:
         holders = [
             number
-            for number, disk in world.disks.items()
-            if any(sequence in parcel.sequences() for parcel in disk.values())
+            for number in world.made.brokers
+            if any(
+                parcel.publisher == publisher and sequence in parcel.sequences()
+                for parcel in world.made.disk_of(number).entries.values()
+            )
         ]
         assert len(holders) == 2, sequence
     assert not world.delivered()
     for one in world.subscribers:
-        world.attach(one)
+        one.client.come_back()
     finish(world, seconds=30)
 
 
@@ -183,10 +164,10 @@ def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
             elif seed % 4:
                 pair.add(world.someone())
             for number in pair:
-                world.crash(number)
+                world.made.crash(number)
         if round_ == 14:
             for number in pair:
-                world.restart(number)
+                world.made.restart(number)
     finish(world)
 
 
@@ -200,12 +181,14 @@ def test_two_hundred_crashes() -> None:
 def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
     world = World.of(1, seed=1)
     world.subscribe(0.0, 1.0)
+    world.made.run(SECOND)
     world.publish()
     world.made.run(SECOND)
     assert "no second broker" in world.refused[0]
-    assert not world.acknowledged
+    assert not world.made.acknowledged
     weaker = World.of(1, seed=1, durability=Durability.ONE_DISK)
     weaker.subscribe(0.0, 1.0)
+    weaker.made.run(SECOND)
     weaker.publish()
     finish(weaker, seconds=5)
 
@@ -213,41 +196,90 @@ def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
 def test_full_disk_is_a_refusal() -> None:
     world = World.of(3, seed=2)
     crowd(world)
-    world.full = set(world.made.brokers)
+    for number in world.made.brokers:
+        world.made.disk_of(number).is_full = True
     world.publish(50)
     world.made.run(SECOND)
     assert set(world.refused) == {"the disk is full"}
-    assert not {sequence for _, sequence in world.due()}
+    assert not world.due()
 
 
 def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     world = World.of(2, seed=2)
     crowd(world)
     owner, heir = world.made.brokers
-    world.full = {heir}
+    world.made.disk_of(heir).is_full = True
     for _ in range(10):
         world.publish()
     world.made.run(5 * SECOND)
     owned = list(world.made.brokers[owner].ledger.held.values())
     assert owned
     assert not any(held.acknowledged for held in owned)
-    world.full = set()
+    world.made.disk_of(heir).is_full = False
     world.made.run(3 * SECOND)
     assert all(held.acknowledged for held in owned)
     assert not world.made.brokers[owner].ledger.held
+
+
+def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
+    """The backup has it and dies before the owner's own disk does: acknowledged it is when the next backup has it."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    owner = world.someone()
+    broker = world.made.brokers[owner]
+    (seat,) = broker.seats.values()
+    broker.ledger.beat()
+    first = broker.ledger.heir
+    assert first is not None
+    (second,) = set(world.made.brokers) - {owner, first}
+    world.made.disk_of(owner).write_time = 8 * SECOND
+    world.made.disk_of(second).write_time = 60 * SECOND
+    middle = tuple((low + high) / 2 for low, high in zip(seat.cell.lower, seat.cell.upper, strict=True))
+    publisher = world.made.client(owner, retry=500 * SECOND)
+    (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
+    world.made.run(2 * SECOND)
+    (held,) = broker.ledger.held.values()
+    assert (held.stored, held.copied) == (False, True)
+    world.made.crash(first)
+    assert world.made.run(20 * SECOND, until=lambda: broker.ledger.heir == second)
+    assert not held.copied
+    assert event not in world.made.acknowledged
+    world.made.run(90 * SECOND)
+    assert event in world.made.acknowledged
+
+
+def test_a_batch_that_is_offered_again_is_taken_once() -> None:
+    """Its publisher has no answer for long and offers it again and again: it is matched once and kept once."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    for number in world.made.brokers:
+        world.made.disk_of(number).write_time = 10 * SECOND
+    world.publish(20)
+    world.made.run(9 * SECOND)
+    assert not world.made.acknowledged
+    brokers = world.made.brokers.values()
+    assert sum(broker.counters["repeated"] for broker in brokers) > 3
+    assert sum(broker.counters["matched"] for broker in brokers) == 20
+    assert sum(held.parcel.count for broker in brokers for held in broker.ledger.held.values()) == 20
+    one.client.come_back()
+    finish(world)
 
 
 def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
     world = World.of(4, seed=5, kept=30)
     away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
-    world.detach(away)
+    away.client.go_away()
     for _ in range(40):
         world.publish()
         world.made.run(SECOND // 2)
     assert len(there.got) == 200
     assert not away.got
-    world.attach(away)
+    away.client.come_back()
     world.made.run(10 * SECOND)
     assert 30 <= len(away.got) <= 4 * 35 + 40  # so many for each owner, and what came since the last beat
     assert len(away.got) < 200
@@ -257,7 +289,12 @@ def test_a_slow_client_is_told_no_more_than_its_window() -> None:
     world = World.of(3, seed=6, window=20)
     slow = world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
+    slow.client.take(None)
     for _ in range(60):
         world.publish()
+        world.made.run(SECOND // 10)
+    world.made.run(20 * SECOND)
+    assert 20 <= len(slow.got) < 20 + 5, "the last one that fits, and the rest of its batch"
+    slow.client.take(500)
     finish(world, seconds=30)
     assert len(slow.got) == 300

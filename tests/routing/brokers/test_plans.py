@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
-from rookery.network.simulated_brokers import LinkConditions
 from rookery.routing.brokers.plans import TOLERANCE, Place, Release, SplitPlan, next_step
 from rookery.routing.brokers.zones import ROOT, Cell, Path, cell_of, contains, sibling, split
+from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
 
-from .parcel_world import SECOND, SPACE, World
-from .test_parcels import crowd, finish
+from .parcel_world import SECOND, SPACE, World, crowd, finish
 
 MIXED = EventSpace(
     Schema(price=float, symbol=str, size=int), [Axis("price", 0, 1000), Axis("symbol"), Axis("size", 0, 100)]
@@ -138,13 +137,13 @@ def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: t
             else:
                 broker = world.made.brokers[dice.choice(waiting)]
                 broker.place(step.path, step.cut, world.made.calendar.now)
-            world.made.flush(broker)
-        if len(world.waiting) < 20:
+            world.made.perform(broker.id)
+        if world.waiting < 100:
             world.publish()
         if turn in crashes and len(world.made.brokers) > 2:
             victim = dice.choice(list(world.made.brokers))
-            world.crash(victim)
-            world.made.calendar.after(6 * SECOND, lambda victim=victim: world.restart(victim))  # type: ignore[misc]
+            world.made.crash(victim)
+            world.made.calendar.after(6 * SECOND, lambda victim=victim: world.made.restart(victim))  # type: ignore[misc]
         world.made.run(SECOND // 20)
     raise AssertionError("the steps do not end")
 
@@ -212,14 +211,14 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
     deepest = max(zones, key=lambda path: (len(path), path))
     broker = world.made.brokers[zones[deepest]]
     broker.release(world.made.calendar.now, patience=10 * SECOND)
-    world.made.flush(broker)
+    world.made.perform(broker.id)
     world.made.run(5 * SECOND)
     assert not broker.seats
     rest = tiling(world)
     assert rest is not None
     assert len(rest) == 3
     broker.place(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
-    world.made.flush(broker)
+    world.made.perform(broker.id)
     world.made.run(3 * SECOND)
     assert not broker.seats
     world.made.run(20 * SECOND)
@@ -231,5 +230,5 @@ def test_a_single_broker_keeps_its_zone() -> None:
     world = World.of(1, seed=1)
     (broker,) = world.made.brokers.values()
     broker.release(world.made.calendar.now, patience=SECOND)
-    world.made.flush(broker)
+    world.made.perform(broker.id)
     assert set(broker.seats) == {ROOT}

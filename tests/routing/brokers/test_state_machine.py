@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from rookery.network.simulated_brokers import LinkConditions
+from rookery.simulated.links import LinkConditions
 
 from .invariants import SECOND, network
 from .turmoil import History
@@ -39,6 +39,10 @@ class BrokerNetwork(RuleBasedStateMachine):
     def crash(self, count: int) -> None:
         for _ in range(count):
             self.history.remove(crash=True)
+
+    @rule()
+    def restart(self) -> None:
+        self.history.restart()
 
     @rule()
     def subscribe(self) -> None:

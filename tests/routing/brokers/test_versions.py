@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.network.simulated_brokers import LinkConditions
-from rookery.routing.brokers.events import BrokerEvent, SubscriptionPlaced, SubscriptionSuperseded
+from rookery.machine import ClientId
 from rookery.routing.brokers.messages import Subscription
+from rookery.routing.brokers.parcels import Superseded
+from rookery.routing.brokers.requests import Attach, Subscribe, Subscribed
 from rookery.routing.brokers.store import ZoneStore
 from rookery.routing.brokers.versions import MOST_VERSION, Versions
+from rookery.simulated.links import LinkConditions
 
-from .parcel_world import SECOND, SPACE, Subscriber, World
+from .parcel_world import SECOND, SPACE, World
 
 #: What clients took for a version before they counted: the microseconds of a clock that ran ahead.
 CLOCK = 1_800_000_000_000_000
@@ -71,17 +74,12 @@ def publish(world: World, dice: random.Random, rounds: int = 12) -> None:
 def finish(world: World, *, seconds: int = 60) -> None:
     world.made.run(seconds * SECOND)
     assert not world.waiting
-    assert world.acknowledged == set(world.published)
+    assert world.made.acknowledged == set(world.published)
     assert world.due() == world.delivered()
 
 
 def placed(world: World) -> None:
-    assert world.made.run(60 * SECOND, until=lambda: all(one.placed_at == one.broker for one in world.subscribers))
-
-
-def forget(subscriber: Subscriber) -> None:
-    """A new process with the number of the old one, and nothing that it knew."""
-    subscriber.versions = Versions()
+    assert world.made.run(60 * SECOND, until=lambda: all(one.is_placed for one in world.subscribers))
 
 
 SEEDS = 8
@@ -106,23 +104,19 @@ def lose_count(seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(6):
         low = dice.random() * 0.6
-        world.subscribe(low, low + 0.4)
-        world.subscribers[-1].versions.learn(dice.choice([0, 40, CLOCK]))
+        world.subscribe(low, low + 0.4).client.machine.versions.learn(dice.choice([0, 40, CLOCK]))
     placed(world)
     for one in world.subscribers[::2]:
-        world.detach(one)  # and to another broker, above what was learned
-        world.attach(one)
+        one.client.go_away()  # and to another broker, above what was learned
+        one.client.come_back()
+    world.made.run(SECOND)
     placed(world)
     publish(world, dice)
     victim = world.subscribers[0].broker
-    world.crash(victim)
+    world.made.crash(victim)
     for one in world.subscribers:
         if one.broker == victim or dice.random() < 0.5:
-            if one.broker != victim:
-                world.detach(one)
-            forget(one)
-            one.placed_at = 0
-            world.attach(one)
+            one.client.forget()
     publish(world, dice)
     placed(world)
     publish(world, dice)
@@ -138,12 +132,12 @@ def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     one = world.subscribe(0.0, 1.0)
     placed(world)
     left = one.broker
-    world.detach(one)
-    while one.broker in (0, left):
-        if one.broker:
-            world.detach(one)
-        world.attach(one)
+    one.client.go_away()
+    one.client.machine.brokers = [number for number in world.made.brokers if number != left]
+    one.client.come_back()
+    world.made.run(SECOND)
     placed(world)
+    assert one.broker != left
     assert world.made.run(30 * SECOND, until=lambda: world.made.brokers[left].counters["clients given up"] > 0)
     publish(world, dice)
     finish(world, seconds=20)
@@ -156,34 +150,33 @@ def test_of_two_with_one_number_one_has_the_subscription_everywhere(seed: int) -
     world = World.of(
         6, seed=seed, conditions=LinkConditions(latency=lambda one, other: 1_000 * (1 + 7 * one * other % 23))
     )
-    told: dict[int, list[BrokerEvent]] = {}
-    world.made.on_event = lambda number, event: told.setdefault(number, []).append(event)
+    told: dict[int, list[Subscribed | Superseded]] = {}
+
+    def note(sender: object, receiver: object, message: object) -> None:
+        if isinstance(sender, int) and receiver == ClientId(7) and isinstance(message, Subscribed | Superseded):
+            told.setdefault(sender, []).append(message)
+
     both = random.Random(seed).sample(sorted(world.made.brokers), 2)
     for number in both:
-        broker = world.made.brokers[number]
-        broker.attach(7, now=world.made.calendar.now)
-        broker.subscribe_client(7, "s7", "x < 1", now=world.made.calendar.now, parameters=(), version=1)
-        broker.settle()
-        world.made.flush(broker)
+        ask(world, number, Attach(), Subscribe("7/1/s", 1, "x < 1"), client=7, heard=note)
     world.made.run(3 * SECOND)
     lesser, greater = sorted(both)
-    assert SubscriptionPlaced("s7", 1) in told[greater]
-    assert told[lesser].count(SubscriptionSuperseded("s7", 1, 1)) == 1
-    assert SubscriptionPlaced("s7", 1) not in told[lesser]
+    assert told[greater] == [Subscribed("7/1/s", 1)]
+    assert told[lesser] == [Superseded("7/1/s", 1, 1)]
     seats = [seat for broker in world.made.brokers.values() for seat in broker.seats.values()]
-    assert [held.access for seat in seats if (held := seat.store.get("s7"))] == [greater] * len(seats)
+    assert [held.access for seat in seats if (held := seat.store.get("7/1/s"))] == [greater] * len(seats)
 
 
 def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
     world = World.of(3, seed=4)
-    one = world.subscribe(0.0, 1.0)
-    placed(world)
-    broker = world.made.brokers[one.broker]
-    assert broker.access.version_of(one.number) == 1
-    assert broker.access.version_of(99) == 0
-    where = broker.delivery.clients[one.name].where
-    other = "x < 0.1"
+    (number, *_) = world.made.brokers
+    broker = world.made.brokers[number]
+    heard: list[object] = []
+    name, where, other = "9/1/s", "x >= 0.0 AND x < 1.0", "x < 0.1"
+    ask(world, number, Attach(), client=9, heard=lambda _, __, message: heard.append(message))
+    assert broker.access.version_of(9) == 0
     for version, said, stands in (
+        (1, where, 1),
         (1, where, 1),
         (1, other, 1),
         (5, where, 5),
@@ -191,8 +184,20 @@ def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
         (5, other, 5),
         (6, other, 6),
     ):
-        broker.subscribe_client(one.number, one.name, said, now=world.made.calendar.now, parameters=(), version=version)
-        held = broker.delivery.clients[one.name]
+        ask(world, number, Subscribe(name, version, said), client=9, heard=lambda _, __, message: heard.append(message))
+        held = broker.placement.clients[name]
         assert (held.version, held.where) == (stands, other if stands == 6 else where)
-    events = [event for event in iter(broker.next_event, None) if isinstance(event, SubscriptionSuperseded)]
-    assert [(event.version, event.stored) for event in events] == [(1, 1), (4, 5), (5, 5)]
+    assert broker.access.version_of(9) == 6
+    assert broker.access.version_of(99) == 0
+    beaten = [(message.version, message.stored) for message in heard if isinstance(message, Superseded)]
+    assert beaten == [(1, 1), (4, 5), (5, 5)]
+
+
+def ask(
+    world: World, number: int, *requests: object, client: int, heard: Callable[[object, object, object], None]
+) -> None:
+    """Say something to a broker as a client does that is no machine, and listen to what all brokers answer."""
+    broker = world.made.brokers[number]
+    broker.receive_many(requests, ClientId(client), world.made.world.now)
+    world.made.world.on_message = heard
+    world.made.perform(number)

@@ -11,9 +11,9 @@ from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.zones import inside
+from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]

@@ -33,10 +33,11 @@ def check(table: Table) -> Judgment:
     same = [row["brokers"] for row in high if row["gain"] <= SAME]
     last = high.rows[-1]
     verdict = Verdict.REPRODUCED if len(same) == len(high) else Verdict.REGIME if same else Verdict.CONTRADICTED
+    reach = f"up to N = {max(same):,}" if same else "at no size"
     return Judgment(
         verdict,
-        f"d = 10: the same up to N = {max(same):,}; {last['gain']:.2f} times at N = {last['brokers']:,}",
-        f"With ten dimensions greedy routing takes the same hops as Spanhop up to N = {max(same):,}: while there are "
+        f"d = 10: the same {reach}; {last['gain']:.2f} times at N = {last['brokers']:,}",
+        f"With ten dimensions greedy routing takes the same hops as Spanhop {reach}: while there are "
         "no more than two zones along each dimension, every greedy step settles one cut, as a Spanhop step does. "
         f"Beyond 2^d brokers it falls behind, by a factor of {last['gain']:.2f} at N = {last['brokers']:,}.",
     )

@@ -24,8 +24,10 @@ from rookery.routing.brokers.stretch import CHOICES, stretch
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
-FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=5)
-QUICK = grid(matrix=MATRICES, hosts=48, dimensions=2, pairs=200, runs=1)
+FULL = grid(matrix=MATRICES, hosts=490, dimensions=[2, 3], pairs=1000, runs=2)
+QUICK = grid(matrix=MATRICES, hosts=48, dimensions=2, pairs=400, runs=1)
+#: What counts as shorter: by three twentieths, more than another draw of zones and routes changes.
+SHORTER = 0.85
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
@@ -67,19 +69,28 @@ def plot(table: Table) -> Any:
 
 def check(table: Table) -> Judgment:
     """MGNP must be shorter than inherited and random residents on every matrix."""
-    found, holds = [], True
-    for name, part in table.where(dimensions=2).by("matrix"):
-        mean = {choice: one.mean("stretch") for choice, one in part.by("choice")}
-        holds &= mean["mgnp"] < 0.85 * min(mean["inherited"], mean["random"])
-        found.append(
-            f"{name} {mean['mgnp']:.2f} (inherited {mean['inherited']:.2f}, random {mean['random']:.2f}, by true times "
-            f"{mean['oracle']:.2f})"
-        )
+    found, shorter = {}, []
+    for name, part in table.by("matrix"):
+        ratios = []
+        for dimensions, one in part.by("dimensions"):
+            mean = {choice: same.mean("stretch") for choice, same in one.by("choice")}
+            ratios.append(mean["mgnp"] / min(mean["inherited"], mean["random"]))
+            found[name, dimensions] = (
+                f"{name} {mean['mgnp']:.2f} (inherited {mean['inherited']:.2f}, random {mean['random']:.2f}, by true "
+                f"times {mean['oracle']:.2f}; median error of the coordinates {one.mean('error'):.0%})"
+            )
+        if max(ratios) < SHORTER:
+            shorter.append(name)
+    matrices = table.values("matrix")
+    longer = [name for name in matrices if name not in shorter]
+    verdict = Verdict.REGIME if shorter and longer else Verdict.REPRODUCED if shorter else Verdict.CONTRADICTED
+    first = [text for (_, dimensions), text in found.items() if dimensions == table.least("dimensions")]
     return Judgment(
-        Verdict.REPRODUCED if holds else Verdict.CONTRADICTED,
-        f"stretch with MGNP: {found[0]}",
-        "Time of a route over the direct time, with MGNP: "
-        + "; ".join(found)
-        + ". So the coordinates take most of what "
-        "there is to gain: the last figure in each is the choice by true round-trip times.",
+        verdict,
+        f"shorter on {', '.join(shorter) or 'none'}; not on {', '.join(longer) or 'none'}; stretch with MGNP: "
+        f"{first[0]}",
+        f"Time of a route over the direct time, with MGNP and d = {table.least('dimensions')}: {'; '.join(first)}. "
+        "Where coordinates fit the times they take most of what there is to gain, which is the choice by true "
+        "round-trip times. Where the times of pairs have nothing to do with each other no coordinates fit, and a "
+        "resident chosen by them is no nearer than any other.",
     )

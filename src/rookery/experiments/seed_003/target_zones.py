@@ -49,12 +49,13 @@ def plot(table: Table) -> Any:
 
 
 def check(table: Table) -> Judgment:
-    """No event inside a subscription may lie in a zone that the subscription was not sent to."""
+    """A subscription must go to several zones, and no event inside it may lie in another one."""
     wanted, lost = table.total("wanted"), table.total("lost")
     most = table.where(zones=table.most("zones"))
     small, whole = (most.where(side=side) for side in (table.least("side"), table.most("side")))
+    several = min(part.most("targets") for _, part in table.by("zones")) > 1  # else it would coincide with a zone
     return Judgment(
-        Verdict.REPRODUCED if wanted and not lost else Verdict.CONTRADICTED,
+        Verdict.REPRODUCED if wanted and not lost and several else Verdict.CONTRADICTED,
         f"{lost} of {wanted:,} wanted events lie outside the target zones",
         f"Every one of {wanted:,} wanted events lies in a zone that its subscription was sent to, so the broker of the "
         f"zone can match it. What it costs are copies: {small.mean('targets'):.1f} of {table.most('zones'):,} zones "

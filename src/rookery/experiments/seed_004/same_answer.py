@@ -42,10 +42,10 @@ def plot(table: Table) -> Any:
 
 
 def check(table: Table) -> Judgment:
-    """None may differ."""
+    """Some must match, and none may differ."""
     differing, total = table.total("differing"), table.total("matches")
     return Judgment(
-        Verdict.REPRODUCED if not differing else Verdict.CONTRADICTED,
+        Verdict.REPRODUCED if total and not differing else Verdict.CONTRADICTED,
         f"{total:,} matches, the same by all algorithms",
         "Deleting the rows of a failed predicate and of what it covers leaves exactly the subscriptions that match: "
         f"{total:,} matches over {len(table)} sets, the same from matrix, counting, index and scan, compiled and "

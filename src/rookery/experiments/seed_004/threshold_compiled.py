@@ -13,7 +13,7 @@ from rookery.experiments.verdicts import Judgment
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
 
-FULL = grid(subscriptions=SIZES, events=10_000, rounds=7, runs=3)
+FULL = grid(subscriptions=SIZES, events=10_000, rounds=7, runs=5)
 QUICK = grid(subscriptions=[5, 20, 40, 160], events=5_000, rounds=5, runs=1)
 
 

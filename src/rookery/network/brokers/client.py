@@ -5,64 +5,51 @@
             async for event in events:
                 ...
 
-The interface is `PublishSubscribe` (`pubsub.py`). A client attaches to one broker and learns of others; when its broker
-is gone it attaches to another one, subscribes again under the same names and sends again what was not acknowledged.
-Subscriptions have versions that the client counts, whatever its clock says (`versions.py`). Events are numbered by
-their publisher and subscriptions remember the numbers they have had, so whatever is sent again is counted once. An
-event is confirmed when the program has taken it: what a slow program leaves waits at the brokers.
+The interface is `PublishSubscribe` (`pubsub.py`). What a client does is in its machine (`routing.brokers.client`): how
+it finds another broker when its own is gone, what it sends again, what counts once. Here are its socket, its clock and
+the coroutines that wait for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from rookery.errors import BrokerError, HistoryFullError, JoinError, SubscriptionError, TopicError
+from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
+from rookery.machine import Close, Emit, Send
 from rookery.model.schema import Schema
 from rookery.network.brokers.feed import Feed
-from rookery.network.brokers.messages import (
-    Ask,
-    Deliver,
-    FromBroker,
-    FromClient,
-    Offer,
-    Place,
-    Rejected,
-    Release,
-    Status,
-    Subscribe,
-    Subscribed,
-    Taken,
-    Unsubscribe,
-    Welcome,
-)
 from rookery.network.brokers.settings import parse_address
 from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
-from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, Superseded, parcel_of
-from rookery.routing.brokers.versions import Versions
+from rookery.network.tcp_peers import node_address
+from rookery.routing.brokers.client import (
+    Attached,
+    BatchAccepted,
+    BatchRefused,
+    ClientEvent,
+    ClientMachine,
+    Delivered,
+    DeliveryKey,
+    GaveUp,
+    InForce,
+    StatusGiven,
+    SubscriptionFailed,
+)
+from rookery.routing.brokers.parcels import MALFORMED
+from rookery.routing.brokers.requests import FromBroker, Place, Release
 
 __all__ = ["BrokerClient", "connect"]
 
+SECOND = 1_000_000
 _REPLIES: msgspec.msgpack.Decoder[FromBroker] = msgspec.msgpack.Decoder(FromBroker)
 _encode = msgspec.msgpack.Encoder().encode
-#: Events of one parcel, at most.
-PARCEL = 1024
-
-
-@dataclass(slots=True)
-class Unacknowledged:
-    """A parcel on its way."""
-
-    frame: bytes
-    accepted: set[int]
-    count: int
-    sent: float
 
 
 class BrokerClient:
@@ -71,40 +58,60 @@ class BrokerClient:
     def __init__(
         self, brokers: tuple[Address, ...], settings: LinkSettings, *, window: int, retry: float, attempts: float
     ) -> None:
-        self.identity = settings.identity
         self._settings = settings
-        self._window = window
-        self._retry = retry
-        self._attempts = attempts
-        self.brokers = list(brokers)
-        self.topic = ""
+        self.machine = ClientMachine(
+            settings.identity,
+            brokers,
+            window=window,
+            retry=round(retry * SECOND),
+            patience=round(attempts * SECOND),
+        )
         self.schema: Schema | None = None
-        #: How often it has attached to a broker.
-        self.attachments = 0
-        self._link: Link | None = None
         self._feeds: dict[int, Feed] = {}
-        self._feed_of: dict[str, tuple[Feed, str]] = {}
-        self._feed_count = 0
-        self._versions = Versions()
-        self._events: list[dict[str, Any]] = []
-        self._unacknowledged: dict[int, Unacknowledged] = {}
-        self._in_flight = 0
-        self._sequence = 0
         self._refusals: list[str] = []
-        #: Why some broker could not take a parcel for now.
+        #: Why some broker could not take a batch for now.
         self._obstacle = ""
-        self._taken: list[tuple[int, int]] = []
+        self._failure: Exception | None = None
+        #: Why the last broker that was tried is not spoken to.
+        self._refusal = ""
+        self._line: _Line | None = None
+        self._dialing: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
         self._news = asyncio.Event()
         self._welcomed = asyncio.Event()
         self._answers: list[asyncio.Future[dict[str, Any]]] = []
-        self._lost = asyncio.Event()
         self._closed = False
-        self._failure: Exception | None = None
         self._loop = asyncio.get_running_loop()
-        self._runner = self._loop.create_task(self._run())
+        self.machine.start(self._now())
+        self._flush()
 
     # ---- for the program -----------------------------------------------------------------------------------------
+
+    @property
+    def identity(self) -> int:
+        """The number of this client: its events are named by it."""
+        return self.machine.identity
+
+    @property
+    def topic(self) -> str:
+        """The topic that the brokers serve."""
+        return "" if self.machine.welcome is None else self.machine.welcome.topic
+
+    @property
+    def brokers(self) -> list[Address]:
+        """Where brokers are, the present one first."""
+        return list(dict.fromkeys(map(_address, self.machine.brokers)))
+
+    @property
+    def attachments(self) -> int:
+        """How often it has attached to a broker."""
+        return self.machine.attachments
+
+    @property
+    def repeated(self) -> int:
+        """How many matches came again, and were dropped."""
+        return self.machine.repeated
 
     def subscribe(self, topic: str, where: str | None = None, *, parameters: tuple[object, ...] = ()) -> Feed:
         """Subscribe to the events that satisfy a WHERE clause; all of them without one."""
@@ -118,21 +125,23 @@ class BrokerClient:
         entries = {name: (one, ()) if isinstance(one, str) else one for name, one in conditions.items()}
         return self._subscribe(topic, entries, named=True)
 
+    def unsubscribe(self, feed: Feed) -> None:
+        """End a subscription; to leave its `async with` does the same."""
+        if self._feeds.pop(feed.number, None) is not None:
+            self.machine.unsubscribe(feed.number)
+            self._schedule()
+        feed.end()
+
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
         self._check(topic)
-        if self._in_flight >= self._window:
-            raise HistoryFullError(f"{self._in_flight} events are not acknowledged: await room() or flush()")
-        self._in_flight += 1
-        self._events.append(event if type(event) is dict else dict(event))
-        if len(self._events) >= PARCEL:
-            self._pack()
-        elif not self._scheduled:
+        self.machine.publish(event if type(event) is dict else dict(event), self._now())
+        if not self._scheduled:
             self._schedule()
 
     async def room(self) -> None:
         """Wait until `publish` has room."""
-        while self._in_flight >= self._window:
+        while not self.machine.has_room:
             self._raise()
             self._news.clear()
             await self._news.wait()
@@ -147,14 +156,14 @@ class BrokerClient:
         self._obstacle = ""
         try:
             async with asyncio.timeout(seconds):
-                while self._in_flight and not self._refusals:
+                while self.machine.in_flight and not self._refusals:
                     self._raise()
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             if not self._obstacle:
                 raise
-            raise BrokerError(f"{self._in_flight} events are not acknowledged: {self._obstacle}") from None
+            raise BrokerError(f"{self.machine.in_flight} events are not acknowledged: {self._obstacle}") from None
         if self._refusals:
             refusals, self._refusals = self._refusals, []
             raise BrokerError(f"{len(refusals)} parcels were refused: {refusals[0]}")
@@ -163,12 +172,14 @@ class BrokerClient:
         """Return what the broker says of itself."""
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._answers.append(answer)
-        self._say(Ask())
+        self.machine.ask()
+        self._flush()
         return await answer
 
     def order(self, request: Release | Place) -> None:
         """Tell the broker that this client is attached to to move (`resplit.py`)."""
-        self._say(request)
+        self.machine.order(request)
+        self._flush()
 
     async def close(self) -> None:
         """End the subscriptions and leave."""
@@ -176,239 +187,220 @@ class BrokerClient:
             return
         for feed in list(self._feeds.values()):
             self.unsubscribe(feed)
+        self.machine.close()
         self._flush()
-        self._closed = True
-        self._runner.cancel()
-        await asyncio.gather(self._runner, return_exceptions=True)
-        if self._link is not None:
-            self._link.close("goodbye")
+        await self._leave("goodbye")
         for answer in self._answers:
             answer.cancel()
 
     async def detach(self) -> None:
         """Leave and let the subscriptions stand: the brokers keep their events, within bounds."""
-        self._closed = True
-        self._runner.cancel()
-        await asyncio.gather(self._runner, return_exceptions=True)
-        if self._link is not None:
-            self._link.close("back soon")
+        await self._leave("back soon")
 
-    # ---- subscriptions -------------------------------------------------------------------------------------------
+    async def _leave(self, reason: str) -> None:
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._dialing is not None:
+            self._dialing.cancel()
+            await asyncio.gather(self._dialing, return_exceptions=True)
+        self._hang_up(reason)
+
+    async def welcomed(self) -> None:
+        """Wait until a broker has let this client in."""
+        await self._welcomed.wait()
+        self._raise()
 
     def _subscribe(self, topic: str, conditions: Mapping[str, tuple[str, tuple[object, ...]]], *, named: bool) -> Feed:
         self._check(topic)
-        self._feed_count += 1
-        number = self._feed_count
-        wires = {f"{self.identity:x}/{number}/{name}": (name, *entry) for name, entry in conditions.items()}
-        feed = Feed(number, wires, named=named, over=self.unsubscribe)
-        self._feeds[number] = feed
-        for wire, (name, _, _) in wires.items():
-            self._feed_of[wire] = (feed, name)
-        self._place(feed)
+        feed = Feed(named=named, taken=self._taken, over=self.unsubscribe)
+        feed.number = self.machine.subscribe(conditions)
+        self._feeds[feed.number] = feed
+        self._schedule()
         return feed
 
-    def _place(self, feed: Feed) -> None:
-        feed.waiting = set(feed.wires)
-        for wire in feed.wires:
-            self._send(feed, wire)
-
-    def _send(self, feed: Feed, wire: str) -> None:
-        """Send a subscription as the latest: it may go to another broker than before."""
-        version = self._versions.next(wire)
-        if version is None:
-            feed.reject(SubscriptionError("the versions of this client are used up: connect anew"))
-            return
-        _, where, parameters = feed.wires[wire]
-        self._say(Subscribe(wire, version, where, parameters))
-
-    def unsubscribe(self, feed: Feed) -> None:
-        """End a subscription; to leave its `async with` does the same."""
-        if self._feeds.pop(feed.number, None) is not None:
-            for wire in feed.wires:
-                self._feed_of.pop(wire, None)
-                self._versions.forget(wire)
-                self._say(Unsubscribe(wire))
-        feed.end()
-
-    def _confirm(self, key: tuple[int, int]) -> None:
-        self._taken.append(key)
+    def _taken(self, feed: Feed, key: DeliveryKey) -> None:
+        self.machine.taken(feed.number, key)
         if not self._scheduled:
             self._schedule()
-
-    # ---- sending -------------------------------------------------------------------------------------------------
-
-    def _schedule(self) -> None:
-        self._scheduled = True
-        self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._scheduled = False
-        if self._events:
-            self._pack()
-        if self._taken:
-            taken, self._taken = self._taken, []
-            self._say(Taken(tuple(taken)))
-
-    def _pack(self) -> None:
-        events, self._events = self._events, []
-        parcel = parcel_of(self.identity, self._sequence, events)
-        frame = frame_of(_encode(Offer(parcel)))
-        self._unacknowledged[self._sequence] = Unacknowledged(frame, set(), len(events), self._loop.time())
-        self._sequence += len(events)
-        if self._link is not None:
-            self._link.send_framed(frame)
-
-    def _say(self, request: FromClient) -> None:
-        if self._link is not None:
-            self._link.send(_encode(request))
 
     def _check(self, topic: str) -> None:
         self._raise()
         if self._closed:
             raise BrokerError("this client is closed")
         if topic != self.topic:
-            raise TopicError(f"the brokers at {self.brokers[0][0]}:{self.brokers[0][1]} serve {self.topic!r}")
+            host, port = self.brokers[0]
+            raise TopicError(f"the brokers at {host}:{port} serve {self.topic!r}")
 
     def _raise(self) -> None:
         if self._failure is not None:
             raise self._failure
 
-    # ---- the broker's side ---------------------------------------------------------------------------------------
+    # ---- the machine ---------------------------------------------------------------------------------------------
 
-    def opened(self, link: Link) -> None:
-        """The broker speaks first."""
+    def _now(self) -> int:
+        return time.monotonic_ns() // 1_000
 
-    def received(self, link: Link, frames: list[bytes]) -> None:
+    def _schedule(self) -> None:
+        self._scheduled = True
+        self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Do what the machine wants done: what it says goes out in one write."""
+        self._scheduled = False
+        if self._closed:
+            return
+        frames: list[bytes] = []
+        for effect in self.machine.effects():
+            match effect:
+                case Send(broker, message):
+                    if self._line is None or self._line.broker != broker:
+                        self._dial(broker)
+                    frames.append(frame_of(_encode(message)))
+                case Emit(event):
+                    self._on_event(event)
+                case Close(_, reason):
+                    self._hang_up(reason)
+        if frames and self._line is not None:
+            self._line.send(frames)
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        when = self.machine.timer()
+        if when is not None:
+            self._timer = self._loop.call_later(max(0, when - self._now()) / SECOND, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if self._line is not None and self._line.congested:  # to publish again would add to what does not go out
+            self._timer = self._loop.call_later(0.1, self._wake)
+            return
+        self.machine.wake(self._now())
+        self._flush()
+
+    def _on_event(self, event: ClientEvent) -> None:
+        match event:
+            case Delivered():
+                feed = self._feeds.get(event.number)
+                if feed is not None:
+                    feed.take(event)
+            case BatchAccepted():
+                pass
+            case BatchRefused(_, _, reason, final):
+                self._obstacle = reason
+                if final:
+                    self._refusals.append(reason)
+            case InForce(number):
+                if number in self._feeds:
+                    self._feeds[number].in_force()
+            case SubscriptionFailed(number, reason):
+                if number in self._feeds:
+                    self._feeds[number].reject(SubscriptionError(reason))
+            case StatusGiven(document):
+                if self._answers:
+                    self._answers.pop(0).set_result(document)
+            case Attached(welcome):
+                self.schema = Schema.from_dict(welcome.schema)
+                self._welcomed.set()
+            case GaveUp():
+                self._failure = JoinError(self._refusal)
+                self._welcomed.set()
+                for feed in self._feeds.values():
+                    feed.reject(self._failure)
+        self._news.set()
+
+    # ---- the line to the broker ----------------------------------------------------------------------------------
+
+    def _dial(self, broker: Any) -> None:
+        self._hang_up("elsewhere now")
+        self._line = _Line(self, broker)
+        self._dialing = self._loop.create_task(self._line.dial(self._settings))
+
+    def _hang_up(self, reason: str) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close(reason)
+
+    def take(self, line: _Line, frames: list[bytes]) -> None:
         """Take in what the broker says."""
+        if line is not self._line:
+            return
+        replies: list[FromBroker] = []
         for frame in frames:
             try:
-                reply = _REPLIES.decode(frame)
+                replies.append(_REPLIES.decode(frame))
             except MALFORMED:
                 self._settings.faults["malformed reply"] += 1
-                link.close("malformed reply")
+                line.close("malformed reply")
                 return
-            match reply:
-                case Deliver(owner, notice):
-                    self._deliver(owner, notice)
-                case Accepted(_, first, offsets):
-                    self._accepted(first, offsets)
-                case Refused(_, first, reason, final):
-                    self._obstacle = reason
-                    gone = self._unacknowledged.pop(first, None) if final else None
-                    if gone is not None:
-                        self._in_flight -= gone.count
-                        self._refusals.append(reason)
-                case Subscribed(name, version):
-                    found = self._feed_of.get(name)
-                    if found is not None and self._versions.is_current(name, version):
-                        found[0].placed(name)
-                case Superseded(name, _, stored):
-                    found = self._feed_of.get(name)
-                    if found is not None and self._versions.is_beaten(name, stored):
-                        self._send(found[0], name)
-                case Rejected(name, reason):
-                    found = self._feed_of.get(name)
-                    if found is not None:
-                        found[0].reject(SubscriptionError(reason))
-                case Status(document):
-                    if self._answers:
-                        self._answers.pop(0).set_result(document)
-                case Welcome():
-                    self._welcome(link, reply)
-        self._news.set()
+        self.machine.receive_many(replies, line.broker, self._now())
+        self._flush()
+
+    def lost(self, line: _Line, reason: str) -> None:
+        """Find another broker."""
+        if line is self._line and not self._closed:
+            self._line, self._refusal = None, reason
+            self.machine.lose(line.broker, self._now())
+            self._flush()
+
+
+class _Line:
+    """One attempt to speak to one broker: dialed, perhaps opened, once over."""
+
+    def __init__(self, client: BrokerClient, broker: Any) -> None:
+        self.broker = broker
+        self._client = client
+        self._link: Link | None = None
+        #: What waits for the link to open; None once it is over.
+        self._unsent: list[bytes] | None = []
+
+    async def dial(self, settings: LinkSettings) -> None:
+        try:
+            await dial(_address(self.broker), settings, self)
+        except JoinError as error:
+            self._client.lost(self, str(error))
+
+    def send(self, frames: list[bytes]) -> None:
+        if self._link is not None:
+            self._link.send_framed(b"".join(frames) if len(frames) > 1 else frames[0])
+        elif self._unsent is not None:
+            self._unsent += frames
+
+    def close(self, reason: str) -> None:
+        self._unsent = None
+        if self._link is not None:
+            self._link.close(reason)
+
+    @property
+    def congested(self) -> bool:
+        return self._link is not None and self._link.congested
+
+    def opened(self, link: Link) -> None:
+        """Send what waits for the link."""
+        if self._unsent is None:
+            link.close("elsewhere now")
+            return
+        self._link = link
+        if self._unsent:
+            link.send_framed(b"".join(self._unsent))
+
+    def received(self, link: Link, frames: list[bytes]) -> None:
+        self._client.take(self, frames)
 
     def writable(self, link: Link) -> None:
         """The window bounds what waits here."""
 
     def closed(self, link: Link, reason: str) -> None:
-        """Find another broker."""
-        self._link = None
-        self._lost.set()
+        host, port = _address(self.broker)
+        self._client.lost(self, f"the broker at {host}:{port} does not let us in: {reason}")
 
-    def _welcome(self, link: Link, welcome: Welcome) -> None:
-        if self.topic and welcome.topic != self.topic:
-            link.close("another topic")
-            return
-        self.topic = welcome.topic
-        self.schema = Schema.from_dict(welcome.schema)
-        self.brokers = list(dict.fromkeys([*((str(h), int(p)) for h, p in welcome.brokers), *self.brokers]))[:32]
-        self._link = link
-        self.attachments += 1
-        self._versions.learn(welcome.version)
-        for feed in self._feeds.values():
-            self._place(feed)
-        waiting = list(self._unacknowledged.values())
-        if waiting:
-            link.send_framed(b"".join(one.frame for one in waiting))
-        self._welcomed.set()
 
-    def _deliver(self, owner: int, notice: Any) -> None:
-        key = (owner, notice.part)
-        names = {*notice.every, *notice.names}
-        feeds = {found[0] for name in names if (found := self._feed_of.get(name)) is not None}
-        if not feeds:
-            self._confirm(key)
-            return
-        remaining = [len(feeds)]
-
-        def taken() -> None:
-            remaining[0] -= 1
-            if not remaining[0]:
-                self._confirm(key)
-
-        for feed in feeds:
-            feed.take(notice, taken)
-
-    def _accepted(self, first: int, offsets: tuple[int, ...]) -> None:
-        waiting = self._unacknowledged.get(first)
-        if waiting is None:
-            return
-        waiting.accepted.update(offsets)
-        if not offsets or len(waiting.accepted) >= waiting.count:
-            del self._unacknowledged[first]
-            self._in_flight -= waiting.count
-
-    async def _run(self) -> None:
-        """Stay attached to some broker; send again what is not acknowledged for long."""
-        pause, refused_since = 0.05, self._loop.time()
-        while not self._closed:
-            address = self.brokers[0]
-            self._lost.clear()
-            try:
-                await dial(address, self._settings, self)
-                lost = self._loop.create_task(self._lost.wait())
-                try:
-                    while not lost.done():
-                        await asyncio.wait([lost], timeout=self._retry)
-                        self._send_again()
-                        if self._link is not None:
-                            pause, refused_since = 0.05, self._loop.time()
-                finally:
-                    lost.cancel()
-            except JoinError as error:
-                if self._loop.time() - refused_since > self._attempts:
-                    self._failure = error
-                    self._news.set()
-                    self._welcomed.set()
-                    for feed in self._feeds.values():
-                        feed.reject(error)
-                    return
-            self.brokers.append(self.brokers.pop(0))
-            await asyncio.sleep(pause)
-            pause = min(1.0, pause * 1.5)
-
-    def _send_again(self) -> None:
-        now = self._loop.time()
-        again = [one for one in self._unacknowledged.values() if now - one.sent > self._retry]
-        if again and self._link is not None and not self._link.congested:
-            for one in again:
-                one.sent = now
-            self._link.send_framed(b"".join(one.frame for one in again))
-
-    async def welcomed(self) -> None:
-        """Wait until a broker has let this client in."""
-        await self._welcomed.wait()
-        self._raise()
+def _address(broker: Any) -> Address:
+    """Return where a broker is: one that was named in full, or one that a broker gave the number of."""
+    return node_address(broker) if isinstance(broker, int) else broker
 
 
 @asynccontextmanager

@@ -1,49 +1,35 @@
-"""The events of a subscription at its client: each once, in the order in which they come, confirmed when taken.
+"""The events of a subscription at its client, in the order in which they come, acknowledged when taken.
 
-An event is known by its publisher and number. What a crash made the brokers send twice is dropped here; the numbers of
-the last million events are remembered for that.
+That each comes once is the machine's affair (`routing.brokers.client`); here they wait for the program.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any
 
-from rookery.routing.brokers.parcels import Notice, events_of
+from rookery.routing.brokers.client import Delivered, DeliveryKey
 
 __all__ = ["Feed"]
-
-#: Pairs remembered so that none is given twice.
-REMEMBERED = 1 << 20
 
 
 class Feed:
     """An asynchronous iterator over events, or over (name, event) pairs for a feed of many subscriptions."""
 
     def __init__(
-        self,
-        number: int,
-        wires: Mapping[str, tuple[str, str, tuple[object, ...]]],
-        *,
-        named: bool,
-        over: Callable[[Feed], None],
+        self, *, named: bool, taken: Callable[[Feed, DeliveryKey], None], over: Callable[[Feed], None]
     ) -> None:
-        self.number = number
-        #: Names on the wire: the program's name, condition, parameters.
-        self.wires = wires
-        #: Names that some zone does not have yet.
-        self.waiting: set[str] = set()
-        #: How often a pair came again.
-        self.repeated = 0
+        #: Of the subscription, as the machine has it.
+        self.number = 0
         self._named = named
+        self._taken = taken
         self._over = over
-        self._seen: dict[tuple[str, int, int], None] = {}
-        self._batches: deque[tuple[list[Any], Callable[[], None]]] = deque()
+        self._batches: deque[tuple[list[Any], DeliveryKey]] = deque()
         self._current: deque[Any] = deque()
-        self._current_taken: Callable[[], None] | None = None
+        self._current_key: DeliveryKey | None = None
         self._news = asyncio.Event()
         self._in_force = asyncio.Event()
         self._error: Exception | None = None
@@ -80,9 +66,9 @@ class Feed:
 
     async def _next_batch(self) -> list[Any] | None:
         """Say that the batch before is done with, and wait for another one."""
-        if self._current_taken is not None:
-            self._current_taken()
-            self._current_taken = None
+        if self._current_key is not None:
+            self._taken(self, self._current_key)
+            self._current_key = None
         while not self._batches:
             if self._error is not None:
                 raise self._error
@@ -90,40 +76,24 @@ class Feed:
                 return None
             self._news.clear()
             await self._news.wait()
-        batch, self._current_taken = self._batches.popleft()
+        batch, self._current_key = self._batches.popleft()
         return batch
 
     # ---- for the client ------------------------------------------------------------------------------------------
 
-    def take(self, notice: Notice, taken: Callable[[], None]) -> None:
-        """Queue what is new; `taken` is called when the program has had it, at once if nothing is."""
-        parcel = notice.parcel
-        publisher, sequences, seen, wires = parcel.publisher, parcel.sequences(), self._seen, self.wires
-        pairs = [(row, name) for name in notice.every if name in wires for row in range(parcel.count)]
-        pairs += [(row, name) for row, name in zip(notice.rows, notice.names, strict=True) if name in wires]
-        batch: list[Any] = []
-        events = events_of(parcel)
-        for row, name in pairs:
-            key = (name, publisher, sequences[row])
-            if key in seen:
-                self.repeated += 1
-                continue
-            seen[key] = None
-            batch.append((wires[name][0], events[row]) if self._named else events[row])
-        if len(seen) > REMEMBERED:
-            for key in list(seen)[: REMEMBERED // 2]:
-                del seen[key]
-        if batch and not self._ended:
-            self._batches.append((batch, taken))
-            self._news.set()
-        else:
-            taken()
+    def take(self, delivered: Delivered) -> None:
+        """Queue what is new; it is acknowledged when the program has had it, at once if the feed is over."""
+        if self._ended:
+            self._taken(self, delivered.key)
+            return
+        events = delivered.events
+        batch = list(zip(delivered.names, events, strict=True)) if self._named else list(events)
+        self._batches.append((batch, delivered.key))
+        self._news.set()
 
-    def placed(self, name: str) -> None:
-        """Every zone has one of the subscriptions."""
-        self.waiting.discard(name)
-        if not self.waiting:
-            self._in_force.set()
+    def in_force(self) -> None:
+        """Every zone has the subscription."""
+        self._in_force.set()
 
     def reject(self, error: Exception) -> None:
         """The subscription cannot be."""

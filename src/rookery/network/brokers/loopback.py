@@ -16,7 +16,7 @@ from typing import Any
 from rookery.network.brokers.server import LiveBroker
 from rookery.network.brokers.settings import BrokerSettings
 
-__all__ = ["loopback_brokers"]
+__all__ = ["free_port", "loopback_brokers"]
 
 HOST = "127.0.0.1"
 
@@ -27,7 +27,7 @@ async def loopback_brokers(count: int, *, data: Path | None = None, **settings: 
     async with AsyncExitStack() as stack:
         ports: list[int] = []
         for number in range(count):
-            port = _free_port()
+            port = free_port()
             broker = LiveBroker(
                 BrokerSettings(
                     listen=(HOST, port),
@@ -44,7 +44,8 @@ async def loopback_brokers(count: int, *, data: Path | None = None, **settings: 
         yield [f"{HOST}:{port}" for port in ports]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens at."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -22,8 +22,8 @@ from typing import Any
 
 from rookery.errors import BrokerError, JoinError, SpaceError
 from rookery.network.brokers.client import BrokerClient, connect
-from rookery.network.brokers.messages import Place, Release
 from rookery.routing.brokers import plans
+from rookery.routing.brokers.requests import Place, Release
 from rookery.routing.brokers.zones import Path, sibling
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree

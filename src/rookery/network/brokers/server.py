@@ -1,4 +1,4 @@
-"""A live broker: the machine of `routing/brokers` with sockets, a clock, dice and a disk.
+"""A live broker: the machine of `routing.brokers` with sockets, a clock, dice and a disk.
 
 The loop is always the same: what came in one buffer goes into the machine together, then what the machine wants sent is
 sent in one write for each receiver, what it wants written goes to the log, and one timer is set. Clients and brokers
@@ -14,16 +14,16 @@ import operator
 import os
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from rookery.errors import JoinError
+from rookery.machine import ClientId, Close, Emit, Send, Write
 from rookery.model.schema import Schema
 from rookery.network.brokers.log import BrokerLog
-from rookery.network.brokers.messages import Deliver, FromBroker, Subscribed, Welcome
 from rookery.network.brokers.session import Session
 from rookery.network.brokers.settings import BrokerSettings
 from rookery.network.brokers.status import describe
@@ -32,27 +32,17 @@ from rookery.network.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.network.tcp_peers import Peers, node_address, node_id
 from rookery.routing.brokers.broker import Broker
 from rookery.routing.brokers.configuration import Durability
-from rookery.routing.brokers.events import (
-    BrokerEvent,
-    Handed,
-    Isolated,
-    JoinFailed,
-    Left,
-    ParcelAccepted,
-    ParcelRefused,
-    SubscriptionPlaced,
-    SubscriptionSuperseded,
-    Write,
-)
+from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed, Left, StatusAsked
 from rookery.routing.brokers.messages import Message
-from rookery.routing.brokers.parcels import MALFORMED, Accepted, Refused, Superseded
+from rookery.routing.brokers.parcels import MALFORMED
+from rookery.routing.brokers.requests import FromBroker, Status
 
 __all__ = ["LiveBroker", "identity_at", "warm"]
 
 _LOG = logging.getLogger("rookery.network")
 _MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _encode = msgspec.msgpack.Encoder().encode
-#: Brokers named to clients and remembered for the next start.
+#: Brokers remembered for the next start.
 _KNOWN = 16
 
 
@@ -65,7 +55,7 @@ class LiveBroker:
         self.machine: Broker
         self.peers: Peers
         self.address: Address = settings.listen
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[ClientId, Session] = {}
         #: Those that something waits for.
         self._outspoken: set[Session] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -187,11 +177,20 @@ class LiveBroker:
         if self._stopped:
             return
         machine = self.machine
-        while (event := machine.next_event()) is not None:
-            self._on_event(event)
         by_receiver: dict[int, list[bytes]] = {}
-        for receiver, message in machine.messages_to_send():
-            by_receiver.setdefault(receiver, []).append(_encode(message))
+        for effect in machine.effects():
+            match effect:
+                case Send(ClientId() as client, message):
+                    self._tell(client, message)
+                case Send(receiver, message):
+                    by_receiver.setdefault(receiver, []).append(_encode(message))
+                case Write():
+                    assert self.log is not None
+                    self.log.append(effect.entries, effect.done, self._when_written(effect))
+                case Close(client, reason):
+                    self._close(client, reason)
+                case Emit(event):
+                    self._on_event(event)
         for receiver, payloads in by_receiver.items():
             self.peers.send_many(receiver, payloads)
         for session in self._outspoken:
@@ -213,7 +212,7 @@ class LiveBroker:
     def _on_timer(self) -> None:
         self._timer = None
         self._held_up += max(0, self.now() - self._due)
-        self.machine.handle_timer(self.now())
+        self.machine.wake(self.now())
         self._remember()
         self._relieve()
         self.flush()
@@ -249,30 +248,19 @@ class LiveBroker:
 
     def _on_event(self, event: BrokerEvent) -> None:
         match event:
-            case Handed(client, owner, notice):
-                self._tell(client, Deliver(owner, notice))
-            case ParcelAccepted(publisher, first, offsets):
-                self._tell(publisher, Accepted(publisher, first, offsets))
-            case ParcelRefused(publisher, first, reason, final):
-                self._tell(publisher, Refused(publisher, first, reason, final))
-            case SubscriptionPlaced(name, version):
-                self._tell(_client_of(name), Subscribed(name, version))
-            case SubscriptionSuperseded(name, version, stored):
-                self._tell(_client_of(name), Superseded(name, version, stored))
-            case Write(token, entries, done):
-                assert self.log is not None
-                self.log.append(entries, done, None if token is None else self._when_written(token))
+            case StatusAsked(client):
+                self._tell(ClientId(client), Status(self.status()))
             case Left():
                 self._left.set()
             case JoinFailed() | Isolated():
                 self._spawn(self._look_for_others())
 
-    def _when_written(self, token: int) -> Any:
-        def written(reason: str | None) -> None:
-            if reason is None:
-                self.machine.stored(token, now=self.now())
-            else:
-                self.machine.not_stored(token, reason, now=self.now())
+    def _when_written(self, write: Write) -> Callable[[str | None], None] | None:
+        if write.token is None:
+            return None
+
+        def written(failure: str | None) -> None:
+            self.machine.completed(write, failure, self.now())
             self.flush()
 
         return written
@@ -299,15 +287,25 @@ class LiveBroker:
     def _on_guest(self, link: Link) -> Session:
         return Session(self, link)
 
-    def _tell(self, client: int, message: FromBroker) -> None:
+    def is_session(self, session: Session) -> bool:
+        """Tell whether a session is the present one of its client."""
+        return self._sessions.get(session.client) is session
+
+    def _tell(self, client: ClientId, message: FromBroker) -> None:
+        """Say something to a client at the next flush, if it is here."""
         session = self._sessions.get(client)
         if session is not None:
-            self.tell(session, message)
+            session.outbox.append(frame_of(_encode(message)))
+            self._outspoken.add(session)
 
-    def tell(self, session: Session, message: FromBroker) -> None:
-        """Say something to a client at the next flush."""
-        session.outbox.append(frame_of(_encode(message)))
-        self._outspoken.add(session)
+    def _close(self, client: ClientId, reason: str) -> None:
+        session = self._sessions.pop(client, None)
+        if session is not None:
+            if reason != "leaving":
+                self.peers.settings.faults[reason] += 1
+            session.flush()
+            self._outspoken.discard(session)
+            session.link.close(reason)
 
     def arrived(self, session: Session) -> None:
         """A client is here; a session it had before is over."""
@@ -315,26 +313,17 @@ class LiveBroker:
         self._sessions[session.client] = session
         if before is not None:
             before.link.abort("replaced")
-            self.machine.detach(session.client, now=self.now())
-        axes = tuple((axis.attribute, axis.low, axis.high) for axis in self.settings.space.axes)
-        schema = self.settings.space.schema.to_dict()
-        brokers = (self.address, *self._others())
-        used = self.machine.access.version_of(session.client)
-        self.tell(session, Welcome(self.settings.topic, schema, axes, brokers, used))
-        if self.machine.membership.leaving:
-            session.link.close("leaving")
-            return
-        self.machine.attach(session.client, now=self.now())
+            self.machine.lose(session.client, self.now())
         if self._paused:
             session.link.pause()
         self.flush()
 
     def departed(self, session: Session) -> None:
         """A client's link is gone."""
-        if self._sessions.get(session.client) is session:
+        if self.is_session(session):
             del self._sessions[session.client]
             if not self._stopped:
-                self.machine.detach(session.client, now=self.now())
+                self.machine.lose(session.client, self.now())
                 self.flush()
 
     def status(self) -> dict[str, Any]:
@@ -344,11 +333,7 @@ class LiveBroker:
     # ---- others ----------------------------------------------------------------------------------------------------
 
     def _others(self) -> Iterable[Address]:
-        machine = self.machine
-        owners = {claim.owner for seat in machine.seats.values() for claim in seat.neighbors}
-        owners.update(machine.around.acquaintances)
-        owners.discard(machine.id)
-        return sorted({node_address(owner) for owner in owners if machine.around.alive(owner)})[:_KNOWN]
+        return sorted({node_address(owner) for owner in self.machine.around.known()})[:_KNOWN]
 
     def _remember(self) -> None:
         """Write down who else is there: a broker that comes back must not found a network of its own."""
@@ -372,11 +357,6 @@ class LiveBroker:
             return []
         split = [line.rpartition(":") for line in lines]
         return [(host, int(port)) for host, _, port in split if port.isdigit()]
-
-
-def _client_of(name: str) -> int:
-    """Return whose subscription it is: it is named after its client."""
-    return int(name.partition("/")[0], 16)
 
 
 def warm(engine: str = "bitmap") -> None:

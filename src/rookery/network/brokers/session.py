@@ -1,4 +1,4 @@
-"""A client at its access broker: what it asks is done, what it says wrongly closes its link and nothing else."""
+"""The connection of a client to a live broker: frames become requests for the machine, its replies become frames."""
 
 from __future__ import annotations
 
@@ -6,43 +6,30 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rookery.errors import BrokerError, RookeryError
-from rookery.network.brokers.messages import (
-    Ask,
-    FromClient,
-    Offer,
-    Place,
-    Rejected,
-    Release,
-    Status,
-    Subscribe,
-    Taken,
-    Unsubscribe,
-)
+from rookery.machine import ClientId
 from rookery.network.slices import Slices
 from rookery.network.tcp import Link
-from rookery.routing.brokers.parcels import MALFORMED, is_readable
+from rookery.routing.brokers.parcels import MALFORMED
+from rookery.routing.brokers.requests import FromClient
 
 if TYPE_CHECKING:
     from rookery.network.brokers.server import LiveBroker
 
 __all__ = ["Session"]
 
-#: Seconds that a broker waits for a zone at most.
-MOST_PATIENCE = 600.0
 _REQUESTS: msgspec.msgpack.Decoder[FromClient] = msgspec.msgpack.Decoder(FromClient)
 
 
 class Session:
-    """A client at its access broker."""
+    """A client at the broker that it is connected to."""
 
     def __init__(self, broker: LiveBroker, link: Link) -> None:
         self.link = link
-        self.client = link.identity
+        self.client = ClientId(link.identity)
         self._broker = broker
         #: Frames that wait for the broker's next flush.
         self.outbox: list[bytes] = []
-        self._slices: Slices[bytes] = Slices(self._do)
+        self._slices: Slices[bytes] = Slices(self._take)
 
     def flush(self) -> None:
         """Send what waits, in one write."""
@@ -51,7 +38,7 @@ class Session:
             self.outbox = []
 
     def opened(self, link: Link) -> None:
-        """Say what is served here."""
+        """The client speaks first."""
         self._broker.arrived(self)
 
     def received(self, link: Link, frames: list[bytes]) -> None:
@@ -60,69 +47,21 @@ class Session:
         if self._slices:
             link.pause()
 
-    def _do(self, frames: list[bytes]) -> None:
-        """Do some of what the client asks; the parcels go into the machine together."""
-        link = self.link
-        broker, machine = self._broker, self._broker.machine
-        parcels = []
-        subscribed = False
-        taken: list[tuple[int, int]] = []
+    def _take(self, frames: list[bytes]) -> None:
+        """Hand over some of what the client asks; its batches go into the machine together."""
+        broker = self._broker
+        requests: list[FromClient] = []
         try:
             for frame in frames:
-                request = _REQUESTS.decode(frame)
-                match request:
-                    case Offer(parcel):
-                        if parcel.publisher != self.client or parcel.offsets or not is_readable(parcel):
-                            raise msgspec.DecodeError
-                        parcels.append(parcel)
-                    case Taken(keys):
-                        taken += keys
-                    case Subscribe():
-                        self._subscribe(request)
-                        subscribed = True
-                    case Unsubscribe(name):
-                        if self._owns(name):
-                            machine.unsubscribe_client(name, now=broker.now())
-                    case Ask():
-                        broker.tell(self, Status(broker.status()))
-                    case Release(seconds, back):
-                        if not 0 <= seconds <= MOST_PATIENCE:
-                            raise msgspec.DecodeError
-                        machine.release(broker.now(), patience=round(seconds * 1e6), back=back)
-                    case Place(path, cut):
-                        machine.place(path, cut, broker.now())
-            if subscribed:
-                machine.settle()
-            if taken:
-                machine.confirm(self.client, taken, now=broker.now())
-            if parcels:
-                machine.publish_parcels(parcels, now=broker.now())
+                requests.append(_REQUESTS.decode(frame))
         except MALFORMED:
             broker.peers.settings.faults["malformed request"] += 1
-            link.close("malformed request")
-        except BrokerError:
-            link.close("leaving")
-        broker.flush()
+            self.link.close("malformed request")
+        if broker.is_session(self):
+            broker.machine.receive_many(requests, self.client, broker.now())
+            broker.flush()
         if not self._slices and not broker.is_paused:
-            link.resume()
-
-    def _subscribe(self, request: Subscribe) -> None:
-        try:
-            if not self._owns(request.name):
-                raise BrokerError("a subscription is named after its client")
-            self._broker.machine.subscribe_client(
-                self.client,
-                request.name,
-                request.where,
-                now=self._broker.now(),
-                parameters=request.parameters,
-                version=request.version,
-            )
-        except RookeryError as error:
-            self._broker.tell(self, Rejected(request.name, str(error)))
-
-    def _owns(self, name: str) -> bool:
-        return name.startswith(f"{self.client:x}/")
+            self.link.resume()
 
     def writable(self, link: Link) -> None:
         """What waits for this client is kept by the owners, not here."""

@@ -57,6 +57,7 @@ class BrokerSettings:
         """Return what the machine is told."""
         return BrokerConfiguration(
             space=self.space,
+            topic=self.topic,
             beat=round(self.beat * SECOND),
             refresh=round(self.refresh * SECOND),
             ancestors=round(self.refresh * SECOND),

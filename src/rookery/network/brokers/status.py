@@ -32,7 +32,7 @@ def describe(
         "zones": [_zone(machine, seat) for seat in machine.seats.values()],
         "hops": machine.counters["hops"] / arrived if arrived else None,
         "clients": clients,
-        "subscriptions_of_clients": len(machine.delivery.clients),
+        "subscriptions_of_clients": len(machine.placement.clients),
         "heir": None if heir is None else _text(node_address(heir)),
         "holds": {
             "parcels_not_taken": len(machine.ledger.held),

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from rookery.routing.brokers.events import Handed, SubscriptionPlaced, SubscriptionSuperseded
 from rookery.routing.brokers.lots import Lot
 from rookery.routing.brokers.parcels import Again, Confirm, Notice, Placed, Superseded
+from rookery.routing.brokers.requests import Deliver, Subscribed
 from rookery.routing.brokers.zones import Cell, cell_of, subtract
 
 if TYPE_CHECKING:
@@ -66,12 +66,16 @@ class Access:
         """Note whose subscription this is, and ask the zones to say that they have it."""
         self._client_of[name] = client
         self._names.setdefault(client, set()).add(name)
-        subscription = self._broker.delivery.clients[name]
+        subscription = self._broker.placement.clients[name]
         if subscription.lower:
             upper = tuple(nextafter(x, inf) for x in subscription.upper)
             self._placing[name] = (subscription.version, [Cell(subscription.lower, upper)], self._broker.now)
         else:  # never true
-            self._broker.emit(SubscriptionPlaced(name, subscription.version))
+            self._broker.reply(client, Subscribed(name, subscription.version))
+
+    def is_here(self, name: str) -> bool:
+        """Tell whether the client of a subscription is attached here."""
+        return self._client_of.get(name) in self.attached
 
     def unsubscribe(self, name: str) -> None:
         """A subscription is over."""
@@ -85,7 +89,7 @@ class Access:
         for name in self._names.pop(client, set()):
             self._client_of.pop(name, None)
             self._placing.pop(name, None)
-            self._broker.delivery.unsubscribe(name)
+            self._broker.placement.unsubscribe(name)
         self.attached.pop(client, None)
         self._away.pop(client, None)
         self._kept_at.pop(client, None)
@@ -103,7 +107,7 @@ class Access:
             self._placing[message.subscription_id] = (version, left, since)
         else:
             del self._placing[message.subscription_id]
-            self._broker.emit(SubscriptionPlaced(message.subscription_id, version))
+            self._tell(message.subscription_id, Subscribed(message.subscription_id, version))
 
     def superseded(self, message: Superseded) -> None:
         """A zone says that it has another version: only the client can take a greater one."""
@@ -111,11 +115,16 @@ class Access:
         if placing is not None and placing[0] == message.version:
             del self._placing[message.subscription_id]
             self._broker.counters["superseded"] += 1
-            self._broker.emit(SubscriptionSuperseded(message.subscription_id, message.version, message.stored))
+            self._tell(message.subscription_id, message)
+
+    def _tell(self, name: str, message: Subscribed | Superseded) -> None:
+        client = self._client_of.get(name)
+        if client is not None:
+            self._broker.reply(client, message)
 
     def version_of(self, client: int) -> int:
         """Return the greatest version that a client has used here, 0 if none is known."""
-        clients = self._broker.delivery.clients
+        clients = self._broker.placement.clients
         return max((clients[name].version for name in self._names.get(client, ()) if name in clients), default=0)
 
     # ---- notices -------------------------------------------------------------------------------------------------
@@ -151,7 +160,7 @@ class Access:
             mine = Lot(message.every, message.rows, message.names).only(self._names[client])
             message = mine.notice(message.part, message.parcel)
         self.attached[client] = waiting + message.parcel.count
-        self._broker.emit(Handed(client, owner, message))
+        self._broker.reply(client, Deliver(owner, message))
         return message.parcel.count
 
     def confirm(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
@@ -215,10 +224,10 @@ class Access:
         for client in [client for client in self._kept_at if self.attached.get(client, inf) == 0]:
             self._relieve(client)  # what was asked for did not come
         for name, (version, left, since) in list(self._placing.items()):
-            subscription = broker.delivery.clients.get(name)
+            subscription = broker.placement.clients.get(name)
             if subscription is not None and broker.now - since >= broker.configuration.beat:
                 self._placing[name] = (version, left, broker.now)
-                broker.delivery.send(subscription, answer=True)
+                broker.placement.send(subscription, answer=True)
         over = broker.now - broker.configuration.detached
         for client in [client for client, since in self._away.items() if since < over]:
             broker.counters["clients given up"] += 1

@@ -81,14 +81,33 @@ class AncestorQueue:
             residents.append(claim)
 
     def prefer(self, claim: Claim) -> None:
-        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3)."""
+        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).
+
+        The claim may be older than what is known of the resident, whose zone was split since it was noted.
+        """
         self.learn(claim)
         for level in self.levels:
             for zone, residents in level.items():
                 for place, resident in enumerate(residents):
-                    if resident.owner == claim.owner and resident.path == claim.path:
+                    if resident.owner == claim.owner and overlap(resident.path, claim.path):
                         residents.insert(0, residents.pop(place))
                         self._preferred[zone] = claim.owner
+
+    def preferred(self, zone: Path) -> Claim | None:
+        """Return the resident of a zone that was found to be the closest, if there is one."""
+        for level in self.levels:
+            if zone in level and self._preferred.get(zone) == level[zone][0].owner:
+                return level[zone][0]
+        return None
+
+    def dismiss(self, zone: Path, owner: int) -> None:
+        """Drop a broker that resides in a zone no more."""
+        for level in self.levels:
+            kept = [resident for resident in level.get(zone, ()) if resident.owner != owner]
+            if kept:
+                level[zone] = kept
+            else:
+                level.pop(zone, None)
 
     def forget(self, owner: int) -> None:
         """Drop a broker that is gone, wherever it is a resident."""

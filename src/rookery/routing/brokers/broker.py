@@ -1,35 +1,32 @@
-"""One broker: messages, commands and the time go in; messages to send, events and the next timer come out. No I/O.
+"""One broker, as a machine (`rookery.machine`): messages of brokers and clients, and the time go in, effects come out.
 
-The verbs: `start` or `join`, then `receive(message, sender, now)`, `undeliverable(message, receiver, now)` for what
-came back, `handle_timer(now)` when `timer()` says so; after each, `messages_to_send()` and `next_event()`. Clients:
-`subscribe`, `unsubscribe`, `publish`, `leave`; for parcels of events that are kept on disks `attach`, `detach`,
-`publish_parcel`, `confirm`, and `stored` or `not_stored` when the program has written what a `Write` event asked for.
+The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`, `place`, `leave`. All that clients want
+they say in messages (`requests.py`, `sessions.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
-`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions and events in
-`delivery.py`, parcels in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`.
-Everything periodic happens at a beat, so there is one timer.
+`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events
+in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
+happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rookery.errors import BrokerError
+from rookery.machine import ClientId, Effect, Emit, Node, Send, Write
 from rookery.routing.brokers.access import Access
 from rookery.routing.brokers.carriage import Carriage
 from rookery.routing.brokers.claims import Claim
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.routing.brokers.copies import Copies
-from rookery.routing.brokers.delivery import Delivery
-from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected, SubscriptionSuperseded
+from rookery.routing.brokers.events import BrokerEvent, JoinFailed, MessageRejected
 from rookery.routing.brokers.ledger import Ledger
 from rookery.routing.brokers.membership import Membership
 from rookery.routing.brokers.messages import (
     Body,
-    EventId,
+    Changed,
     Find,
     Found,
     Grant,
@@ -38,10 +35,6 @@ from rookery.routing.brokers.messages import (
     Here,
     Join,
     Message,
-    Notified,
-    Notify,
-    Publish,
-    Published,
     Put,
     Region,
     Replica,
@@ -51,9 +44,12 @@ from rookery.routing.brokers.messages import (
 )
 from rookery.routing.brokers.neighborhood import Neighborhood
 from rookery.routing.brokers.parcels import Carry, Parcel
+from rookery.routing.brokers.placement import Placement
 from rookery.routing.brokers.proximity import Proximity
+from rookery.routing.brokers.requests import FromBroker
 from rookery.routing.brokers.sampling import Dice, Reservoir
 from rookery.routing.brokers.seats import Seat
+from rookery.routing.brokers.sessions import Sessions
 from rookery.routing.brokers.spanhop import next_hop
 from rookery.routing.brokers.zones import Path, Point, contains, gap
 
@@ -88,15 +84,15 @@ class Broker:
         self.now = 0
         self.around = Neighborhood(self)
         self.membership = Membership(self)
-        self.delivery = Delivery(self)
+        self.placement = Placement(self)
         self.proximity = Proximity(self)
         self.carriage = Carriage(self)
         self.ledger = Ledger(self)
         self.copies = Copies(self)
         self.access = Access(self)
-        self._outbox: list[tuple[int, Message]] = []
+        self.sessions = Sessions(self)
+        self._effects: list[Effect] = []
         self._local: deque[Message] = deque()
-        self._events: deque[BrokerEvent] = deque()
         self._next_beat: int | None = None
         self._next_ancestors = 0
 
@@ -138,10 +134,14 @@ class Broker:
         """Take a message in."""
         self.receive_many((message,), sender, now)
 
-    def receive_many(self, messages: Iterable[Message], sender: int, now: int) -> None:
-        """Take in the messages of one buffer: their parcels are matched together."""
+    def receive_many(self, messages: Iterable[Any], sender: Node, now: int) -> None:
+        """Take in the messages of one buffer, of a broker or a client: their parcels are matched together."""
         self.now = max(now, self.now)
         if self.membership.left:
+            return
+        if isinstance(sender, ClientId):
+            self.sessions.receive(messages, sender.number)
+            self._settle()
             return
         self.around.unreachable.pop(sender, None)
         for message in messages:
@@ -153,10 +153,13 @@ class Broker:
             self._dispatch(message, sender)
         self._settle()
 
-    def undeliverable(self, message: Message, receiver: int, now: int) -> None:
+    def undeliverable(self, message: Any, receiver: Node, now: int) -> None:
         """Take back a message that could not be delivered: its receiver is gone (failure cases 1 to 3)."""
         self.now = max(now, self.now)
         if self.membership.left:
+            return
+        if isinstance(receiver, ClientId):
+            self.lose(receiver, now)
             return
         self.around.lose(receiver)
         self.carriage.lost(receiver)
@@ -168,20 +171,21 @@ class Broker:
                 self.emit(JoinFailed(receiver))
         elif isinstance(message, Grant):
             self.membership.take_back(message.state.claim)
-        elif isinstance(message, Notify):
-            self.delivery.notified(message.event_id, receiver)
         elif isinstance(message, Carry):
             self.carriage.undeliverable(message)
         self._settle()
 
-    def lose(self, other: int, now: int) -> None:
-        """Learn that a broker is gone, be there anything undeliverable or not."""
+    def lose(self, node: Node, now: int) -> None:
+        """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
         self.now = max(now, self.now)
-        self.around.lose(other)
-        self.carriage.lost(other)
+        if isinstance(node, ClientId):
+            self.access.detach(node.number)
+        else:
+            self.around.lose(node)
+            self.carriage.lost(node)
         self._settle()
 
-    def handle_timer(self, now: int) -> None:
+    def wake(self, now: int) -> None:
         """Do what is due."""
         self.now = max(now, self.now)
         if self._next_beat is None or self.now < self._next_beat or self.membership.left:
@@ -191,108 +195,20 @@ class Broker:
         self._settle()
 
     def timer(self) -> int | None:
-        """Return when `handle_timer` wants to be called."""
+        """Return when `wake` wants to be called."""
         return None if self.membership.left else self._next_beat
 
-    def messages_to_send(self) -> list[tuple[int, Message]]:
-        """Return what is to be sent, each with its receiver, and forget it."""
-        sent, self._outbox = self._outbox, []
-        return sent
+    def effects(self) -> list[Effect]:
+        """Return what is to be done, and forget it."""
+        effects, self._effects = self._effects, []
+        return effects
 
-    def next_event(self) -> BrokerEvent | None:
-        """Return the next event for the program, or None."""
-        return self._events.popleft() if self._events else None
-
-    def subscribe(
-        self, subscription_id: str, where: str, *, now: int, parameters: Sequence[object] = (), version: int = 1
-    ) -> None:
-        """Subscribe a client of this broker; ids must be unique in the network."""
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """What a `Write` asked for is on the disk, or the disk did not take it: then the batches are refused."""
         self.now = max(now, self.now)
-        self._open_for_clients()
-        self.delivery.subscribe(subscription_id, where, tuple(parameters), version)
-        self._settle()
-
-    def unsubscribe(self, subscription_id: str, *, now: int) -> None:
-        """End a client's subscription."""
-        self.now = max(now, self.now)
-        self.delivery.unsubscribe(subscription_id)
-        self._settle()
-
-    def publish(self, event: Mapping[str, Any], *, now: int) -> EventId:
-        """Publish an event; `Acknowledged` comes when everyone who wants it has it."""
-        self.now = max(now, self.now)
-        self._open_for_clients()
-        event_id = self.delivery.publish(dict(event))
-        self._settle()
-        return event_id
-
-    # ---- verbs for parcels ---------------------------------------------------------------------------------------
-
-    def attach(self, client: int, *, now: int) -> None:
-        """A client of this broker is there; the program numbers them."""
-        self.now = max(now, self.now)
-        self._open_for_clients()
-        self.access.attach(client)
-        self._settle()
-
-    def detach(self, client: int, *, now: int) -> None:
-        """A client is away; what it subscribed to is kept for it."""
-        self.now = max(now, self.now)
-        self.access.detach(client)
-        self._settle()
-
-    def subscribe_client(
-        self, client: int, subscription_id: str, where: str, *, now: int, parameters: Sequence[object], version: int
-    ) -> None:
-        """Subscribe an attached client to parcels; `SubscriptionPlaced` comes when every zone has this very version.
-
-        A client that attaches to another broker subscribes there under the same id with a greater version, and so it
-        does when it hears `SubscriptionSuperseded`. Of many subscriptions at once the last is to be followed by
-        `settle`.
-        """
-        self.now = max(now, self.now)
-        self._open_for_clients()
-        known = self.delivery.clients.get(subscription_id)
-        if known is not None and (version, where) != (known.version, known.where) and version <= known.version:
-            self.emit(SubscriptionSuperseded(subscription_id, version, known.version))
-            return
-        self.delivery.subscribe(subscription_id, where, tuple(parameters), version, answer=True)
-        self.access.subscribe(client, subscription_id)
-
-    def settle(self) -> None:
-        """End a series of `subscribe_client`."""
-        self._settle()
-
-    def unsubscribe_client(self, subscription_id: str, *, now: int) -> None:
-        """End a subscription to parcels."""
-        self.access.unsubscribe(subscription_id)
-        self.unsubscribe(subscription_id, now=now)
-
-    def publish_parcels(self, parcels: Iterable[Parcel], *, now: int) -> None:
-        """Publish parcels of attached publishers: `ParcelAccepted` or `ParcelRefused` come for each."""
-        self.now = max(now, self.now)
-        self._open_for_clients()
-        for parcel in parcels:
-            self.carriage.publish(parcel)
-        self._settle()
-
-    def confirm(self, client: int, keys: Iterable[tuple[int, int]], *, now: int) -> None:
-        """A client has what it was handed, by owner and part."""
-        self.now = max(now, self.now)
-        self.access.confirm(client, keys)
-        self._settle()
-
-    def stored(self, token: int, *, now: int) -> None:
-        """What a `Write` event asked for is on the disk."""
-        self.now = max(now, self.now)
-        self.carriage.stored(token)
-        self._settle()
-
-    def not_stored(self, token: int, reason: str, *, now: int) -> None:
-        """The disk did not take it: the parcels are refused."""
-        self.now = max(now, self.now)
-        self.carriage.not_stored(token, reason)
-        self._settle()
+        if write.token is not None:
+            self.carriage.completed(write.token, failure)
+            self._settle()
 
     def restore(self, entries: Iterable[tuple[int, int, Parcel]]) -> None:
         """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
@@ -302,13 +218,9 @@ class Broker:
     def leave(self, now: int) -> None:
         """Hand everything over; `Left` comes when that is done."""
         self.now = max(now, self.now)
-        self.delivery.close()
+        self.sessions.close_all()
         self.membership.leave()
         self._settle()
-
-    def _open_for_clients(self) -> None:
-        if self.membership.leaving:
-            raise BrokerError(f"broker {self.id} is leaving: attach to another one")
 
     # ---- what the parts share ------------------------------------------------------------------------------------
 
@@ -318,11 +230,20 @@ class Broker:
             self._local.append(message)
         else:
             self.counters[type(message).__name__] += 1
-            self._outbox.append((receiver, message))
+            self._effects.append(Send(receiver, message))
+
+    def reply(self, client: int, message: FromBroker) -> None:
+        """Say something to a client, if it is here."""
+        if client in self.access.attached:
+            self._effects.append(Send(ClientId(client), message))
+
+    def effect(self, effect: Effect) -> None:
+        """Ask for something to be done."""
+        self._effects.append(effect)
 
     def emit(self, event: BrokerEvent) -> None:
         """Tell the program."""
-        self._events.append(event)
+        self._effects.append(Emit(event))
 
     def seat_at(self, point: Point) -> Seat | None:
         """Return the own seat that holds a point."""
@@ -344,8 +265,6 @@ class Broker:
     def route(self, routed: Routed) -> None:
         """Bring a message one hop closer to its point, or accept it here."""
         point, body = routed.point, routed.body
-        if isinstance(body, Publish):
-            self.passing.add(point, self.dice)
         seat = self.seat_at(point)
         if seat is not None:
             self._arrive(seat, routed)
@@ -387,18 +306,14 @@ class Broker:
     def _arrive(self, seat: Seat, routed: Routed) -> None:
         body = routed.body
         match body:
-            case Publish():
-                self.counters["hops"] += len(routed.visited)
-                self.counters["arrived"] += 1
-                self.delivery.accept(seat, routed, body)
             case Region():
-                self.delivery.spread(seat, body)
+                self.placement.spread(seat, body)
             case Who(asker):
                 self.send(asker, Here(seat.current_claim()))
             case Join():
                 self.membership.admit(seat, body)
             case Put():
-                self.proximity.put(seat, body)
+                self.proximity.put(seat, routed.point, body)
             case Find():
                 self.proximity.find(seat, routed.point, body)
 
@@ -427,16 +342,11 @@ class Broker:
             case Granted(path, epoch):
                 self.membership.granted(path, epoch)
             case Replica():
-                self.delivery.replica(message)
-            case Notify():
-                self.delivery.notify(message)
-                self.send(sender, Notified(message.event_id))
-            case Notified(event_id):
-                self.delivery.notified(event_id, sender)
-            case Published(event_id):
-                self.delivery.published(event_id)
+                self.placement.replica(message)
             case Found():
                 self.proximity.found(message)
+            case Changed():
+                self.proximity.changed(message)
             case _:
                 self.carriage.receive(message, sender)
 
@@ -451,8 +361,10 @@ class Broker:
     def _beat(self) -> None:
         self.around.prune()
         self.membership.beat()
-        self.delivery.beat()
+        self.placement.beat()
         self.carriage.beat()
+        self.sessions.beat()
+        self.proximity.beat()
         if self.seats and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
@@ -479,6 +391,7 @@ class Broker:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
             self.carriage.settle()
+            self.proximity.settle()
             if not self._local:
                 break
         self.membership.flush()

@@ -3,8 +3,8 @@
 The events of a parcel lie in different zones, so a parcel is divided at each broker: what lies in own zones is taken,
 the rest goes on in as many parts as there are next hops. A network of one broker divides nothing and looks at no event.
 
-Everything that must be on the disk leaves as one `Write` event per batch of messages; the program answers with
-`stored`, in any order and as late as it likes.
+Everything that must be on the disk leaves as one `Write` per batch of messages; `completed` comes in any order and as
+late as the disk likes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import EventError
+from rookery.machine import Write
 from rookery.routing.brokers.configuration import Durability
-from rookery.routing.brokers.events import ParcelAccepted, ParcelRefused, Write
 from rookery.routing.brokers.held import Held
 from rookery.routing.brokers.parcels import (
     Accepted,
@@ -59,7 +59,7 @@ class Carriage:
         self._written: dict[int, tuple[list[Held], list[tuple[int, int]]]] = {}
 
     def publish(self, parcel: Parcel) -> None:
-        """Send a client's parcel to the owners of its events; the events say what becomes of it."""
+        """Send a client's parcel to the owners of its events; it is told what becomes of it."""
         broker = self._broker
         points: tuple[Point, ...] | None = None
         if ROOT in broker.seats:
@@ -69,7 +69,7 @@ class Carriage:
         else:
             points = self.points_of(events_of(parcel))
         if points is None:
-            broker.emit(ParcelRefused(parcel.publisher, parcel.first, "an event does not fit the schema"))
+            broker.reply(parcel.publisher, Refused(parcel.publisher, parcel.first, "an event does not fit the schema"))
         else:
             self.carry(Carry(parcel, points, broker.id))
 
@@ -124,12 +124,12 @@ class Carriage:
                 broker.access.notice(message, sender)
             case Confirm(parts):
                 broker.ledger.confirm(parts, sender)
-            case Accepted(publisher, first, offsets):
+            case Accepted():
                 if not broker.copies.accepted(message):
-                    broker.emit(ParcelAccepted(publisher, first, offsets))
-            case Refused(publisher, first, reason, final):
+                    broker.reply(message.publisher, message)
+            case Refused():
                 if not broker.copies.refused(message):
-                    broker.emit(ParcelRefused(publisher, first, reason, final))
+                    broker.reply(message.publisher, message)
             case Copy():
                 broker.copies.keep(message, sender)
             case Copied():
@@ -184,19 +184,17 @@ class Carriage:
                 self._writes += 1
                 token = self._writes
                 self._written[token] = (waiting, kept)
-            broker.emit(Write(token, (*entries, *copies), tuple(done)))
+            broker.effect(Write(token, (*entries, *copies), tuple(done)))
 
-    def stored(self, token: int) -> None:
-        """What a `Write` said is on the disk."""
+    def completed(self, token: int, failure: str | None) -> None:
+        """What a `Write` said is on the disk, or the disk did not take it."""
         waiting, kept = self._written.pop(token)
-        self._broker.ledger.stored(waiting)
-        self._broker.copies.written(kept)
-
-    def not_stored(self, token: int, reason: str) -> None:
-        """The disk did not take it."""
-        waiting, kept = self._written.pop(token)
-        self._broker.ledger.not_stored(waiting, reason)
-        self._broker.copies.not_written(kept)
+        if failure is None:
+            self._broker.ledger.stored(waiting)
+            self._broker.copies.written(kept)
+        else:
+            self._broker.ledger.not_stored(waiting, failure)
+            self._broker.copies.not_written(kept)
 
 
 def _part(message: Carry, rows: list[int], columns: Columns | None) -> Carry:

@@ -28,6 +28,8 @@ class BrokerConfiguration:
     """The space is the topic's; the times (microseconds) must be the same at every broker."""
 
     space: EventSpace
+    #: The topic whose events these are, as clients are told it.
+    topic: str = ""
     #: Cuts per level of Spanhop, log2 of the seed's m; None means the dimensions of the space, the best there is.
     bits: int | None = None
     #: T of the specification: how often a broker says that it is there. All that is periodic happens at a beat.

@@ -196,9 +196,8 @@ class Membership:
         self.take(mine, state)
         if first and broker.seats:
             broker.emit(Joined(claim.path))
-            broker.delivery.resubscribe()
+            broker.placement.resubscribe()
             broker.refresh_ancestors()
-            broker.proximity.publish(newcomer=True)
         self.announce({sender})
         if back is not None:
             self._merge_siblings()
@@ -375,7 +374,7 @@ class Membership:
 
     def close(self, seat: Seat) -> None:
         """Own a zone no more."""
-        self._broker.delivery.withdraw_replica(seat)
+        self._broker.placement.withdraw_replica(seat)
         del self._broker.seats[seat.path]
         for other in self._broker.seats.values():
             held = other.neighbors.get(seat.path)
@@ -401,7 +400,7 @@ class Membership:
             others = set()
         for seat in broker.seats.values():
             others |= self.owners(seat)
-            broker.delivery.replicate(seat)
+            broker.placement.replicate(seat)
         self._greet |= others
 
     def flush(self) -> None:

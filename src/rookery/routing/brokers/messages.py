@@ -18,6 +18,7 @@ from rookery.routing.brokers.zones import Path, Point
 
 __all__ = [
     "Body",
+    "Changed",
     "EventId",
     "Find",
     "Found",
@@ -27,10 +28,6 @@ __all__ = [
     "Here",
     "Join",
     "Message",
-    "Notified",
-    "Notify",
-    "Publish",
-    "Published",
     "Put",
     "Region",
     "Replica",
@@ -42,7 +39,7 @@ __all__ = [
     "fits",
 ]
 
-#: The publishing broker and its counter.
+#: The publishing client and the number that it gave the event.
 EventId: TypeAlias = tuple[int, int]
 
 
@@ -76,9 +73,12 @@ class SeatState(msgspec.Struct, frozen=True, array_like=True):
     subscriptions: tuple[tuple[Subscription, int], ...]
     sample: tuple[Point, ...]
     seen: int
-    index: tuple[tuple[Path, Claim, int], ...]
+    #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
+    index: tuple[tuple[Path, Point, Claim, int], ...]
     #: Time left until all subscriptions of the zone are known to be here.
     young: int = 0
+    #: Who located residents of a zone by that index: zone, who, and the time that is left.
+    watchers: tuple[tuple[Path, int, int], ...] = ()
 
 
 class SeatReport(msgspec.Struct, frozen=True, array_like=True):
@@ -125,27 +125,6 @@ class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
     stored: bool = False
 
 
-class Notify(msgspec.Struct, frozen=True, array_like=True, tag=5):
-    """An event for clients of yours."""
-
-    event_id: EventId
-    event: dict[str, Any]
-    subscriptions: tuple[str, ...]
-    hops: int
-
-
-class Notified(msgspec.Struct, frozen=True, array_like=True, tag=6):
-    """Your notification has arrived."""
-
-    event_id: EventId
-
-
-class Published(msgspec.Struct, frozen=True, array_like=True, tag=7):
-    """Your event was matched, and everyone who wants it has it."""
-
-    event_id: EventId
-
-
 class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
@@ -160,6 +139,14 @@ class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
     neighbors: tuple[Claim, ...] = ()
 
 
+class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
+    """A zone that you located a resident of has a new one here, or has lost one."""
+
+    zone: Path
+    claim: Claim
+    gone: bool
+
+
 class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
     """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far.
 
@@ -172,13 +159,6 @@ class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
     best: Claim | None = None
     at: Path | None = None
     cut: float | None = None
-
-
-class Publish(msgspec.Struct, frozen=True, array_like=True, tag=21):
-    """An event on its way to the owner of its point."""
-
-    event_id: EventId
-    event: dict[str, Any]
 
 
 class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
@@ -212,7 +192,7 @@ class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
     asker: int
 
 
-Body: TypeAlias = Join | Publish | Region | Who | Put | Find
+Body: TypeAlias = Join | Region | Who | Put | Find
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -226,9 +206,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: Claim | None = None
 
 
-Message: TypeAlias = (
-    Heartbeat | Grant | Granted | Replica | Notify | Notified | Published | Here | Found | Routed | ParcelMessage
-)
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage
 
 
 def fits(message: Message, dimensions: int) -> bool:
@@ -242,7 +220,8 @@ def fits(message: Message, dimensions: int) -> bool:
                 return False
             return len(point) == dimensions
         case Grant(state):
-            return all(len(point) == dimensions for point in state.sample) and all(
+            points = (*state.sample, *(point for _, point, _, _ in state.index))
+            return all(len(point) == dimensions for point in points) and all(
                 _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
             )
         case Replica():

@@ -174,6 +174,13 @@ class Neighborhood:
             del self.acquaintances[next(iter(self.acquaintances))]
         self.acquaintances[other] = None
 
+    def known(self) -> list[int]:
+        """Return living brokers: the neighbors and those met otherwise."""
+        owners = {claim.owner for seat in self._broker.seats.values() for claim in seat.neighbors}
+        owners.update(self.acquaintances)
+        owners.discard(self._broker.id)
+        return sorted(owner for owner in owners if self.alive(owner))
+
     def look_around(self) -> None:
         """Greet brokers met before that are no neighbors.
 

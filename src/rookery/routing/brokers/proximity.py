@@ -9,6 +9,9 @@ Repairs: the index keeps many entries per zone where the printed one overwrites;
 was found is chosen in both branches. The neighbors of the point inside the zone, four at most, are asked in any case,
 not only where the first index is empty: the closest broker is often noted just across a border, and look-ups are rare.
 Where nothing is found the resident known before stays.
+
+A look-up is a subscription (section 3.2): whoever asked is told when a resident of the zone is noted or struck off
+there, prefers one that is closer, and looks again when the one it chose is gone.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.messages import Find, Found, Put
+from rookery.routing.brokers.messages import Changed, Find, Found, Put
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.zones import Cell, Path, Point, cell_of, center_distance, inside
 
@@ -55,52 +58,90 @@ class Proximity:
         self._broker = broker
         #: Look-ups on the way: neighbors still to ask (None before the first answer), and the closest found so far.
         self._asked: dict[Path, tuple[list[Claim] | None, Claim | None]] = {}
+        #: The own zones when last looked at, and those of every level in which the own coordinates are noted.
+        self._zones: tuple[Path, ...] = ()
+        self._noted: dict[Path, Claim] = {}
+        #: Zones of the ancestor queues whose residents were located.
+        self._located: set[Path] = set()
 
     @property
     def _extent(self) -> tuple[Point, Point] | None:
         return self._broker.configuration.extent if self._broker.position else None
 
-    def publish(self, *, newcomer: bool = False) -> None:
-        """Algorithm 2: note the own coordinates in the zones of all levels, an old broker only in its last."""
-        broker, extent = self._broker, self._extent
-        if extent is None:
+    @property
+    def _lease(self) -> int:
+        return 3 * self._broker.configuration.ancestors
+
+    # ---- the own coordinates -------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Algorithm 2, when zones came or went: note the coordinates where one resides now, strike them off elsewhere.
+
+        A newcomer resides in a zone of every level (lines 2 to 8). A split adds one whenever it completes a level, that
+        is when L mod log2 m = 0 (lines 9 to 14), and a merge or a hand-over takes some away.
+        """
+        broker = self._broker
+        zones = tuple(broker.seats)
+        if self._extent is None or zones == self._zones:
             return
-        lease = 3 * broker.configuration.ancestors
-        for seat in list(broker.seats.values()):
-            last = len(seat.levels) - 1
-            for level in range(1 if newcomer else max(1, last), last + 1):
-                zone = seat.path[: level * seat.bits]
-                point = scale(broker.position, cell_of(zone, seat.dimensions), extent)
-                broker.dispatch_body(point, Put(zone, seat.claim, lease))
+        self._zones = zones
+        self._located = set()  # another zone has another queue, which knows nobody that was located for the old one
+        resides = self._resides()
+        for zone, claim in [(zone, claim) for zone, claim in self._noted.items() if zone not in resides]:
+            del self._noted[zone]
+            self._put(zone, claim, 0)
+        for zone, claim in resides.items():
+            if zone not in self._noted:
+                self._noted[zone] = claim
+                self._put(zone, claim, self._lease)
+
+    def _resides(self) -> dict[Path, Claim]:
+        """Return the zones of all levels that one resides in."""
+        return {
+            seat.path[: level * seat.bits]: seat.claim
+            for seat in self._broker.seats.values()
+            for level in range(1, len(seat.levels))
+        }
+
+    def _put(self, zone: Path, claim: Claim, lease: int) -> None:
+        self._broker.dispatch_body(self._own_point(zone), Put(zone, claim, lease))
+
+    def _own_point(self, zone: Path) -> Point:
+        """Return where the own coordinates fall in a zone."""
+        broker, extent = self._broker, self._extent
+        assert extent is not None
+        return scale(broker.position, cell_of(zone, broker.configuration.space.dimensions), extent)
+
+    # ---- look-ups ------------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Locate residents of the zones that came into an ancestor queue (Algorithm 3), each once."""
+        if self._extent is None:
+            return
+        known = {zone for seat in self._broker.seats.values() for entries in seat.levels[1:] for zone in entries}
+        for zone in sorted(known - self._located):
+            self._locate(zone)
+        self._located = known
 
     def refresh(self) -> None:
-        """Renew what is leased, and look for closer residents of every zone in the ancestor queue (Algorithm 3)."""
-        broker, extent = self._broker, self._extent
-        if extent is None:
+        """Renew what is leased, the own notes and the right to be told; whoever died without a word is found so."""
+        self._prune()
+        if self._extent is None:
             return
-        self.publish(newcomer=True)
-        for seat in list(broker.seats.values()):
-            for entries in seat.levels[1:]:
-                for zone in list(entries):
-                    self._asked[zone] = (None, None)
-                    point = scale(broker.position, cell_of(zone, seat.dimensions), extent)
-                    broker.dispatch_body(point, Find(zone, broker.id))
+        self._noted = self._resides()
+        for zone, claim in self._noted.items():
+            self._put(zone, claim, self._lease)
+        self._located = set()
+        self.beat()
 
-    def put(self, seat: Seat, message: Put) -> None:
-        """Note a resident, or strike it off."""
-        entries = seat.index.setdefault(message.zone, {})
-        if message.lease:
-            entries[message.claim.owner] = (message.claim, self._broker.now + message.lease)
-        else:
-            entries.pop(message.claim.owner, None)
+    def _locate(self, zone: Path) -> None:
+        self._asked[zone] = (None, None)
+        self._broker.counters["located"] += 1
+        self._ask(zone, self._own_point(zone))
 
-    def find(self, seat: Seat, point: Point, message: Find) -> None:
-        """Answer a look-up."""
-        entries = seat.index.get(message.zone, {})
-        fresh = tuple(claim for claim, expires in entries.values() if expires > self._broker.now)
-        beside = [claim for claim in seat.neighbors if inside(claim.path, message.zone)]
-        beside.sort(key=lambda claim: (center_distance(cell_of(claim.path, seat.dimensions), point), claim.owner))
-        self._broker.send(message.asker, Found(message.zone, fresh, tuple(beside[:PROBES])))
+    def _ask(self, zone: Path, point: Point) -> None:
+        self._broker.counters["questions"] += 1
+        self._broker.dispatch_body(point, Find(zone, self._broker.id))
 
     def found(self, message: Found) -> None:
         """Choose the closest of what was found, or ask on."""
@@ -114,7 +155,68 @@ class Proximity:
         if left:
             self._asked[message.zone] = (left[1:], best)
             point = cell_of(left[0].path, broker.configuration.space.dimensions).lower
-            broker.dispatch_body(point, Find(message.zone, broker.id))
+            self._ask(message.zone, point)
         elif best is not None:
             for seat in broker.seats.values():
                 seat.queue.prefer(best)
+
+    def changed(self, message: Changed) -> None:
+        """A located zone has a new resident, who may be closer; or has lost one, and if it was the chosen, look again.
+
+        The seed: tell whoever subscribed, so that it changes what it has stored or locates again (section 3.2).
+        """
+        broker, zone, claim = self._broker, message.zone, message.claim
+        if self._extent is None or claim.owner == broker.id:
+            return
+        for seat in broker.seats.values():
+            chosen = seat.queue.preferred(zone)
+            if message.gone:
+                seat.queue.dismiss(zone, claim.owner)
+                if chosen is not None and chosen.owner == claim.owner:
+                    self._locate(zone)
+            elif broker.around.alive(claim.owner) and closest(broker.position, [claim, chosen or claim]) is claim:
+                seat.queue.prefer(claim)
+
+    # ---- the index of others -------------------------------------------------------------------------------------
+
+    def put(self, seat: Seat, point: Point, message: Put) -> None:
+        """Note a resident, or strike it off, and tell whoever located residents of the zone here if that is news."""
+        now, zone, claim = self._broker.now, message.zone, message.claim
+        entries = seat.index.setdefault(zone, {})
+        known = entries.pop(claim.owner, None)
+        if message.lease:
+            entries[claim.owner] = (point, claim, now + message.lease)
+            news = known is None or known[1].position != claim.position
+        else:
+            news = known is not None
+        if not entries:
+            del seat.index[zone]
+        if news:
+            for asker, expires in seat.watchers.get(zone, {}).items():
+                if expires > now and asker != claim.owner:
+                    self._broker.send(asker, Changed(zone, claim, not message.lease))
+
+    def find(self, seat: Seat, point: Point, message: Find) -> None:
+        """Answer a look-up, and remember who asked."""
+        now = self._broker.now
+        entries = seat.index.get(message.zone, {})
+        fresh = tuple(claim for _, claim, expires in entries.values() if expires > now)
+        beside = [claim for claim in seat.neighbors if inside(claim.path, message.zone)]
+        beside.sort(key=lambda claim: (center_distance(cell_of(claim.path, seat.dimensions), point), claim.owner))
+        seat.watchers.setdefault(message.zone, {})[message.asker] = now + self._lease
+        self._broker.send(message.asker, Found(message.zone, fresh, tuple(beside[:PROBES])))
+
+    def _prune(self) -> None:
+        """Forget what was not renewed."""
+        now = self._broker.now
+        for seat in self._broker.seats.values():
+            for zone, entries in list(seat.index.items()):
+                for who in [who for who, (_, _, expires) in entries.items() if expires <= now]:
+                    del entries[who]
+                if not entries:
+                    del seat.index[zone]
+            for zone, askers in list(seat.watchers.items()):
+                for who in [who for who, expires in askers.items() if expires <= now]:
+                    del askers[who]
+                if not askers:
+                    del seat.watchers[zone]

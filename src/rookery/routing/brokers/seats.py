@@ -23,6 +23,7 @@ from rookery.routing.brokers.zones import (
     Path,
     Point,
     cell_of,
+    contains,
     depth_shared,
     overlap,
     subtract,
@@ -55,6 +56,7 @@ class Seat:
         "reservoir",
         "stamp",
         "store",
+        "watchers",
         "young",
     )
 
@@ -72,8 +74,10 @@ class Seat:
         )
         self.store = ZoneStore(configuration.space.schema, engine=configuration.engine)
         self.reservoir = Reservoir()
-        #: Algorithm 2's index: coordinates of residents by zone, leased.
-        self.index: dict[Path, dict[int, tuple[Claim, int]]] = {}
+        #: Algorithm 2's index by zone and resident: where it is noted, its coordinates, until when.
+        self.index: dict[Path, dict[int, tuple[Point, Claim, int]]] = {}
+        #: Who located residents of a zone here, and is told when they change, until when.
+        self.watchers: dict[Path, dict[int, int]] = {}
         #: Changes with the neighbor table.
         self.stamp = 0
         #: Who holds the replica of the subscriptions.
@@ -169,12 +173,18 @@ class Seat:
             sample=tuple(sample.points),
             seen=sample.seen,
             index=tuple(
-                (zone, held, expires - now)
+                (zone, point, held, expires - now)
                 for zone, entries in self.index.items()
-                if overlap(zone, claim.path)
-                for held, expires in entries.values()
+                for point, held, expires in entries.values()
+                if contains(cell, point)
             ),
             young=max(0, self.young - now),
+            watchers=tuple(
+                (zone, asker, expires - now)
+                for zone, askers in self.watchers.items()
+                if overlap(zone, claim.path)  # both halves of a split have residents that were found
+                for asker, expires in askers.items()
+            ),
         )
 
     def fill(self, state: SeatState, now: int) -> None:
@@ -186,8 +196,12 @@ class Seat:
         self.reservoir = Reservoir((*self.reservoir.points, *state.sample), self.reservoir.seen + state.seen)
         if state.young:
             self.young = max(self.young, now + state.young)
-        for zone, held, left in state.index:
-            self.index.setdefault(zone, {})[held.owner] = (held, now + left)
+        for zone, point, held, left in state.index:
+            if contains(self.cell, point):
+                self.index.setdefault(zone, {})[held.owner] = (point, held, now + left)
+        for zone, asker, left in state.watchers:
+            if overlap(zone, self.path):
+                self.watchers.setdefault(zone, {})[asker] = now + left
 
 
 def _flat(cell: Cell, axis: int) -> Cell:

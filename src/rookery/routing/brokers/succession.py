@@ -55,7 +55,7 @@ class Succession:
         broker.counters["yielded"] += 1
         before = self._membership.owners(seat)
         self._membership.close(seat)
-        broker.send(winner.owner, Replica(winner.path, broker.delivery.leased(seat), stored=True))
+        broker.send(winner.owner, Replica(winner.path, broker.placement.leased(seat), stored=True))
         if len(winner.path) > len(seat.path):
             state = seat.state(seat.claim, broker.around.ages(seat), broker.now)
             for piece in carve(seat.path, winner.path):
@@ -84,7 +84,7 @@ class Succession:
         broker = self._broker
         broker.counters["taken over"] += 1
         claim = Claim(dead.path, dead.epoch + 1, broker.id, 0, broker.position)
-        subscriptions = broker.delivery.inherited(dead.path)
+        subscriptions = broker.placement.inherited(dead.path)
         youth = broker.configuration.youth
         self._membership.take(claim, SeatState(claim, neighbors, (), subscriptions, (), 0, (), youth))
         self._membership.announce()
@@ -102,7 +102,7 @@ class Succession:
         seat.young = broker.now + broker.configuration.youth
         for other in broker.around.acquaintances:
             self._membership.greet(other)
-        broker.delivery.resubscribe()
+        broker.placement.resubscribe()
 
     def settle_waste(self) -> None:
         """Claim what has had no owner for long: so many died together that nobody is left who knows their zones.

@@ -1,9 +1,9 @@
 """A simulated broker network with its books kept: zones, events, paths, and a ledger against an oracle.
 
 What is delivered is what the brokers deliver. What should be is asked of one matcher that holds all subscriptions and
-knows nothing of zones. An event whose deliveries are all in is settled when it is acknowledged; what is then missing
-was missed. A path is what the tables of the brokers give at the moment of publishing: hop by hop with Spanhop, and once
-more with greedy routing over face neighbors.
+knows nothing of zones. An event is settled when it is accepted and all of its deliveries are in; what is missing so
+long after it was accepted that every repetition would have come was missed. A path is what the tables of the brokers
+give at the moment of publishing: hop by hop with Spanhop, and once more with greedy routing over face neighbors.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 import msgspec
 
 from rookery.matching import matcher
-from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.events import Acknowledged, BrokerEvent, Delivered
+from rookery.routing.brokers.client import BatchAccepted, ClientEvent, Delivered
 from rookery.routing.brokers.messages import EventId
 from rookery.routing.brokers.seats import Seat
 from rookery.routing.brokers.spanhop import greedy_hop, next_hop
 from rookery.routing.brokers.zones import Path, Point
+from rookery.simulated.brokers import SimulatedBrokers
 from rookery.web import records
 from rookery.web.recorder import Recorder
 
@@ -29,6 +29,8 @@ __all__ = ["RecordedBrokers", "path_of", "zone_name"]
 
 #: A path that is longer goes round; the tables were being mended.
 LONGEST_PATH = 500
+#: Microseconds after which what was accepted and not delivered was missed: two beats of the brokers.
+PATIENCE = 10_000_000
 #: How many events may be unsettled at once; beyond that the oldest is no longer followed.
 UNSETTLED = 100_000
 
@@ -79,9 +81,11 @@ class RecordedBrokers:
         self._cuts: dict[str, float] = {}
         #: Events that are not acknowledged: who should get them, and who has not yet.
         self._unsettled: dict[EventId, tuple[frozenset[str], set[str]]] = {}
-        self._happened: deque[BrokerEvent] = deque()
+        #: When the events were accepted that are not settled, in that order.
+        self._accepted: dict[EventId, int] = {}
+        self._happened: deque[tuple[int, int, ClientEvent]] = deque()
         self._counts = Counter[str]()
-        network.on_event = lambda _, event: self._happened.append(event)
+        network.on_client_event = lambda client, event: self._happened.append((network.calendar.now, client, event))
         space = network.configuration.space
         axes = tuple(records.Axis(axis.attribute, axis.low, axis.high) for axis in space.axes)
         recorder.write(records.Space(at=recorder.clock(), axes=axes))
@@ -131,15 +135,26 @@ class RecordedBrokers:
         """Let time pass on the network, and settle what happened."""
         self.network.run(microseconds)
         while self._happened:
-            event = self._happened.popleft()
+            when, client, event = self._happened.popleft()
             if isinstance(event, Delivered):
-                self._deliver(event)
-            elif isinstance(event, Acknowledged):
-                _, left = self._unsettled.pop(event.event_id, (frozenset(), set()))
-                self._counts["missed"] += len(left)
+                for name, sequence in zip(event.names, event.sequences, strict=True):
+                    self._deliver(name, (event.publisher, sequence))
+            elif isinstance(event, BatchAccepted):
+                for place in range(event.count):
+                    self._accepted[client, event.first + place] = when
+        self._settle()
         # The network keeps these for tests that end; a page may stay open for days.
         self.network.delivered.clear()
         self.network.acknowledged.clear()
+
+    def _settle(self) -> None:
+        over = self.network.calendar.now - PATIENCE
+        for event_id, since in list(self._accepted.items()):
+            _, left = self._unsettled.get(event_id, (frozenset(), set()))
+            if not left or since <= over:
+                del self._accepted[event_id]
+                self._unsettled.pop(event_id, None)
+                self._counts["missed"] += len(left)
 
     def report(self) -> None:
         """Record the zones that changed, and the ledger."""
@@ -180,9 +195,8 @@ class RecordedBrokers:
             bits += "1" if point[len(bits) % dimensions] >= cut else "0"
         return bits or "all"
 
-    def _deliver(self, delivered: Delivered) -> None:
-        known = self._unsettled.get(delivered.event_id)
-        name = delivered.subscription_id
+    def _deliver(self, name: str, event_id: EventId) -> None:
+        known = self._unsettled.get(event_id)
         if known is None or (name in known[0] and name not in known[1]):
             self._counts["duplicated"] += 1
         elif name in known[1]:

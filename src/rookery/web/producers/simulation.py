@@ -16,9 +16,9 @@ from typing import Any
 
 from rookery.model import Schema
 from rookery.network.simulated import SimulatedNetwork
-from rookery.network.simulated_brokers import SimulatedBrokers
 from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.rtps.qos import QualityOfService
+from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import records
 from rookery.web.producers.brokers import RecordedBrokers

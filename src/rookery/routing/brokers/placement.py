@@ -1,65 +1,54 @@
-"""Subscriptions to the zones they meet, events to the one zone they lie in, notifications to the clients' brokers.
+"""Subscriptions come to the zones that they meet, and their copies to the backups of those.
 
 Region routing (specification 3.6): a broker that handles a region below `depth` looks at the cuts of its own path from
 there on. Each time the box reaches across a cut, the other side becomes one message of its own, to a point in it, with
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
 and nobody needs to know the tree.
 
-An event has one owner. It is acknowledged to its publisher's broker when every broker with a client that wants it has
-said so; until then the publisher's broker sends it again at a beat, and the receivers drop what they have had. So an
-event outlives the crash of its owner. Subscriptions are soft state, sent again from time to time, and a copy of them
-lies at the first heir of each zone.
+Subscriptions are soft state, sent again from time to time, and a copy of them lies at the first heir of each zone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rookery.routing.brokers.events import Acknowledged, Delivered
-from rookery.routing.brokers.messages import EventId, Notify, Publish, Published, Region, Replica, Routed, Subscription
+from rookery.routing.brokers.messages import Region, Replica, Subscription
 from rookery.routing.brokers.parcels import Placed, Superseded
 from rookery.routing.brokers.seats import Seat
-from rookery.routing.brokers.zones import Path, Point, cell_of, meets, overlap, sibling
+from rookery.routing.brokers.zones import Path, cell_of, meets, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.routing.brokers.broker import Broker
 
-__all__ = ["Delivery"]
-
-#: Events remembered so that none is handled twice.
-REMEMBERED = 1 << 14
+__all__ = ["Placement"]
 
 
-class Delivery:
-    """The clients of one broker, and the subscriptions and events of its zones."""
+class Placement:
+    """The subscriptions of one broker's clients, and those of its zones."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         #: Subscriptions of the own clients.
         self.clients: dict[str, Subscription] = {}
-        #: Own events on the way: event, point, when last sent.
-        self.pending: dict[EventId, tuple[dict[str, Any], Point, int]] = {}
-        #: Events owned, whose notifications are on the way: the publisher's broker, who has not answered, since when.
-        self._awaiting: dict[EventId, tuple[int, set[int], int]] = {}
-        self._done: dict[EventId, None] = {}
-        self._delivered: dict[EventId, set[str]] = {}
         #: Copies of the subscriptions of other brokers' zones.
         self.replicas: dict[Path, dict[str, tuple[Subscription, int]]] = {}
-        self._sequence = 0
         self._next_refresh = 0
 
     # ---- clients -------------------------------------------------------------------------------------------------
 
-    def subscribe(
-        self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int, *, answer: bool = False
-    ) -> None:
-        """Send a client's subscription to every zone that its box meets; with `answer` they say that they have it."""
-        broker = self._broker
+    def subscribe(self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int) -> None:
+        """Send a client's subscription to every zone that its box meets; they say that they have it.
+
+        What it replaces is taken back behind it: zones that both meet keep the later one, the others have none.
+        """
+        broker, before = self._broker, self.clients.get(subscription_id)
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
         subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
         self.clients[subscription_id] = subscription
-        self.send(subscription, answer=answer)
+        self.send(subscription, answer=True)
+        if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
+            self.send(before, removed=True)
 
     def unsubscribe(self, subscription_id: str) -> None:
         """Take a client's subscription back from every zone."""
@@ -72,11 +61,6 @@ class Delivery:
         self._next_refresh = self._broker.now + self._broker.configuration.refresh
         for subscription in self.clients.values():
             self.send(subscription)
-
-    def close(self) -> None:
-        """Take every client's subscription back."""
-        for name in list(self.clients):
-            self.unsubscribe(name)
 
     def send(self, subscription: Subscription, *, removed: bool = False, answer: bool = False) -> None:
         """Send a subscription of a client to its zones."""
@@ -193,84 +177,11 @@ class Delivery:
         self.replicas.pop(path, None)
         return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
 
-    # ---- events --------------------------------------------------------------------------------------------------
-
-    def publish(self, event: dict[str, Any]) -> EventId:
-        """Send an event to the owner of its point."""
-        broker = self._broker
-        self._sequence += 1
-        event_id = (broker.id, self._sequence)
-        point = broker.configuration.space.point(event)
-        self.pending[event_id] = (event, point, broker.now)
-        broker.dispatch_body(point, Publish(event_id, event))
-        return event_id
-
-    def accept(self, seat: Seat, routed: Routed, publish: Publish) -> None:
-        """Match an event that lies in an own zone, once, and notify."""
-        broker, event_id = self._broker, publish.event_id
-        if event_id in self._done:
-            broker.send(routed.origin, Published(event_id))
-            return
-        if event_id in self._awaiting:
-            return
-        broker.counters["matched"] += 1
-        seat.reservoir.add(routed.point, broker.dice)
-        wanted: dict[int, list[str]] = {}
-        for subscription in seat.store.match(publish.event):
-            wanted.setdefault(subscription.access, []).append(subscription.subscription_id)
-        self._awaiting[event_id] = (routed.origin, set(wanted), broker.now)
-        hops = len(routed.visited)
-        for access, names in wanted.items():
-            broker.send(access, Notify(event_id, publish.event, tuple(names), hops))
-        if not wanted:
-            self._finish(event_id)
-
-    def notify(self, message: Notify) -> None:
-        """Tell the clients, each once; the last match is whether they still want it."""
-        had = self._delivered.setdefault(message.event_id, set())
-        for name in message.subscriptions:
-            if name in self.clients and name not in had:
-                had.add(name)
-                self._broker.emit(Delivered(name, message.event_id, message.event, message.hops))
-            elif name in had:
-                self._broker.counters["duplicates"] += 1
-        if len(self._delivered) > REMEMBERED:
-            del self._delivered[next(iter(self._delivered))]
-
-    def notified(self, event_id: EventId, access: int) -> None:
-        """A broker has told its clients, or is no more."""
-        waiting = self._awaiting.get(event_id)
-        if waiting is not None:
-            waiting[1].discard(access)
-            if not waiting[1]:
-                self._finish(event_id)
-
-    def _finish(self, event_id: EventId) -> None:
-        origin, _, _ = self._awaiting.pop(event_id)
-        self._done[event_id] = None
-        if len(self._done) > REMEMBERED:
-            del self._done[next(iter(self._done))]
-        self._broker.send(origin, Published(event_id))
-
-    def published(self, event_id: EventId) -> None:
-        """An own event is with everyone who wants it."""
-        if self.pending.pop(event_id, None) is not None:
-            self._broker.emit(Acknowledged(event_id))
-
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Send again what was not acknowledged, renew what is leased, forget what has expired."""
+        """Renew what is leased, forget what has expired."""
         broker = self._broker
-        patience = 2 * broker.configuration.beat
-        for event_id, (event, point, sent) in list(self.pending.items()):
-            if broker.now - sent >= patience:
-                broker.counters["sent again"] += 1
-                self.pending[event_id] = (event, point, broker.now)
-                broker.dispatch_body(point, Publish(event_id, event))
-        for event_id, (_, _, since) in list(self._awaiting.items()):
-            if broker.now - since >= 2 * patience:
-                self._finish(event_id)
         if broker.now >= self._next_refresh:
             self.resubscribe()
         for seat in broker.seats.values():

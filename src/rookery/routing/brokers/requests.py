@@ -1,4 +1,4 @@
-"""What a client and its access broker say to each other, over a link of `tcp.py`.
+"""What a client and the broker that it is connected to say to each other.
 
 The client speaks of subscriptions by names that are its own in the whole network (its number is part of them), and of
 events by its number and their sequence. Whatever it says twice means the same as said once.
@@ -16,10 +16,12 @@ from rookery.routing.brokers.zones import Path
 
 __all__ = [
     "Ask",
+    "Attach",
     "Deliver",
     "FromBroker",
     "FromClient",
     "Offer",
+    "Others",
     "Place",
     "Rejected",
     "Release",
@@ -59,6 +61,10 @@ class Taken(msgspec.Struct, frozen=True, array_like=True, tag=53):
     keys: tuple[tuple[int, int], ...]
 
 
+class Attach(msgspec.Struct, frozen=True, array_like=True, tag=57):
+    """I am your client from now on: the first that a client says."""
+
+
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
     """How are you?"""
 
@@ -81,13 +87,19 @@ class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
-    """What is served here, and who else serves it; `version` is the greatest that you have used here."""
+    """What is served here, and by whom, this broker first; `version` is the greatest that you have used here."""
 
     topic: str
     schema: dict[str, Any]
     axes: tuple[tuple[str, float, float], ...]
-    brokers: tuple[tuple[str, int], ...]
+    brokers: tuple[int, ...]
     version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
+
+
+class Others(msgspec.Struct, frozen=True, array_like=True, tag=65):
+    """These brokers serve your topic by now, beside me."""
+
+    brokers: tuple[int, ...]
 
 
 class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
@@ -117,5 +129,5 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
     document: dict[str, Any]
 
 
-FromClient: TypeAlias = Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
-FromBroker: TypeAlias = Welcome | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused
+FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
+FromBroker: TypeAlias = Welcome | Others | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused

@@ -1,0 +1,90 @@
+"""The protocol of a machine: messages, completed writes and the time go in; effects come out. No I/O.
+
+    machine.receive(message, sender, now)      # anything at all; never raises
+    machine.lose(node, now)                    # the connection to a node is gone
+    machine.wake(now)                          # timer() said so
+    for effect in machine.effects(): ...       # after each of these: Send | Close | Write | Emit
+
+Rule 1: whoever drives a machine does nothing else to it but to call the commands of its owner (`publish`, `subscribe`,
+`leave`, …), which are plain methods. A live driver has sockets, a clock and a disk, a world (`rookery.simulated`) has
+virtual ones; the machine cannot tell which.
+Rule 2: `now` is in microseconds and never goes back. A machine reads no clock and rolls no dice of its own.
+Rule 3: effects come in the order in which they are to be done. A `Write` is answered by `completed`, in any order and
+as late as the disk likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Node", "Send", "Write"]
+
+
+class ClientId(NamedTuple):
+    """A client of a broker. A type of its own, so that no client can pass for the broker that has its number."""
+
+    number: int
+
+
+#: Whom a message comes from or goes to: a peer by its number, or a client.
+Node: TypeAlias = int | ClientId
+
+
+class Send(NamedTuple):
+    """Send a message, in order with what was sent there before; what cannot be delivered comes back."""
+
+    receiver: Any
+    message: Any
+
+
+class Close(NamedTuple):
+    """Close the connection to a node, after what was sent to it before."""
+
+    node: Any
+    reason: str
+
+
+class Write(NamedTuple):
+    """Write log records, then say `completed`: what is to be kept, by its key, and the keys of what is done with.
+
+    Without a token nobody waits for it.
+    """
+
+    token: int | None
+    entries: tuple[tuple[int, int, Any], ...]
+    done: tuple[tuple[int, int], ...]
+
+
+class Emit(NamedTuple):
+    """Tell the program around the machine."""
+
+    event: Any
+
+
+Effect: TypeAlias = Send | Close | Write | Emit
+
+
+class Machine(Protocol):
+    """What a driver and a world know of a machine."""
+
+    def receive_many(self, messages: Iterable[Any], sender: Any, now: int) -> None:
+        """Take in the messages of one buffer."""
+
+    def undeliverable(self, message: Any, receiver: Any, now: int) -> None:
+        """Take back a message whose receiver is gone."""
+
+    def lose(self, node: Any, now: int) -> None:
+        """Learn that the connection to a node is gone."""
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Learn that a `Write` is on the disk, or why the disk did not take it."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due."""
+
+    def timer(self) -> int | None:
+        """Return when `wake` wants to be called; None for never."""
+
+    def effects(self) -> list[Effect]:
+        """Return what is to be done, and forget it."""

@@ -1,0 +1,261 @@
+"""The world: machines as processes on virtual time, links and disks, with faults from a seed.
+
+What runs here is what runs live: the classes themselves, driven by `rookery.machine`'s protocol and by nothing else. A
+history is a function of its seed. Faults: a process may crash without a word, be paused, or find its disk full; a link
+may lose packets, or be cut in one direction or both.
+
+A connection to a client is broken where its process dies, where the broker closes it, or where it is cut for long: then
+both ends are told (`lose`), and what was on its way is gone. Between brokers what cannot be delivered comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from rookery.machine import ClientId, Close, Emit, Machine, Node, Send, Write
+from rookery.simulated.calendar import Calendar
+from rookery.simulated.disks import Disk
+from rookery.simulated.links import LinkConditions, Links
+
+__all__ = ["Process", "World"]
+
+
+@dataclass(slots=True)
+class Process:
+    """A machine with its disk, until it crashes or ends."""
+
+    node: Node
+    machine: Machine
+    disk: Disk
+    on_event: Callable[[Any], None]
+    #: When it was last entered into the calendar to be woken.
+    timer: int | None = None
+    is_alive: bool = True
+    #: Whether it stands still, and what it will be told when it does no more.
+    is_paused: bool = False
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+
+
+class World:
+    """Processes by their numbers; clients have numbers of their own kind (`ClientId`)."""
+
+    def __init__(self, *, seed: int, conditions: LinkConditions | None = None) -> None:
+        self.calendar = Calendar()
+        self.random = Random(seed)
+        self.links = Links(conditions or LinkConditions(), self.random)
+        self.processes: dict[Node, Process] = {}
+        #: Messages sent.
+        self.messages = 0
+        #: Sees every message as it is sent: sender, receiver, message.
+        self.on_message: Callable[[Node, Node, Any], None] | None = None
+        #: Connections of clients to brokers: what was sent over an earlier one does not arrive.
+        self._connections: dict[tuple[Node, Node], int] = {}
+        #: As whom a client reached a broker, by their connection: it may have had another number then.
+        self._reached_as: dict[tuple[Node, Node], Node] = {}
+        self._renamed: dict[Node, Node] = {}
+        self._connected = 0
+        #: What waits for a cut to end, and the cuts that have lasted too long for that.
+        self._stuck: dict[tuple[Node, Node], list[tuple[Any, int | None]]] = {}
+        self._given_up: set[tuple[Node, Node]] = set()
+
+    @property
+    def now(self) -> int:
+        """The time, in microseconds."""
+        return self.calendar.now
+
+    def run(self, microseconds: int, *, until: Callable[[], bool] | None = None) -> bool:
+        """Let time pass, at most so much of it, or until a condition holds; say whether it does."""
+        return self.calendar.run(self.now + microseconds, condition=until)
+
+    # ---- processes -----------------------------------------------------------------------------------------------
+
+    def start(
+        self, node: Node, machine: Machine, on_event: Callable[[Any], None], *, disk: Disk | None = None
+    ) -> Process:
+        """Add a process; what its machine wants done is done at `perform`."""
+        process = self.processes[node] = Process(node, machine, disk or Disk(), on_event)
+        return process
+
+    def end(self, node: Node) -> Disk:
+        """End a process, at its own wish or by a crash; return its disk."""
+        process = self.processes.pop(node)
+        process.is_alive = False
+        for connection in [connection for connection in self._connections if node in connection]:
+            del self._connections[connection]
+            self.calendar.after(self.links.conditions.refusal, self._miss(connection, node))
+        return process.disk
+
+    def rename(self, before: Node, now: Node) -> None:
+        """Let clients that know a process by an earlier number reach it: an address outlives who listens there."""
+        self._renamed[before] = now
+
+    def pause(self, node: Node) -> None:
+        """Let a process stand still: what comes meanwhile waits for it."""
+        self.processes[node].is_paused = True
+
+    def resume(self, node: Node) -> None:
+        """Let a process go on, with all that has come meanwhile."""
+        process = self.processes[node]
+        process.is_paused = False
+        waiting, process.waiting = process.waiting, []
+        for call in waiting:
+            self._call(process, call)
+
+    def disconnect(self, client: ClientId) -> None:
+        """Break the connection of a client; both ends learn of it."""
+        for connection in [connection for connection in self._connections if client in connection]:
+            self._break(*connection, told=connection)()
+
+    def perform(self, process: Process) -> None:
+        """Do what a machine wants done, and set its timer. To be called after every call of it."""
+        machine, node = process.machine, process.node
+        for effect in machine.effects():
+            match effect:
+                case Send(receiver, message):
+                    self._send(node, receiver, message)
+                case Write():
+                    self.calendar.after(process.disk.write_time, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
+                case Close(other, _):
+                    # After what was sent before: the connection is over at the other end when that has arrived.
+                    other = self._renamed.get(other, other)
+                    arrival = self.links.arrival(node, other, self.now)
+                    self.calendar.at(arrival, self._break(*_connection(node, other), told=(other,)))
+                case Emit(event):
+                    process.on_event(event)
+        when = machine.timer()
+        if when is not None and process.timer != when:
+            process.timer = when
+            self.calendar.at(max(when, self.now), lambda: self._wake(process, when))
+
+    def _wake(self, process: Process, when: int) -> None:
+        if process.is_alive and process.timer == when:
+            process.timer = None
+            self._call(process, lambda: process.machine.wake(self.now))
+
+    def _written(self, process: Process, write: Write) -> None:
+        if process.is_alive:  # else it died while it wrote
+            failure = process.disk.write(write)
+            self._call(process, lambda: process.machine.completed(write, failure, self.now))
+
+    def _call(self, process: Process, call: Callable[[], None]) -> None:
+        """Tell a machine something, when its process is awake, and do what it wants done."""
+        if process.is_paused:
+            process.waiting.append(call)
+        elif process.is_alive:
+            call()
+            self.perform(process)
+
+    # ---- messages ------------------------------------------------------------------------------------------------
+
+    def _send(self, sender: Node, receiver: Node, message: Any) -> None:
+        self.messages += 1
+        name = receiver
+        if isinstance(sender, ClientId):
+            while receiver in self._renamed:
+                receiver = self._renamed[receiver]
+        if self.on_message is not None:
+            self.on_message(sender, receiver, message)
+        connection = None
+        if isinstance(sender, ClientId) or isinstance(receiver, ClientId):
+            pair = _connection(sender, receiver)
+            connection = self._connections.get(pair)
+            if connection is None:
+                if not isinstance(sender, ClientId):
+                    return  # the client is gone
+                self._connected += 1
+                connection = self._connections[pair] = self._connected
+                self._reached_as[pair] = name
+        arrival = self.links.arrival(sender, receiver, self.now)
+        self.calendar.at(arrival, lambda: self._arrive(sender, receiver, message, connection))
+
+    def _arrive(self, sender: Node, receiver: Node, message: Any, connection: int | None) -> None:
+        if connection is not None and self._connections.get(_connection(sender, receiver)) != connection:
+            return
+        if self.links.is_cut(sender, receiver):
+            if (sender, receiver) in self._given_up:
+                self._refuse(sender, receiver, message)
+            else:
+                self._stuck.setdefault((sender, receiver), []).append((message, connection))
+            return
+        process = self.processes.get(receiver)
+        if process is None:
+            self._refuse(sender, receiver, message)
+        else:
+            known = self._name_of(sender, receiver)
+            self._call(process, lambda: process.machine.receive_many((message,), known, self.now))
+
+    def _refuse(self, sender: Node, receiver: Node, message: Any) -> None:
+        self.calendar.after(self.links.conditions.refusal, lambda: self._return(sender, receiver, message))
+
+    def _return(self, sender: Node, receiver: Node, message: Any) -> None:
+        if isinstance(sender, ClientId) or isinstance(receiver, ClientId):
+            self._break(*_connection(sender, receiver), told=(sender, receiver))()
+        elif sender in self.processes:
+            process = self.processes[sender]
+            self._call(process, lambda: process.machine.undeliverable(message, receiver, self.now))
+
+    # ---- cuts ----------------------------------------------------------------------------------------------------
+
+    def cut(self, one: Node, other: Node, *, both_ways: bool = True) -> None:
+        """Let nothing pass from one to the other, and back; what is sent waits until both ends give it up."""
+        self.links.cut(one, other, both_ways=both_ways)
+        for pair in ((one, other), (other, one))[: 2 if both_ways else 1]:
+            self.calendar.after(self.links.conditions.silence, lambda pair=pair: self._give_up(pair))  # type: ignore[misc]
+
+    def mend(self, one: Node, other: Node) -> None:
+        """Let everything pass again, in order."""
+        self.links.mend(one, other)
+        for sender, receiver in ((one, other), (other, one)):
+            self._given_up.discard((sender, receiver))
+            for message, connection in self._stuck.pop((sender, receiver), ()):
+                self._arrive(sender, receiver, message, connection)
+
+    def _give_up(self, pair: tuple[Node, Node]) -> None:
+        if self.links.is_cut(*pair):
+            self._given_up.add(pair)
+            for message, _ in self._stuck.pop(pair, ()):
+                self._return(*pair, message)
+
+    # ---- connections of clients ----------------------------------------------------------------------------------
+
+    def _break(self, client: Node, broker: Node, *, told: tuple[Node, ...]) -> Callable[[], None]:
+        """Return the end of a connection, as it is now; whoever is told and lives learns of it."""
+        connection = self._connections.get((client, broker))
+
+        def over() -> None:
+            if connection is None or self._connections.get((client, broker)) != connection:
+                return
+            del self._connections[client, broker]
+            for node, other in ((client, broker), (broker, client)):
+                process = self.processes.get(node)
+                if node in told and process is not None:
+                    self._tell_lost(process, other)
+
+        return over
+
+    def _name_of(self, node: Node, seen_by: Node) -> Node:
+        """Return the number under which a process is known to another one."""
+        return self._reached_as.get((seen_by, node), node) if isinstance(seen_by, ClientId) else node
+
+    def _miss(self, connection: tuple[Node, Node], dead: Node) -> Callable[[], None]:
+        """Return what tells the other end of a connection that a process has died, unless there is a new one."""
+        (other,) = set(connection) - {dead}
+
+        def told() -> None:
+            process = self.processes.get(other)
+            if process is not None and connection not in self._connections:
+                self._tell_lost(process, dead)
+
+        return told
+
+    def _tell_lost(self, process: Process, other: Node) -> None:
+        known = self._name_of(other, process.node)
+        self._call(process, lambda: process.machine.lose(known, self.now))
+
+
+def _connection(one: Node, other: Node) -> tuple[Node, Node]:
+    """Return the client and the broker of two, in this order."""
+    return (one, other) if isinstance(one, ClientId) else (other, one)

@@ -1,0 +1,229 @@
+"""The world: what is sent arrives in order, once, after its time; or comes back, and every fault does what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rookery.machine import ClientId, Close, Effect, Emit, Send, Write
+from rookery.simulated.disks import FULL, WRITE_TIME
+from rookery.simulated.links import LinkConditions
+from rookery.simulated.world import Process, World
+
+SECOND = 1_000_000
+
+
+class Parrot:
+    """A machine that does what it is told to, and notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Any, ...]] = []
+        self.todo: list[Effect] = []
+        self.alarm: int | None = None
+
+    def receive_many(self, messages: Any, sender: Any, now: int) -> None:
+        self.heard += [("message", message, sender, now) for message in messages]
+
+    def undeliverable(self, message: Any, receiver: Any, now: int) -> None:
+        self.heard.append(("undeliverable", message, receiver, now))
+
+    def lose(self, node: Any, now: int) -> None:
+        self.heard.append(("lost", node, now))
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        self.heard.append(("completed", write.token, failure, now))
+
+    def wake(self, now: int) -> None:
+        self.alarm = None
+        self.heard.append(("woken", now))
+
+    def timer(self) -> int | None:
+        return self.alarm
+
+    def effects(self) -> list[Effect]:
+        todo, self.todo = self.todo, []
+        return todo
+
+
+class Stage:
+    """A world of parrots: numbers are brokers, `ClientId` clients."""
+
+    def __init__(self, *nodes: int | ClientId, seed: int = 1, **conditions: Any) -> None:
+        self.world = World(seed=seed, conditions=LinkConditions(**conditions))
+        self.parrots: dict[Any, Parrot] = {}
+        self.told: list[Any] = []
+        for node in nodes:
+            self.start(node)
+
+    def start(self, node: int | ClientId) -> Process:
+        self.parrots[node] = Parrot()
+        return self.world.start(node, self.parrots[node], self.told.append)
+
+    def do(self, node: int | ClientId, *effects: Effect) -> None:
+        self.parrots[node].todo += effects
+        self.world.perform(self.world.processes[node])
+
+    def heard(self, node: int | ClientId, kind: str) -> list[Any]:
+        return [note[1] for note in self.parrots[node].heard if note[0] == kind]
+
+
+def test_messages_arrive_in_order_after_their_latency() -> None:
+    stage = Stage(1, 2, latency=lambda one, other: 1_000 * one, client_latency=7)
+    stage.do(1, Send(2, "a"), Send(2, "b"))
+    stage.do(2, Send(1, "c"))
+    stage.world.run(SECOND)
+    assert stage.parrots[2].heard == [("message", "a", 1, 1_000), ("message", "b", 1, 1_000)]
+    assert stage.parrots[1].heard == [("message", "c", 2, 2_000)]
+    assert stage.world.messages == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_lost_packet_holds_up_what_follows_and_loses_nothing(seed: int) -> None:
+    stage = Stage(1, 2, seed=seed, loss=0.3)
+    for number in range(50):
+        stage.do(1, Send(2, number))
+        stage.world.run(10_000)
+    stage.world.run(100 * SECOND)
+    assert stage.heard(2, "message") == list(range(50))
+    assert max(note[3] for note in stage.parrots[2].heard) > 500_000
+
+
+def test_what_is_sent_to_the_dead_comes_back() -> None:
+    stage = Stage(1, 2, latency=1_000, refusal=5_000)
+    stage.world.end(2)
+    stage.do(1, Send(2, "a"), Send(3, "b"))
+    stage.world.run(SECOND)
+    assert stage.parrots[1].heard == [("undeliverable", "a", 2, 6_000), ("undeliverable", "b", 3, 6_000)]
+
+
+def test_timers_wake_at_their_time_and_a_later_one_replaces_an_earlier() -> None:
+    stage = Stage(1)
+    stage.parrots[1].alarm = 5_000
+    stage.do(1)
+    stage.parrots[1].alarm = 9_000
+    stage.do(1)
+    stage.world.run(SECOND)
+    assert stage.parrots[1].heard == [("woken", 9_000)]
+
+
+def test_a_disk_outlives_its_process_takes_its_time_and_may_be_full() -> None:
+    stage = Stage(1)
+    stage.do(1, Write(1, ((7, 1, "a"), (7, 2, "b")), ()))
+    stage.world.run(WRITE_TIME)
+    assert stage.parrots[1].heard == [("completed", 1, None, WRITE_TIME)]
+    stage.do(1, Write(2, ((7, 3, "c"),), ((7, 1),)))
+    disk = stage.world.end(1)
+    stage.world.run(SECOND)  # it died while it wrote
+    assert disk.records() == [(7, 1, "a"), (7, 2, "b")]
+    stage.start(2)
+    stage.world.processes[2].disk.is_full = True
+    stage.do(2, Write(1, ((7, 4, "d"),), ()), Write(None, (), ((7, 9),)))
+    stage.world.run(SECOND)
+    assert [note[:3] for note in stage.parrots[2].heard] == [("completed", 1, FULL), ("completed", None, None)]
+
+
+def test_a_paused_process_hears_everything_later_and_in_order() -> None:
+    stage = Stage(1, 2)
+    stage.world.pause(2)
+    stage.parrots[2].alarm = 10
+    stage.do(2)
+    stage.do(1, Send(2, "a"))
+    stage.world.run(SECOND)
+    stage.do(1, Send(2, "b"))
+    stage.world.run(SECOND)
+    assert stage.parrots[2].heard == []
+    stage.world.resume(2)
+    assert [note[0] for note in stage.parrots[2].heard] == ["woken", "message", "message"]
+    assert stage.heard(2, "message") == ["a", "b"]
+
+
+def test_a_short_cut_delays_and_a_long_one_ends_the_connection() -> None:
+    stage = Stage(1, 2, silence=10 * SECOND)
+    stage.world.cut(1, 2, both_ways=False)
+    stage.do(1, Send(2, "a"))
+    stage.do(2, Send(1, "b"))
+    stage.world.run(SECOND)
+    assert (stage.heard(1, "message"), stage.heard(2, "message")) == (["b"], [])
+    stage.do(1, Send(2, "c"))
+    stage.world.run(SECOND)
+    stage.world.mend(1, 2)
+    assert stage.heard(2, "message") == ["a", "c"]
+    stage.world.cut(1, 2)
+    stage.do(1, Send(2, "d"))
+    stage.world.run(11 * SECOND)
+    assert stage.heard(1, "undeliverable") == ["d"]
+    stage.do(2, Send(1, "e"))
+    stage.world.run(SECOND)
+    assert stage.heard(2, "undeliverable") == ["e"]
+    stage.world.mend(1, 2)
+    stage.do(1, Send(2, "f"))
+    stage.world.run(SECOND)
+    assert stage.heard(2, "message") == ["a", "c", "f"]
+
+
+def connected() -> Stage:
+    stage = Stage(1, ClientId(1), refusal=3_000, client_latency=100)
+    stage.do(ClientId(1), Send(1, "hello"))
+    stage.world.run(1_000)
+    assert stage.heard(1, "message") == ["hello"]
+    return stage
+
+
+def test_a_client_has_a_number_of_its_own_kind_and_is_spoken_to_only_while_connected() -> None:
+    stage = connected()
+    stage.do(1, Send(ClientId(1), "welcome"))
+    stage.world.run(1_000)
+    assert stage.heard(ClientId(1), "message") == ["welcome"]
+    stage.do(1, Close(ClientId(1), "enough"), Send(ClientId(1), "late"))
+    stage.world.run(1_000)
+    assert stage.heard(ClientId(1), "lost") == [1]
+    stage.do(1, Send(ClientId(1), "nobody"))
+    stage.world.run(1_000)
+    assert "nobody" not in stage.heard(ClientId(1), "message")
+
+
+def test_both_ends_learn_of_a_broken_connection_and_what_was_on_its_way_is_gone() -> None:
+    stage = connected()
+    stage.do(ClientId(1), Send(1, "on its way"))
+    stage.world.disconnect(ClientId(1))
+    stage.world.run(1_000)
+    assert stage.heard(1, "message") == ["hello"]
+    assert (stage.heard(1, "lost"), stage.heard(ClientId(1), "lost")) == ([ClientId(1)], [1])
+
+
+def test_the_survivor_learns_of_a_death_unless_there_is_a_new_connection() -> None:
+    stage = connected()
+    stage.world.end(ClientId(1))
+    stage.world.run(10_000)
+    assert stage.heard(1, "lost") == [ClientId(1)]
+    again = connected()
+    again.world.end(ClientId(1))
+    again.start(ClientId(1))
+    again.do(ClientId(1), Send(1, "back"))
+    again.world.run(10_000)
+    assert again.heard(1, "lost") == []
+    dead = connected()
+    dead.world.end(1)
+    dead.world.run(10_000)
+    assert dead.heard(ClientId(1), "lost") == [1]
+
+
+def test_a_client_reaches_who_listens_at_an_address_by_the_number_that_it_knows() -> None:
+    stage = connected()
+    stage.world.end(1)
+    stage.world.run(10_000)
+    stage.start(2)
+    stage.world.rename(1, 2)
+    stage.do(ClientId(1), Send(1, "again"))
+    stage.world.run(1_000)
+    stage.do(2, Send(ClientId(1), "yes"))
+    stage.world.run(1_000)
+    assert stage.parrots[2].heard[0][:2] == ("message", "again")
+    assert stage.parrots[ClientId(1)].heard[-1][:3] == ("message", "yes", 1)
+
+
+def test_events_reach_the_program() -> None:
+    stage = Stage(1)
+    stage.do(1, Emit("something"))
+    assert stage.told == ["something"]
