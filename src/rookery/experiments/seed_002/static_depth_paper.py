@@ -8,4 +8,4 @@ from rookery.experiments.sweeps import grid
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
 FULL = grid(mode="paper", peers=[64, 128, 256, 512, 1024], events=100, runs=3)
-QUICK = grid(mode="paper", peers=[64, 256, 512], events=60, runs=2)
+QUICK = grid(mode="paper", peers=[64, 256, 512], events=150, runs=2)
