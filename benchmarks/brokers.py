@@ -211,9 +211,7 @@ def measure(
     after = sum(
         (Counter(hops=b.counters["hops"], arrived=b.counters["arrived"]) for b in made.brokers.values()), Counter()
     )
-    due = {
-        (name, event) for event, x in published.items() for name, (low, high) in wanted.items() if low <= x < high
-    }
+    due = {(name, event) for event, x in published.items() for name, (low, high) in wanted.items() if low <= x < high}
     got = [(key, times) for key, times in made.delivered.items() if key[1] in published]
     mean = (after["hops"] - before["hops"]) / max(1, after["arrived"] - before["arrived"])
     print(
