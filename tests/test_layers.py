@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent.name for path in (ROOT / "src" / "rookery").glob("*/__init__.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-#: From `node` down nothing opens a socket, reads a clock or rolls dice.
-WITH_EFFECTS = {"cli", "web", "experiments", "spark", "network"}
+#: From `node` down nothing opens a socket, reads a clock or rolls dice; a world makes its dice from its seed.
+WITH_EFFECTS = {"cli", "web", "experiments", "spark", "network", "simulated"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
