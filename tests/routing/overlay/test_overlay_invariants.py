@@ -198,7 +198,7 @@ class ArcMachine(OverlayMachine):
 
 
 SMALL = settings(
-    max_examples=1000,
+    max_examples=200,
     stateful_step_count=14,
     deadline=None,
     derandomize=True,
@@ -215,7 +215,7 @@ def test_invariants(machine: type[OverlayMachine]) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("machine", [OverlayMachine, ArcMachine])
 def test_invariants_at_length(machine: type[OverlayMachine]) -> None:
-    run_state_machine_as_test(machine, settings=settings(SMALL, max_examples=5_000, derandomize=False))
+    run_state_machine_as_test(machine, settings=settings(SMALL, max_examples=10_000, derandomize=False))
 
 
 @pytest.mark.parametrize("heir_goes_too", [False, True])
