@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import rookery
-from rookery.routing.brokers.configuration import BrokerConfiguration
-from rookery.routing.brokers.static import StaticBrokers
+from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.static import StaticBrokers
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
@@ -100,14 +100,14 @@ def load() -> None:
 
 def stretch_on(source: Path) -> None:
     """Routed time over direct time for each way to choose residents."""
-    from rookery.routing.brokers.coordinates import (
+    from rookery.brokers.coordinates import (
         choose_landmarks,
         extent_of,
         place_host,
         place_landmarks,
         relative_errors,
     )
-    from rookery.routing.brokers.stretch import CHOICES, stretch
+    from rookery.brokers.stretch import CHOICES, stretch
 
     times = np.loadtxt(source)
     hosts = len(times)

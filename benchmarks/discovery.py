@@ -166,8 +166,8 @@ def fleet(participants: int, endpoints: int) -> dict[str, Any]:
 
 
 def _simulate(scene: Scene) -> tuple[float, int]:
-    from rookery.network.simulated import Conditions, SimulatedNetwork
     from rookery.rtps import QualityOfService, Reliability
+    from rookery.simulated.domain import Conditions, SimulatedNetwork
 
     qos = QualityOfService(reliability=Reliability.RELIABLE)
     network = SimulatedNetwork(1, Conditions(shortest_delay=50, longest_delay=500))

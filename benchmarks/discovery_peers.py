@@ -112,7 +112,7 @@ def be_cyclone(scene: Scene, index: int, multicast: str) -> None:
 async def be_rookery(scene: Scene, indexes: list[int], protocol: str) -> None:
     """Be some Rookery participants."""
     from rookery.discovery import warm
-    from rookery.network.udp import open_participant
+    from rookery.live.udp import open_participant
     from rookery.rtps import QualityOfService, Reliability
 
     await asyncio.to_thread(warm, protocol)

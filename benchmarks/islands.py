@@ -15,7 +15,7 @@ import json
 import time
 from typing import Any
 
-from tests.network.sites import Gateway, Sites, Worker, why_not
+from tests.live.sites import Gateway, Sites, Worker, why_not
 
 SITES = "abc"
 PARTICIPANTS = 5

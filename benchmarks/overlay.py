@@ -16,8 +16,8 @@ from benchmarks.overlay_dynamic import churn, crash, join
 from benchmarks.overlay_overhead import baselines, overhead
 from benchmarks.overlay_runs import SIZES, publish, report, static_overlay
 
-from rookery.routing.overlay.configuration import OverlayConfiguration
-from rookery.routing.overlay.selection import Rule
+from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.selection import Rule
 
 __all__ = ["main"]
 

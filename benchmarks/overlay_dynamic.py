@@ -8,11 +8,11 @@ from statistics import fmean
 
 from benchmarks.overlay_runs import SIZES, market_of, publish, report
 
-from rookery.network.simulated_overlay import SimulatedOverlay
-from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.state import Phase
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.configuration import SECOND, OverlayConfiguration
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.state import Phase
+from rookery.overlay.workload import StockMarket
+from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["churn", "crash", "join"]
 

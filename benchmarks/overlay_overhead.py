@@ -9,11 +9,11 @@ from statistics import fmean
 from benchmarks.overlay_dynamic import join
 from benchmarks.overlay_runs import SIZES, market_of, publish, static_overlay
 
-from rookery.network.simulated_baselines import SimulatedBaseline
-from rookery.routing.overlay.baselines import build_hypercube, build_mesh
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.baselines import build_hypercube, build_mesh
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
+from rookery.overlay.workload import StockMarket
+from rookery.simulated.baselines import SimulatedBaseline
 
 __all__ = ["baselines", "overhead"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from statistics import fmean
 
-from rookery.network.simulated_overlay import SimulatedOverlay
-from rookery.routing.overlay.configuration import OverlayConfiguration
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.state import Phase
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.state import Phase
+from rookery.overlay.workload import StockMarket
+from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["SIZES", "market_of", "publish", "report", "static_overlay"]
 

@@ -166,8 +166,8 @@ def _simulate(protocol: str, shape: str, participants: int, endpoints: int, seed
     from benchmarks.discovery_peers import LEASE_SECONDS, PERIOD_SECONDS
     from benchmarks.plan_scene import describe
 
-    from rookery.network.simulated import Conditions, SimulatedNetwork
     from rookery.rtps import QualityOfService, Reliability
+    from rookery.simulated.domain import Conditions, SimulatedNetwork
 
     network = SimulatedNetwork(seed, Conditions(shortest_delay=50, longest_delay=1_000))
     sent: list[bytes] = []

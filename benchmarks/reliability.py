@@ -11,9 +11,9 @@ import argparse
 import statistics
 from dataclasses import dataclass
 
-from rookery.network.simulated import Conditions, SimulatedNetwork
 from rookery.rtps import Guid, QualityOfService, Reliability
 from rookery.rtps.events import SampleReceived
+from rookery.simulated.domain import Conditions, SimulatedNetwork
 
 SECOND = 1_000_000
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)

@@ -1,7 +1,7 @@
 """Many seeds in the simulated network, to the end, on all cores: which ones fail, and how to replay each.
 
 `python -m benchmarks seeds [--seeds 10000] [--first 0] [--jobs 2] [--check ring|discovery|crowded]`. A seed is a whole
-run of the tests of the simulator: `ring` writes and reads under loss, duplication and reordering (`tests/network/
+run of the tests of the simulator: `ring` writes and reads under loss, duplication and reordering (`tests/live/
 test_simulated.py`); `discovery` adds joins, crashes, partitions and endpoints that come and go, with every protocol
 (`test_discovery_simulated.py`); `crowded` gives participants up to 48 endpoints and more, and counts how often cuckoo
 filters double on the wire, in the default setting and in that of seed 001. Unlike pytest it does not stop at the first
@@ -27,10 +27,10 @@ def checks(kind: str) -> list[tuple[str, Callable[[int], object]]]:
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     if kind == "ring":
-        from tests.network.test_simulated import check_ring
+        from tests.simulated.test_domain import check_ring
 
         return [("ring", check_ring)]
-    from tests.network.test_discovery_simulated import PROTOCOLS, check, check_crowded
+    from tests.simulated.test_discovery import PROTOCOLS, check, check_crowded
 
     if kind == "crowded":
         return [(name, lambda seed, name=name: check_crowded(seed, name)) for name in ("cuckoo", "cuckoo:patent")]

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from rookery import Schema
-from rookery.network.spool import Description, Spool, SpoolWriter, record_schema
+from rookery.live.spool import Description, Spool, SpoolWriter, record_schema
 
 QUOTES = Schema(symbol=str, price=float, size=int)
 GROUPS = (1, 100, 10_000)

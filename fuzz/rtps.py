@@ -27,14 +27,14 @@ from types import FunctionType
 from typing import Any
 
 from rookery.discovery import PROTOCOLS
-from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
-from rookery.node import Participant, ParticipantConfiguration
+from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected
 from rookery.rtps.identity import VENDOR, is_builtin
 from rookery.rtps.messages import HEADER_LENGTH, decode_message, encode_message
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import Data, DataFragment, HeartbeatFragment, Submessage, ToParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "cases" / "rtps"
 LIMITS = Limits(
@@ -298,7 +298,7 @@ def functions_under_test() -> list[FunctionType]:
     """Return the functions of the codec, the node and the discovery: to follow the libraries' too takes minutes."""
     found = {}
     for name, module in list(sys.modules.items()):
-        if name.startswith(("rookery.rtps", "rookery.node", "rookery.discovery")):
+        if name.startswith(("rookery.rtps", "rookery.participant", "rookery.discovery")):
             for thing in list(vars(module).values()):
                 members = vars(thing).values() if isinstance(thing, type) else [thing]
                 for member in members:

@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent.name for path in (ROOT / "src" / "rookery").glob("*/__init__.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-#: From `node` down nothing opens a socket, reads a clock or rolls dice; a world makes its dice from its seed.
-WITH_EFFECTS = {"cli", "web", "experiments", "spark", "network", "simulated"}
+#: From `gateway` down nothing opens a socket, reads a clock or rolls dice; a world makes its dice from its seed.
+WITH_EFFECTS = {"cli", "web", "experiments", "spark", "live", "simulated"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -26,7 +26,7 @@ def test_every_package_has_its_place_among_the_layers(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in PACKAGES if name not in WITH_EFFECTS])
-def test_every_package_from_node_down_is_kept_free_of_effects(package: str) -> None:
+def test_every_package_from_gateway_down_is_kept_free_of_effects(package: str) -> None:
     (effects,) = [contract for contract in CONTRACTS if contract["type"] == "forbidden"]
     assert f"rookery.{package}" in effects["source_modules"], "add it to the contract in pyproject.toml"
     assert {"socket", "asyncio", "time", "random", "pyspark"} <= set(effects["forbidden_modules"])

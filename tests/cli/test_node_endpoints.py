@@ -1,4 +1,4 @@
-"""What `rookery node` shows of a summary; the lines of --endpoints are tested live, in tests/network."""
+"""What `rookery node` shows of a summary; the lines of --endpoints are tested live, in tests/live."""
 
 from __future__ import annotations
 

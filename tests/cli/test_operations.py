@@ -27,7 +27,7 @@ def logger() -> Iterator[logging.Logger]:
 
 def test_json_logs_are_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logs("json")
-    log = logging.getLogger("rookery.network")
+    log = logging.getLogger("rookery.live")
     log.warning("peer %s said\n%r", "a", '"', extra={"peer": "a", "count": 3, "odd": Path("/x")})
     try:
         raise ValueError("no")
@@ -36,7 +36,7 @@ def test_json_logs_are_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> 
     log.debug("not shown")
     announce("ready", url="u")
     first, second, third = map(json.loads, capsys.readouterr().err.splitlines())
-    assert (first["level"], first["logger"], first["message"]) == ("warning", "rookery.network", "peer a said\n'\"'")
+    assert (first["level"], first["logger"], first["message"]) == ("warning", "rookery.live", "peer a said\n'\"'")
     assert (first["peer"], first["count"], first["odd"]) == ("a", 3, "/x")
     assert first["time"].endswith("+00:00")
     assert "ValueError: no" in second["error"]
@@ -45,8 +45,8 @@ def test_json_logs_are_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_text_logs_are_warnings_alone(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logs("text")
-    logging.getLogger("rookery.network").info("chatter")
-    logging.getLogger("rookery.network").warning("look")
+    logging.getLogger("rookery.live").info("chatter")
+    logging.getLogger("rookery.live").warning("look")
     announce("ready", url="u")
     assert capsys.readouterr().err == "rookery: WARNING: look\nrookery: ready\n"
 

@@ -15,12 +15,12 @@ from tests.model.subscription_files import EVENT, READABLE, SCHEMA, TIME, TOPIC,
 
 import rookery
 from rookery import cli
+from rookery.brokers.configuration import Durability
 from rookery.cli.subscribe import Wanted, _open
 from rookery.errors import RookeryError
+from rookery.live.brokers.loopback import loopback_brokers
+from rookery.live.brokers.subscriptions import opening
 from rookery.model.tables import read_subscriptions
-from rookery.network.brokers.loopback import loopback_brokers
-from rookery.network.brokers.subscriptions import opening
-from rookery.routing.brokers.configuration import Durability
 from rookery.space.notation import read_space
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rookery.brokers.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
 from rookery.experiments.latencies import MATRICES, latency_matrix
-from rookery.routing.brokers.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
 
 
 def median_error(times: np.ndarray, dimensions: int = 2) -> float:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from rookery import Schema
-from rookery.network.brokers.resplit import read_statistics
-from rookery.routing.brokers.plans import Release, SplitPlan, next_step
-from rookery.routing.brokers.zones import ROOT, cell_of, contains, split
+from rookery.brokers.plans import Release, SplitPlan, next_step
+from rookery.brokers.zones import ROOT, cell_of, contains, split
+from rookery.live.brokers.resplit import read_statistics
 from rookery.space.axes import Axis, EventSpace
 from rookery.spark import zone_stats
 

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from network.conftest import CyclonePeer, cyclone, domain_id
+from live.conftest import CyclonePeer, cyclone, domain_id
 from rookery import Schema, matcher
 from rookery.errors import CheckpointError, PipelineError, SinkError, SpoolError
-from rookery.network.spool import Description, Spool, record_schema
-from rookery.network.spool.writer import Retention, SpoolWriter
+from rookery.live.spool import Description, Spool, record_schema
+from rookery.live.spool.writer import Retention, SpoolWriter
 from rookery.spark import match, publish_to
 from rookery.spark.spool import SpoolStream, spark_type, spool_tape
 

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 
 import rookery
+from rookery.brokers.configuration import Durability
+from rookery.brokers.spanhop import greedy_hop, next_hop
+from rookery.brokers.zones import Cell, contains
+from rookery.live.brokers.client import connect
+from rookery.live.brokers.server import LiveBroker
+from rookery.live.brokers.settings import BrokerSettings
+from rookery.live.island import open_island
 from rookery.model import Schema
-from rookery.network.brokers.client import connect
-from rookery.network.brokers.server import LiveBroker
-from rookery.network.brokers.settings import BrokerSettings
-from rookery.network.island import open_island
-from rookery.routing.brokers.configuration import Durability
-from rookery.routing.brokers.spanhop import greedy_hop, next_hop
-from rookery.routing.brokers.zones import Cell, contains
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import Recorder, records

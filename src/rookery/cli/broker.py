@@ -17,7 +17,7 @@ from rookery.cli.options import Json, SchemaText, write, write_json
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.brokers.settings import BrokerSettings
+    from rookery.live.brokers.settings import BrokerSettings
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -90,10 +90,10 @@ def command(
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
+    from rookery.brokers.configuration import Durability
     from rookery.cli.rules import read_cuts
+    from rookery.live.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.model import Schema
-    from rookery.network.brokers.settings import BrokerSettings, parse_address, tls_contexts
-    from rookery.routing.brokers.configuration import Durability
     from rookery.space.notation import read_space
 
     try:
@@ -125,8 +125,8 @@ def command(
 
 
 async def _run(settings: BrokerSettings, metrics: int | None) -> None:
-    from rookery.network.brokers.server import LiveBroker
-    from rookery.network.metrics import broker_metrics
+    from rookery.live.brokers.server import LiveBroker
+    from rookery.live.metrics import broker_metrics
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -148,7 +148,7 @@ def _state_folder(topic: str, address: tuple[str, int]) -> Path:
 
 
 def _status(at: str, key_file: Path | None, json: bool) -> int:
-    from rookery.network.brokers.resplit import ask_all
+    from rookery.live.brokers.resplit import ask_all
 
     documents = asyncio.run(ask_all(at, read_key(key_file)))
     if json:
@@ -165,7 +165,7 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
 
 
 def _resplit(at: str, tree: Path | None, key_file: Path | None, json: bool) -> int:
-    from rookery.network.brokers.resplit import read_statistics, resplit
+    from rookery.live.brokers.resplit import read_statistics, resplit
 
     if tree is None:
         raise SettingsError("resplit needs --tree: a file with a K-D tree, or with rows of zone_stats")

@@ -12,7 +12,7 @@ from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.options import DomainId, Interface, Json, note, write_json
 
 if TYPE_CHECKING:
-    from rookery.network.survey import SeenEndpoint
+    from rookery.live.survey import SeenEndpoint
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -36,7 +36,7 @@ def command(
     from rich.console import Console
     from rich.table import Table
 
-    from rookery.network.survey import survey
+    from rookery.live.survey import survey
 
     found = asyncio.run(
         survey(domain_id=domain_id, interface=interface, seconds=seconds, pre_shared_key=read_key(key_file))

@@ -177,8 +177,8 @@ async def _watch(
 ) -> None:
     from rookery.cli.node_endpoints import as_text, follow
     from rookery.discovery import warm
-    from rookery.network.metrics import participant_metrics
-    from rookery.network.udp import open_participant
+    from rookery.live.metrics import participant_metrics
+    from rookery.live.udp import open_participant
 
     def report(event: Event) -> None:
         described = describe(event)
@@ -212,8 +212,8 @@ async def _subscribe(
     options: dict[str, Any],
     metrics: int | None,
 ) -> None:
-    from rookery.network.client import join
-    from rookery.network.metrics import participant_metrics
+    from rookery.live.client import join
+    from rookery.live.metrics import participant_metrics
 
     async with (
         join(**place) as node,

@@ -17,7 +17,7 @@ from rookery.cli.options import note
 from rookery.errors import RookeryError, SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.udp import UdpParticipant
+    from rookery.live.udp import UdpParticipant
     from rookery.rtps.announcements import ParticipantAnnouncement
     from rookery.rtps.events import TreeSearched
     from rookery.rtps.identity import Guid

@@ -33,9 +33,9 @@ async def run_island(
     metrics: int | None = None,
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
-    from rookery.network.brokers.settings import parse_address
-    from rookery.network.island import open_island
-    from rookery.network.metrics import island_metrics
+    from rookery.live.brokers.settings import parse_address
+    from rookery.live.island import open_island
+    from rookery.live.metrics import island_metrics
 
     if not ends["listen"] and not ends["join"]:
         raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")

@@ -21,7 +21,7 @@ import typer
 from rookery.cli.options import note
 
 if TYPE_CHECKING:
-    from rookery.network.metrics import Metric
+    from rookery.live.metrics import Metric
 
 __all__ = ["JsonFormatter", "LogFormat", "MetricsPort", "announce", "metrics_on", "set_up_logs"]
 
@@ -84,7 +84,7 @@ async def metrics_on(port: int | None, collect: Callable[[], Iterable[Metric]]) 
     if port is None:
         yield
         return
-    from rookery.network.metrics import serve_metrics
+    from rookery.live.metrics import serve_metrics
 
     async with serve_metrics(port, collect) as bound:
         url = f"http://127.0.0.1:{bound}/metrics"

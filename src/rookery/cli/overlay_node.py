@@ -22,7 +22,7 @@ from rookery.model import Schema
 from rookery.space.notation import read_grid
 
 if TYPE_CHECKING:
-    from rookery.network.overlay import OverlayNode
+    from rookery.live.overlay import OverlayNode
 
 __all__ = ["Ways", "run"]
 
@@ -56,8 +56,8 @@ def run(
         )
     if arc and multicast:
         raise SettingsError("--arc and --multicast are two ways to spread an event: give one")
-    from rookery.network.brokers.settings import parse_address
-    from rookery.routing.overlay.configuration import OverlayConfiguration
+    from rookery.live.brokers.settings import parse_address
+    from rookery.overlay.configuration import OverlayConfiguration
 
     known = Schema.read(schema)
     options: dict[str, Any] = {
@@ -74,7 +74,7 @@ def run(
 
 
 async def _stay(options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None) -> None:
-    from rookery.network.overlay import join_overlay
+    from rookery.live.overlay import join_overlay
 
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(join_overlay(**options))

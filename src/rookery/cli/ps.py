@@ -34,7 +34,7 @@ def command(
     from rich.console import Console
     from rich.table import Table
 
-    from rookery.network.survey import survey
+    from rookery.live.survey import survey
 
     found = asyncio.run(
         survey(domain_id=domain_id, interface=interface, seconds=seconds, pre_shared_key=read_key(key_file))

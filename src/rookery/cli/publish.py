@@ -47,7 +47,7 @@ def command(
 
 
 async def _publish(topic: str, source: str, brokers: list[str], key: bytes | None, seconds: float) -> int:
-    from rookery.network.brokers.client import connect
+    from rookery.live.brokers.client import connect
 
     count = 0
     async with connect(*brokers, key=key) as client:

@@ -150,7 +150,7 @@ def _title(simulate: bool, broker: str | None, domain_id: int | None) -> str:
 async def _serve(
     serving: Coroutine[Any, Any, signal.Signals | None], broadcast: Broadcast, metrics: int | None
 ) -> signal.Signals | None:
-    from rookery.network.metrics import Metric, counters, gauge, gauges
+    from rookery.live.metrics import Metric, counters, gauge, gauges
 
     def collect() -> list[Metric]:
         state = broadcast.state

@@ -25,8 +25,8 @@ from rookery.cli.options import (
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.spool.writer import SpoolWriter
-    from rookery.node.event_types import EventType
+    from rookery.live.spool.writer import SpoolWriter
+    from rookery.participant.event_types import EventType
     from rookery.rtps.qos import QualityOfService
 
 __all__ = ["EXAMPLES", "command"]
@@ -79,10 +79,10 @@ def command(
         raise SettingsError(f"--lease-seconds {lease_seconds}: give at least 1")
     if gather_seconds < 0 or any(limit is not None and limit <= 0 for limit in (retain_bytes, retain_hours)):
         raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
+    from rookery.live.spool import Description
+    from rookery.live.spool.writer import Retention, SpoolWriter
     from rookery.model import Schema
-    from rookery.network.spool import Description
-    from rookery.network.spool.writer import Retention, SpoolWriter
-    from rookery.node.event_types import event_type
+    from rookery.participant.event_types import event_type
     from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
     kind = event_type(Schema.read(schema), type_name=type_name or topic, key=key or ())
@@ -114,8 +114,8 @@ async def _record(
     seconds: float | None,
     options: dict[str, Any],
 ) -> tuple[ExitCode, dict[str, Any]]:
-    from rookery.network.spool.recorder import Grouping, Recorder
-    from rookery.network.udp import open_participant
+    from rookery.live.spool.recorder import Grouping, Recorder
+    from rookery.live.udp import open_participant
 
     recorder = Recorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
     await asyncio.to_thread(recorder.warm)
@@ -138,7 +138,7 @@ async def _record(
 
 
 def _describe(folder: Path, json: bool) -> int:
-    from rookery.network.spool import Spool
+    from rookery.live.spool import Spool
 
     spool = Spool(folder)
     octets = sum(path.stat().st_size for path in folder.glob("*.frames"))

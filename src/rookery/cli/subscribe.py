@@ -19,8 +19,8 @@ from rookery.cli.options import IdType, Json, note, note_quarantined, write
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.network.brokers.client import BrokerClient
-    from rookery.network.brokers.feed import Feed
+    from rookery.live.brokers.client import BrokerClient
+    from rookery.live.brokers.feed import Feed
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -71,7 +71,7 @@ class Wanted:
 
 
 async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> int:
-    from rookery.network.brokers.client import connect
+    from rookery.live.brokers.client import connect
 
     work = asyncio.current_task()
     assert work is not None
@@ -100,7 +100,7 @@ async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> i
 
 def _open(client: BrokerClient, wanted: Wanted) -> tuple[Feed | None, Callable[[Any], Any]]:
     """Open what is wanted; return the feed, none if no subscription is left, and how an event is shown."""
-    from rookery.network.brokers.subscriptions import opening
+    from rookery.live.brokers.subscriptions import opening
 
     if wanted.table is None:
         return client.subscribe(wanted.topic, wanted.where), lambda event: event

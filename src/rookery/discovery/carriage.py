@@ -10,7 +10,7 @@ container is the sequence number of the DATA(p) that carries it; a container und
 
 An *observer* says with a flag and no filter that it wants to hear of everything. A *reference* (magic 0xD0) stands for
 a summary that is too large to be repeated: `<B 0xD0, B version, B 0, B magic of the structure, I epoch, I size,
-8 octets of BLAKE2b>`; who does not have that summary asks for it (`rookery.node.retrieval`).
+8 octets of BLAKE2b>`; who does not have that summary asks for it (`rookery.participant.retrieval`).
 
 With a pre-shared key the payload is sealed: keyed BLAKE2b over the domain, the sequence number and everything before
 the seal, so that neither the summary nor an address or lease can be changed, and an old announcement is old by its own

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from rookery.discovery.carriage import carried_container, decode_reference, decode_summary
 from rookery.filters import CuckooFilter
-from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.announcements import decode_participant
 from rookery.rtps.identity import Guid
 from rookery.rtps.locators import Address
@@ -18,6 +17,7 @@ from rookery.rtps.messages import decode_message
 from rookery.rtps.qos import QualityOfService
 from rookery.rtps.spdp import read_repetition
 from rookery.rtps.submessages import Data
+from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
 
 __all__ = ["PERIOD", "Announced", "ListeningNetwork", "read", "write"]
 

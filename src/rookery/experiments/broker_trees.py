@@ -11,7 +11,7 @@ import random
 import numpy as np
 
 from rookery import Schema
-from rookery.routing.flooding import FloodingBroker
+from rookery.brokers.flooding import FloodingBroker
 
 __all__ = ["BrokerTree"]
 

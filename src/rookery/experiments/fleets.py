@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rookery.network.simulated import Conditions, SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.events import EndpointMatched
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
+from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
 
 __all__ = ["discover"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from rookery.discovery.carriage import decode_summary
 from rookery.experiments.announced import PERIOD, ListeningNetwork, read, write
 from rookery.experiments.endpoints import absent_keys
-from rookery.network.simulated import Conditions, SimulatedParticipant
 from rookery.rtps.identity import Guid
+from rookery.simulated.domain import Conditions, SimulatedParticipant
 
 __all__ = ["APPLICATIONS", "PEERS", "SENDS", "Joined", "joined"]
 

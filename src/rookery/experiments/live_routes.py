@@ -90,9 +90,9 @@ def live_dds(rules: Rules, events: Events) -> Pairs | None:
 
 def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
-    from rookery.network.brokers.client import connect
-    from rookery.network.brokers.loopback import loopback_brokers
-    from rookery.routing.brokers.configuration import Durability
+    from rookery.brokers.configuration import Durability
+    from rookery.live.brokers.client import connect
+    from rookery.live.brokers.loopback import loopback_brokers
     from rookery.space.notation import read_space
 
     space = read_space("price:0:100,symbol", SCHEMA)
@@ -115,7 +115,7 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
 
 def live_overlay(rules: Rules, events: Events) -> Pairs:
     """Two peers, and a first one that they join through."""
-    from rookery.network.overlay import join_overlay
+    from rookery.live.overlay import join_overlay
     from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
     symbols = tuple(sorted({event["symbol"] for event in events}))

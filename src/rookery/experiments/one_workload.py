@@ -61,7 +61,7 @@ def _by(engine: str) -> Callable[[Rules, Events], Pairs]:
 
 
 def _brokers(rules: Rules, events: Events) -> Pairs:
-    from rookery.routing.brokers.configuration import BrokerConfiguration
+    from rookery.brokers.configuration import BrokerConfiguration
     from rookery.simulated.brokers import SimulatedBrokers
     from rookery.space.axes import Axis, EventSpace
 
@@ -79,9 +79,9 @@ def _brokers(rules: Rules, events: Events) -> Pairs:
 
 
 def _overlay(rules: Rules, events: Events) -> Pairs:
-    from rookery.network.simulated_overlay import SimulatedOverlay
-    from rookery.routing.overlay.identity import SemanticSpace
-    from rookery.routing.overlay.interests import WhereInterests
+    from rookery.overlay.identity import SemanticSpace
+    from rookery.overlay.interests import WhereInterests
+    from rookery.simulated.overlay import SimulatedOverlay
     from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
     grid = Grid(

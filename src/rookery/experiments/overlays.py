@@ -11,13 +11,13 @@ import random
 from statistics import fmean
 from typing import Any
 
-from rookery.network.simulated_baselines import SimulatedBaseline
-from rookery.network.simulated_overlay import SimulatedOverlay
-from rookery.routing.overlay.baselines import build_hypercube, build_mesh
-from rookery.routing.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.state import Phase
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.baselines import build_hypercube, build_mesh
+from rookery.overlay.configuration import SECOND, OverlayConfiguration
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.state import Phase
+from rookery.overlay.workload import StockMarket
+from rookery.simulated.baselines import SimulatedBaseline
+from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["MODES", "baseline", "configured", "joined", "measure", "measure_baseline", "measure_membership", "static"]
 

@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterator
 
 from rookery import Schema
-from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.configuration import BrokerConfiguration
-from rookery.routing.brokers.zones import Path
+from rookery.brokers.claims import Claim
+from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.zones import Path
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 

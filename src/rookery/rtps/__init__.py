@@ -3,7 +3,7 @@
 From the bottom: octets and numbers (`octets`, `sequences`), messages (`messages`, `submessages`, `parameters`),
 samples (`types`, `cdr`), what is announced (`announcements`, `qos`, `policies`, `locators`), the reliable machinery
 (`history`, `writer`, `fragments`, `reader`, `stateless`), and the two discovery protocols (`spdp`, `sedp`).
-`rookery.node` puts them together into a participant.
+`rookery.participant` puts them together into a participant.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
-from rookery.machine import ClientId
-from rookery.routing.brokers.broker import Broker
-from rookery.routing.brokers.client import (
+from rookery.brokers.broker import Broker
+from rookery.brokers.client import (
     Attached,
     BatchAccepted,
     BatchRefused,
@@ -32,9 +31,10 @@ from rookery.routing.brokers.client import (
     InForce,
     SubscriptionFailed,
 )
-from rookery.routing.brokers.configuration import BrokerConfiguration
-from rookery.routing.brokers.events import BrokerEvent, Isolated, JoinFailed, Left
-from rookery.routing.brokers.messages import EventId
+from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left
+from rookery.brokers.messages import EventId
+from rookery.machine import ClientId
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.disks import Disk
 from rookery.simulated.links import LinkConditions

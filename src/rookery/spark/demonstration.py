@@ -148,7 +148,7 @@ def demonstrate(
 
 def _discovery(say: Callable[[str], None], observer: Observer | None) -> float:
     """Let participants find each other with two protocols side by side; return the percentage of octets saved."""
-    from rookery.network.demonstration import PARTICIPANTS, TOPICS, discover
+    from rookery.live.demonstration import PARTICIPANTS, TOPICS, discover
 
     async def both() -> dict[str, int]:
         first = 20 + os.getpid() * 2 % 200
@@ -176,8 +176,8 @@ def _live(
     observer: Observer | None,
 ) -> Pairs:
     """Send events through live brokers with all rules subscribed; return the pairs that were delivered."""
+    from rookery.live.demonstration import through_brokers
     from rookery.model import Schema
-    from rookery.network.demonstration import through_brokers
 
     started = time.perf_counter()
     conditions = {f"{row['subscription_id']}/{row['version']}": _dated(row) for row in records.to_pylist()}

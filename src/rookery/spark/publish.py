@@ -33,7 +33,7 @@ from rookery.model import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rookery.network.client import Node
+    from rookery.live.client import Node
 
 __all__ = ["Publication", "publish_to"]
 
@@ -136,7 +136,7 @@ class Publication:
         self._schema = schema
 
     async def _join(self, schema: Schema) -> None:
-        from rookery.network.client import join
+        from rookery.live.client import join
 
         self._node = await self._leave.enter_async_context(join(**self._join_options))
         self._node.advertise(

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from rookery.errors import CheckpointError, PipelineError
-from rookery.network.spool import Spool
+from rookery.live.spool import Spool
 from rookery.spark.source import cut
 
 __all__ = ["SpoolReader", "SpoolStream", "SpoolTape", "spool_tape"]

@@ -19,8 +19,8 @@ from rookery.discovery.planning.captures import Capture, is_capture
 from rookery.discovery.planning.observed import observe
 from rookery.discovery.planning.traffic import PARTS
 from rookery.errors import TopologyError
-from rookery.network.simulated import SimulatedNetwork
 from rookery.rtps import QualityOfService, Reliability
+from rookery.simulated.domain import SimulatedNetwork
 
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE)
 

@@ -14,10 +14,10 @@ from rookery.discovery.planning.loads import PROTOCOLS, Counting
 from rookery.discovery.planning.sizes import announcement_size, record_size
 from rookery.discovery.planning.summaries import SUMMARIES, build_summary
 from rookery.errors import TopologyError
-from rookery.network.simulated import SimulatedNetwork
 from rookery.rtps import QualityOfService, Reliability
 from rookery.rtps.messages import decode_message
 from rookery.rtps.submessages import Data
+from rookery.simulated.domain import SimulatedNetwork
 
 from .systems import random_topology, ros_graph
 

@@ -13,7 +13,7 @@ from rookery.discovery import protocols
 from rookery.experiments.table import Row
 from rookery.filters import BloomTree
 from rookery.filters.tree import QueryResult
-from rookery.node import pairing
+from rookery.participant import pairing
 
 
 def tree(row: Row) -> bool:

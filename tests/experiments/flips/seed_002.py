@@ -10,9 +10,9 @@ from tests.experiments.flips import CONTRADICTED, REGIME, REPRODUCED, SAME_SHAPE
 
 from rookery.experiments.seed_002 import publish_more
 from rookery.experiments.table import Row
-from rookery.routing.overlay import dissemination, paper
-from rookery.routing.overlay.links import LinkTable
-from rookery.routing.overlay.selection import Selection
+from rookery.overlay import dissemination, paper
+from rookery.overlay.links import LinkTable
+from rookery.overlay.selection import Selection
 
 Change = Callable[[Row], Row]
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from tests.experiments.flips import CONTRADICTED, REGIME, REPRODUCED, Flip, only
 
+from rookery.brokers import proximity, static, stretch
+from rookery.brokers.ancestors import AncestorQueue
+from rookery.brokers.flooding import FloodingBroker
+from rookery.brokers.proximity import Proximity
 from rookery.experiments.seed_003 import load_split, mgnp_stretch
 from rookery.experiments.table import Row
-from rookery.routing.brokers import proximity, static, stretch
-from rookery.routing.brokers.ancestors import AncestorQueue
-from rookery.routing.brokers.proximity import Proximity
-from rookery.routing.flooding import FloodingBroker
 from rookery.space.tree import KdTree
 
 #: What takes long is judged from the committed rows; the quick parameters run with --slow, and in `test_reproduce.py`.

@@ -10,9 +10,9 @@ from rookery.experiments.joiners import APPLICATIONS, PEERS
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.network.simulated import Conditions, SimulatedNetwork
 from rookery.rtps.events import EndpointMatched, EndpointUnmatched
 from rookery.rtps.qos import QualityOfService
+from rookery.simulated.domain import Conditions, SimulatedNetwork
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

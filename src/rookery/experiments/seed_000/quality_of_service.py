@@ -16,9 +16,9 @@ from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.filters import BloomTree, endpoint_key
-from rookery.network.simulated import Conditions, SimulatedNetwork
 from rookery.rtps.events import QualityIncompatible
 from rookery.rtps.qos import INFINITE, Durability, QualityOfService, Reliability, incompatible_policies
+from rookery.simulated.domain import Conditions, SimulatedNetwork
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -17,12 +17,12 @@ from rookery.experiments.joiners import PEERS
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.announcements import read_payload
 from rookery.rtps.identity import SEDP_PUBLICATIONS_WRITER, SEDP_SUBSCRIPTIONS_WRITER, SPDP_WRITER
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import decode_message
 from rookery.rtps.submessages import Data
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

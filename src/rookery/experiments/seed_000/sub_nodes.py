@@ -18,7 +18,7 @@ from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.filters import BloomFilter, BloomTree
-from rookery.network.simulated import SimulatedNetwork
+from rookery.simulated.domain import SimulatedNetwork
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

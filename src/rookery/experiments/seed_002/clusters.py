@@ -11,11 +11,11 @@ from rookery.experiments.overlays import configured
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.network.simulated_overlay import SimulatedOverlay
-from rookery.routing.overlay.configuration import SECOND
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.state import Phase
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.configuration import SECOND
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.state import Phase
+from rookery.overlay.workload import StockMarket
+from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

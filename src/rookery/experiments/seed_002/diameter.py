@@ -12,7 +12,7 @@ from rookery.experiments.overlays import configured, static
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.state import Phase
+from rookery.overlay.state import Phase
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

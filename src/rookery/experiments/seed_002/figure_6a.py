@@ -8,7 +8,7 @@ from rookery.experiments.figures import chart, lines
 from rookery.experiments.seed_002.publish_more import FULL, QUICK, run
 from rookery.experiments.table import Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.overhead import crossover
+from rookery.overlay.overhead import crossover
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

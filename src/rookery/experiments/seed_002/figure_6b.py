@@ -8,7 +8,7 @@ from typing import Any
 from rookery.experiments.seed_002.publish_more import FULL, QUICK, equal_at, plot, run
 from rookery.experiments.table import Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.overhead import crossover
+from rookery.overlay.overhead import crossover
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -10,8 +10,8 @@ from rookery.experiments.figures import bars, chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.workload import StockMarket
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.workload import StockMarket
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -8,7 +8,7 @@ from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.seed_002.dynamic_table import FULL, QUICK, run
 from rookery.experiments.table import Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.overhead import join_overhead
+from rookery.overlay.overhead import join_overhead
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

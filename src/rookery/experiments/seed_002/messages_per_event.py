@@ -22,8 +22,8 @@ from rookery.experiments.overlays import (
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.baselines import HypercubePeer
-from rookery.routing.overlay.configuration import SECOND
+from rookery.overlay.baselines import HypercubePeer
+from rookery.overlay.configuration import SECOND
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -16,7 +16,7 @@ from rookery.experiments.overlays import baseline, configured, joined, measure, 
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.overhead import crossover, join_overhead, relay_overhead
+from rookery.overlay.overhead import crossover, join_overhead, relay_overhead
 
 __all__ = ["FULL", "QUICK", "check", "equal_at", "plot", "run"]
 

@@ -10,7 +10,7 @@ from rookery.experiments.overlays import baseline, measure_baseline
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.overhead import relay_overhead, unwanted_probability
+from rookery.overlay.overhead import relay_overhead, unwanted_probability
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

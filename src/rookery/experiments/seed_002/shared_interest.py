@@ -12,8 +12,8 @@ from rookery.experiments.overlays import configured, joined, measure
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.network.simulated_overlay import SimulatedOverlay
-from rookery.routing.overlay.state import Phase
+from rookery.overlay.state import Phase
+from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -15,10 +15,10 @@ from rookery.experiments.overlays import configured, static
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.overlay.identity import SemanticSpace
-from rookery.routing.overlay.links import LinkTable
-from rookery.routing.overlay.paper import PaperTable
-from rookery.routing.overlay.state import Phase
+from rookery.overlay.identity import SemanticSpace
+from rookery.overlay.links import LinkTable
+from rookery.overlay.paper import PaperTable
+from rookery.overlay.state import Phase
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from rookery.brokers.claims import Claim
+from rookery.brokers.spanhop import greedy_hop, next_hop
+from rookery.brokers.static import StaticBrokers
+from rookery.brokers.tables import exact_tables
+from rookery.brokers.zones import cell_of
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.spanhop import greedy_hop, next_hop
-from rookery.routing.brokers.static import StaticBrokers
-from rookery.routing.brokers.tables import exact_tables
-from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from rookery.brokers.proximity import scale
+from rookery.brokers.static import StaticBrokers
+from rookery.brokers.zones import cell_of
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.proximity import scale
-from rookery.routing.brokers.static import StaticBrokers
-from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

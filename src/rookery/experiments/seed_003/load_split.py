@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from rookery.brokers.static import StaticBrokers
 from rookery.experiments.figures import bars, charts
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.static import StaticBrokers
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

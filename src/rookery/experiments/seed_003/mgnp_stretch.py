@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from rookery.experiments.figures import chart, lines
-from rookery.experiments.latencies import MATRICES, latency_matrix
-from rookery.experiments.sweeps import grid
-from rookery.experiments.table import Row, Table
-from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.coordinates import (
+from rookery.brokers.coordinates import (
     choose_landmarks,
     extent_of,
     place_host,
     place_landmarks,
     relative_errors,
 )
-from rookery.routing.brokers.static import StaticBrokers
-from rookery.routing.brokers.stretch import CHOICES, stretch
+from rookery.brokers.static import StaticBrokers
+from rookery.brokers.stretch import CHOICES, stretch
+from rookery.experiments.figures import chart, lines
+from rookery.experiments.latencies import MATRICES, latency_matrix
+from rookery.experiments.sweeps import grid
+from rookery.experiments.table import Row, Table
+from rookery.experiments.verdicts import Judgment, Verdict
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

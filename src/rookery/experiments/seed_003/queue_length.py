@@ -7,13 +7,13 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
+from rookery.brokers.ancestors import AncestorQueue
+from rookery.brokers.claims import Claim
+from rookery.brokers.zones import ROOT, Path, Point, cell_of, split
 from rookery.experiments.figures import charts, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.ancestors import AncestorQueue
-from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.zones import ROOT, Path, Point, cell_of, split
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rookery.brokers.spanhop import next_hop
+from rookery.brokers.static import StaticBrokers
+from rookery.brokers.tables import exact_tables
+from rookery.brokers.zones import cell_of
 from rookery.experiments.figures import chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.routing.brokers.spanhop import next_hop
-from rookery.routing.brokers.static import StaticBrokers
-from rookery.routing.brokers.tables import exact_tables
-from rookery.routing.brokers.zones import cell_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
+from rookery.brokers.claims import Claim
+from rookery.brokers.client import BatchAccepted, ClientEvent, Delivered
+from rookery.brokers.messages import EventId
+from rookery.brokers.seats import Seat
+from rookery.brokers.spanhop import greedy_hop, next_hop
+from rookery.brokers.zones import Path, Point
 from rookery.matching import matcher
-from rookery.routing.brokers.claims import Claim
-from rookery.routing.brokers.client import BatchAccepted, ClientEvent, Delivered
-from rookery.routing.brokers.messages import EventId
-from rookery.routing.brokers.seats import Seat
-from rookery.routing.brokers.spanhop import greedy_hop, next_hop
-from rookery.routing.brokers.zones import Path, Point
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.web import records
 from rookery.web.recorder import Recorder

@@ -1,7 +1,7 @@
 """A live DDS domain, recorded: an observer joins without endpoints, so that everyone tells it everything.
 
 Who is paired with whom is not on the wire. It follows from the announcements by the rule that the participants
-themselves apply (`node.endpoints.obstacles`), and is worked out again when the endpoints change.
+themselves apply (`participant.endpoints.obstacles`), and is worked out again when the endpoints change.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from rookery.network.survey import Survey, read_survey
-from rookery.network.udp import open_participant
-from rookery.node import Participant
-from rookery.node.endpoints import obstacles
+from rookery.live.survey import Survey, read_survey
+from rookery.live.udp import open_participant
+from rookery.participant import Participant
+from rookery.participant.endpoints import obstacles
 from rookery.rtps.identity import is_writer
 from rookery.web import records
 from rookery.web.recorder import Recorder

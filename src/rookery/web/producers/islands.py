@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rookery.network.island import Island
+from rookery.live.island import Island
 from rookery.web import records
 from rookery.web.producers.domain import RecordedDomain
 from rookery.web.recorder import Recorder

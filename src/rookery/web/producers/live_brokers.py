@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from rookery.brokers.zones import Cell, contains
 from rookery.errors import RookeryError
+from rookery.live.brokers.client import BrokerClient, connect
 from rookery.model import Schema
-from rookery.network.brokers.client import BrokerClient, connect
-from rookery.routing.brokers.zones import Cell, contains
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import records
 from rookery.web.recorder import Recorder

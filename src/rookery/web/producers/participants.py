@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from rookery.network.simulated import SimulatedNetwork, SimulatedParticipant
 from rookery.rtps.events import EndpointMatched, EndpointUnmatched, Event
 from rookery.rtps.identity import Guid, is_writer
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 from rookery.web import records
 from rookery.web.recorder import Recorder
 from rookery.web.records import name

@@ -14,11 +14,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from rookery.brokers.configuration import BrokerConfiguration
 from rookery.model import Schema
-from rookery.network.simulated import SimulatedNetwork
-from rookery.routing.brokers.configuration import BrokerConfiguration
 from rookery.rtps.qos import QualityOfService
 from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.domain import SimulatedNetwork
 from rookery.space.axes import Axis, EventSpace
 from rookery.web import records
 from rookery.web.producers.brokers import RecordedBrokers

@@ -1,0 +1,152 @@
+"""The ancestor queue AQ: residents of the zones beside each ancestor, one level every log2 m cuts (seed 003, 2.2).
+
+The seed copies whole neighbor tables at a split and never looks at them again. Three repairs: only zones inside the
+ancestor one level up are kept, the only ones Spanhop may use; an entry keeps several residents, so that no single
+broker carries the traffic of a whole domain; and entries are renewed all the time, from every claim that passes by and
+from look-ups, since copies from the day of the split lead to brokers long gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rookery.brokers.claims import Claim
+from rookery.brokers.sampling import Dice
+from rookery.brokers.zones import Cell, Path, Point, cell_of, depth_shared, overlap, sibling, touching
+
+__all__ = ["AncestorQueue"]
+
+
+#: Refreshes that a resident outlives without being heard of.
+LEASE = 2
+
+
+class AncestorQueue:
+    """AQ of one zone: `levels[i]` maps the zones beside path[: i * bits] to residents, the latest first."""
+
+    __slots__ = ("_bits", "_capacity", "_dimensions", "_learned", "_path", "_preferred", "_refreshes", "levels")
+
+    def __init__(self, path: Path, *, dimensions: int, bits: int, capacity: int) -> None:
+        self._path = path
+        self._dimensions = dimensions
+        self._bits = bits
+        self._capacity = capacity
+        self._refreshes = 0
+        #: By zone, the resident that is closest on the network: it stays first.
+        self._preferred: dict[Path, int] = {}
+        #: The lease of a resident: the number of the refresh before which it was last heard of.
+        self._learned: dict[tuple[int, Path], int] = {}
+        self.levels: list[dict[Path, list[Claim]]] = [{} for _ in range(len(path) // bits + 1)]
+
+    def __iter__(self) -> Iterator[Claim]:
+        for level in self.levels:
+            for residents in level.values():
+                yield from residents
+
+    def __len__(self) -> int:
+        return sum(len(residents) for level in self.levels for residents in level.values())
+
+    def cell(self, level: int) -> Cell:
+        """Return AQ[level].cz."""
+        return cell_of(self._path[: level * self._bits], self._dimensions)
+
+    def learn(self, claim: Claim, *, first: bool = True) -> None:
+        """Take in who owns a zone, if it lies beside one of the ancestors."""
+        shared = depth_shared(self._path, claim.path)
+        level = shared // self._bits + 1
+        if level >= len(self.levels) or shared == len(claim.path):
+            return
+        zone = claim.path[: level * self._bits]
+        self._learned[claim.owner, claim.path] = self._refreshes
+        entries = self.levels[level]
+        residents = entries.get(zone)
+        if residents is None:
+            if not touching(self.cell(level), cell_of(zone, self._dimensions)):
+                return
+            for other in [other for other in entries if overlap(other, zone)]:
+                if any(resident.epoch > claim.epoch for resident in entries[other]):
+                    return
+                del entries[other]
+            entries[zone] = [claim]
+            return
+        for place, resident in enumerate(residents):
+            if resident.owner == claim.owner:
+                if resident.epoch <= claim.epoch:
+                    residents[place] = claim
+                return
+        if first:
+            residents.insert(int(self._preferred.get(zone) == residents[0].owner), claim)
+            del residents[self._capacity :]
+        elif len(residents) < self._capacity:
+            residents.append(claim)
+
+    def prefer(self, claim: Claim) -> None:
+        """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).
+
+        The claim may be older than what is known of the resident, whose zone was split since it was noted.
+        """
+        self.learn(claim)
+        for level in self.levels:
+            for zone, residents in level.items():
+                for place, resident in enumerate(residents):
+                    if resident.owner == claim.owner and overlap(resident.path, claim.path):
+                        residents.insert(0, residents.pop(place))
+                        self._preferred[zone] = claim.owner
+
+    def preferred(self, zone: Path) -> Claim | None:
+        """Return the resident of a zone that was found to be the closest, if there is one."""
+        for level in self.levels:
+            if zone in level and self._preferred.get(zone) == level[zone][0].owner:
+                return level[zone][0]
+        return None
+
+    def dismiss(self, zone: Path, owner: int) -> None:
+        """Drop a broker that resides in a zone no more."""
+        for level in self.levels:
+            kept = [resident for resident in level.get(zone, ()) if resident.owner != owner]
+            if kept:
+                level[zone] = kept
+            else:
+                level.pop(zone, None)
+
+    def forget(self, owner: int) -> None:
+        """Drop a broker that is gone, wherever it is a resident."""
+        for level in self.levels:
+            for zone in list(level):
+                kept = [resident for resident in level[zone] if resident.owner != owner]
+                if kept:
+                    level[zone] = kept
+                else:
+                    del level[zone]
+
+    def renew(self) -> None:
+        """Begin a refresh: residents that were not heard of since the last but one are dropped."""
+        self._refreshes += 1
+        self._learned = {known: heard for known, heard in self._learned.items() if heard + LEASE >= self._refreshes}
+        for level in self.levels:
+            for zone in list(level):
+                level[zone] = [one for one in level[zone] if (one.owner, one.path) in self._learned]
+                if not level[zone]:
+                    del level[zone]
+
+    def probes(self, dice: Dice) -> list[Point]:
+        """Return random points beside each ancestor inside its domain, one per cut: whom to look up at a refresh."""
+        points = []
+        for depth in range(len(self.levels[1:]) * self._bits):
+            level = depth // self._bits + 1
+            beside = cell_of(sibling(self._path[: depth + 1]), self._dimensions)
+            mine = self.cell(level)
+            axis = depth % self._dimensions
+            point = []
+            for number in range(self._dimensions):
+                # Across the cut anywhere; along it within the ancestor, or the zone found would not touch it.
+                inner = beside if number == axis else mine
+                low, high = inner.lower[number], inner.upper[number]
+                point.append(min(low + dice.random() * (high - low), _below(high, low)))
+            points.append(tuple(point))
+        return points
+
+
+def _below(high: float, low: float) -> float:
+    """Return a number below `high` and not below `low`: rounding must not carry a point out of its zone."""
+    return max(low, high - (high - low) * 2.0**-40)

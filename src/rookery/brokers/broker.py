@@ -1,0 +1,397 @@
+"""One broker, as a machine (`rookery.machine`): messages of brokers and clients, and the time go in, effects come out.
+
+The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`, `place`, `leave`. All that clients want
+they say in messages (`requests.py`, `sessions.py`).
+
+This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
+`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events
+in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
+happens at a beat, so there is one timer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rookery.brokers.access import Access
+from rookery.brokers.carriage import Carriage
+from rookery.brokers.claims import Claim
+from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.copies import Copies
+from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
+from rookery.brokers.ledger import Ledger
+from rookery.brokers.membership import Membership
+from rookery.brokers.messages import (
+    Body,
+    Changed,
+    Find,
+    Found,
+    Grant,
+    Granted,
+    Heartbeat,
+    Here,
+    Join,
+    Message,
+    Put,
+    Region,
+    Replica,
+    Routed,
+    Who,
+    fits,
+)
+from rookery.brokers.neighborhood import Neighborhood
+from rookery.brokers.parcels import Carry, Parcel
+from rookery.brokers.placement import Placement
+from rookery.brokers.proximity import Proximity
+from rookery.brokers.requests import FromBroker
+from rookery.brokers.sampling import Dice, Reservoir
+from rookery.brokers.seats import Seat
+from rookery.brokers.sessions import Sessions
+from rookery.brokers.spanhop import next_hop
+from rookery.brokers.zones import Path, Point, contains, gap
+from rookery.machine import ClientId, Effect, Emit, Node, Send, Write
+
+__all__ = ["Broker"]
+
+#: A message that has made so many hops is dropped; whoever sent it tries again.
+MOST_HOPS = 256
+#: Holes that are looked up at one beat.
+PROBES = 4
+
+
+class Broker:
+    """A broker of one topic."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        configuration: BrokerConfiguration,
+        dice: Dice,
+        *,
+        position: tuple[float, ...] = (),
+    ) -> None:
+        self.id = broker_id
+        self.configuration = configuration
+        self.dice = dice
+        #: Coordinates on the network, see `coordinates.py`.
+        self.position = position
+        self.seats: dict[Path, Seat] = {}
+        self.counters: Counter[str] = Counter()
+        #: Points of events that passed here: where newcomers are sent.
+        self.passing = Reservoir()
+        self.now = 0
+        self.around = Neighborhood(self)
+        self.membership = Membership(self)
+        self.placement = Placement(self)
+        self.proximity = Proximity(self)
+        self.carriage = Carriage(self)
+        self.ledger = Ledger(self)
+        self.copies = Copies(self)
+        self.access = Access(self)
+        self.sessions = Sessions(self)
+        self._effects: list[Effect] = []
+        self._local: deque[Message] = deque()
+        self._next_beat: int | None = None
+        self._next_ancestors = 0
+
+    # ---- verbs ---------------------------------------------------------------------------------------------------
+
+    def start(self, now: int) -> None:
+        """Be the first broker: own the whole space."""
+        self._awake(now)
+        self.membership.found()
+        self._settle()
+
+    def join(self, bootstrap: int, now: int) -> None:
+        """Join the network that a broker belongs to."""
+        self._awake(now)
+        self.membership.join(bootstrap)
+        self._settle()
+
+    def introduce(self, other: int, now: int) -> None:
+        """Name a broker of the network to one that is alone."""
+        self.now = max(now, self.now)
+        self.around.meet(other)
+        self.membership.greet(other)
+        self._settle()
+
+    def release(self, now: int, *, patience: int, back: float | None = None) -> None:
+        """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
+        self.now = max(now, self.now)
+        if not self.membership.leaving:
+            self.membership.release(patience, back)
+        self._settle()
+
+    def place(self, path: Path, cut: float | None, now: int) -> None:
+        """Take the upper half of a zone, if its owner still has it."""
+        self.now = max(now, self.now)
+        self.membership.place(path, cut)
+        self._settle()
+
+    def receive(self, message: Message, sender: int, now: int) -> None:
+        """Take a message in."""
+        self.receive_many((message,), sender, now)
+
+    def receive_many(self, messages: Iterable[Any], sender: Node, now: int) -> None:
+        """Take in the messages of one buffer, of a broker or a client: their parcels are matched together."""
+        self.now = max(now, self.now)
+        if self.membership.left:
+            return
+        if isinstance(sender, ClientId):
+            self.sessions.receive(messages, sender.number)
+            self._settle()
+            return
+        self.around.unreachable.pop(sender, None)
+        for message in messages:
+            if not fits(message, self.configuration.space.dimensions):
+                self.counters["rejected"] += 1
+                self.emit(MessageRejected(sender, type(message).__name__))
+                continue
+            self.around.meet(sender)
+            self._dispatch(message, sender)
+        self._settle()
+
+    def undeliverable(self, message: Any, receiver: Node, now: int) -> None:
+        """Take back a message that could not be delivered: its receiver is gone (failure cases 1 to 3)."""
+        self.now = max(now, self.now)
+        if self.membership.left:
+            return
+        if isinstance(receiver, ClientId):
+            self.lose(receiver, now)
+            return
+        self.around.lose(receiver)
+        self.carriage.lost(receiver)
+        self.counters["undeliverable"] += 1
+        if isinstance(message, Routed):
+            if message.point:
+                self.route(message)
+            else:
+                self.emit(JoinFailed(receiver))
+        elif isinstance(message, Grant):
+            self.membership.take_back(message.state.claim)
+        elif isinstance(message, Carry):
+            self.carriage.undeliverable(message)
+        self._settle()
+
+    def lose(self, node: Node, now: int) -> None:
+        """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
+        self.now = max(now, self.now)
+        if isinstance(node, ClientId):
+            self.access.detach(node.number)
+        else:
+            self.around.lose(node)
+            self.carriage.lost(node)
+        self._settle()
+
+    def wake(self, now: int) -> None:
+        """Do what is due."""
+        self.now = max(now, self.now)
+        if self._next_beat is None or self.now < self._next_beat or self.membership.left:
+            return
+        self._next_beat = self.now + self.configuration.beat
+        self._beat()
+        self._settle()
+
+    def timer(self) -> int | None:
+        """Return when `wake` wants to be called."""
+        return None if self.membership.left else self._next_beat
+
+    def effects(self) -> list[Effect]:
+        """Return what is to be done, and forget it."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """What a `Write` asked for is on the disk, or the disk did not take it: then the batches are refused."""
+        self.now = max(now, self.now)
+        if write.token is not None:
+            self.carriage.completed(write.token, failure)
+            self._settle()
+
+    def restore(self, entries: Iterable[tuple[int, int, Parcel]]) -> None:
+        """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
+        for owner, part, parcel in entries:
+            self.copies.adopt(owner, part, parcel)
+
+    def leave(self, now: int) -> None:
+        """Hand everything over; `Left` comes when that is done."""
+        self.now = max(now, self.now)
+        self.sessions.close_all()
+        self.membership.leave()
+        self._settle()
+
+    # ---- what the parts share ------------------------------------------------------------------------------------
+
+    def send(self, receiver: int, message: Message) -> None:
+        """Send a message, or keep it for oneself."""
+        if receiver == self.id:
+            self._local.append(message)
+        else:
+            self.counters[type(message).__name__] += 1
+            self._effects.append(Send(receiver, message))
+
+    def reply(self, client: int, message: FromBroker) -> None:
+        """Say something to a client, if it is here."""
+        if client in self.access.attached:
+            self._effects.append(Send(ClientId(client), message))
+
+    def effect(self, effect: Effect) -> None:
+        """Ask for something to be done."""
+        self._effects.append(effect)
+
+    def emit(self, event: BrokerEvent) -> None:
+        """Tell the program."""
+        self._effects.append(Emit(event))
+
+    def seat_at(self, point: Point) -> Seat | None:
+        """Return the own seat that holds a point."""
+        for seat in self.seats.values():
+            if contains(seat.cell, point):
+                return seat
+        return None
+
+    def home(self) -> Seat | None:
+        """Return the seat that the broker keeps: the deepest."""
+        return max(self.seats.values(), key=lambda seat: (len(seat.path), seat.path), default=None)
+
+    def dispatch_body(self, point: Point, body: Body) -> None:
+        """Send a body on its way over the zones."""
+        home = self.home()
+        source = home.claim if home is not None else None
+        self.route(Routed(point, body, self.id, (), source, source))
+
+    def route(self, routed: Routed) -> None:
+        """Bring a message one hop closer to its point, or accept it here."""
+        point, body = routed.point, routed.body
+        seat = self.seat_at(point)
+        if seat is not None:
+            self._arrive(seat, routed)
+            return
+        if not self.seats:
+            onward = self.membership.forwarding(point, routed.visited)
+            if onward is not None and len(routed.visited) < MOST_HOPS:
+                visited = (*routed.visited, self.id)
+                self.send(onward, Routed(point, body, routed.origin, visited, routed.source, routed.via))
+            else:
+                self.counters["dropped"] += 1
+            return
+        seat, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
+        if hop is None or len(routed.visited) >= MOST_HOPS:
+            self.counters["dropped"] += 1
+            return
+        self.counters["forwarded"] += 1
+        visited = (*routed.visited, self.id)
+        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
+
+    def _next_hop(self, point: Point, visited: Sequence[int], *, came_back: bool) -> tuple[Seat, Claim | None]:
+        seat = max(
+            self.seats.values(),
+            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
+        )
+        used = frozenset(visited) if came_back else frozenset()
+        return seat, next_hop(seat, point, usable=self._usable, neighbors_only=came_back, used=used)
+
+    def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
+        """Return the broker that brings a message closer to a point."""
+        if not self.seats:
+            return self.membership.forwarding(point, visited)
+        _, hop = self._next_hop(point, visited, came_back=came_back)
+        return None if hop is None else hop.owner
+
+    def _usable(self, claim: Claim) -> bool:
+        return claim.owner != self.id and self.around.alive(claim.owner)
+
+    def _arrive(self, seat: Seat, routed: Routed) -> None:
+        body = routed.body
+        match body:
+            case Region():
+                self.placement.spread(seat, body)
+            case Who(asker):
+                self.send(asker, Here(seat.current_claim()))
+            case Join():
+                self.membership.admit(seat, body)
+            case Put():
+                self.proximity.put(seat, routed.point, body)
+            case Find():
+                self.proximity.find(seat, routed.point, body)
+
+    def _dispatch(self, message: Message, sender: int) -> None:
+        match message:
+            case Heartbeat():
+                self.around.receive(message, sender)
+            case Routed((), Join() as join):
+                if self.seats:
+                    self.membership.invite(join)
+            case Routed():
+                for claim in (message.source, message.via):
+                    if claim is not None and claim.owner != self.id and claim.owner not in self.around.unreachable:
+                        self.around.meet(claim.owner)
+                        for seat in self.seats.values():
+                            seat.queue.learn(claim)
+                self.route(message)
+            case Here(claim):
+                self.around.meet(claim.owner)
+                self.around.heard[claim.owner] = self.now
+                self.around.learn(claim, self.now)
+                for seat in self.seats.values():
+                    seat.queue.learn(claim)
+            case Grant():
+                self.membership.accept(message, sender)
+            case Granted(path, epoch):
+                self.membership.granted(path, epoch)
+            case Replica():
+                self.placement.replica(message)
+            case Found():
+                self.proximity.found(message)
+            case Changed():
+                self.proximity.changed(message)
+            case _:
+                self.carriage.receive(message, sender)
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def _awake(self, now: int) -> None:
+        self.now = max(now, self.now)
+        phase = int(self.dice.random() * self.configuration.beat)
+        self._next_beat = self.now + 1 + phase
+        self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
+
+    def _beat(self) -> None:
+        self.around.prune()
+        self.membership.beat()
+        self.placement.beat()
+        self.carriage.beat()
+        self.sessions.beat()
+        self.proximity.beat()
+        if self.seats and self.now >= self._next_ancestors:
+            self._next_ancestors = self.now + self.configuration.ancestors
+            self.refresh_ancestors()
+            self.around.look_around()
+        for seat in list(self.seats.values()):
+            for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
+                del seat.details[path]
+            for point in seat.holes()[:PROBES]:
+                self.counters["holes"] += 1
+                self.dispatch_body(point, Who(self.id))
+        self.membership.announce()
+
+    def refresh_ancestors(self) -> None:
+        """Look up residents beside every ancestor, at random points, so that the load of relaying is spread."""
+        for seat in list(self.seats.values()):
+            seat.queue.renew()
+            for point in seat.queue.probes(self.dice):
+                self.dispatch_body(point, Who(self.id))
+        self.proximity.refresh()
+
+    def _settle(self) -> None:
+        """Take what was sent to oneself."""
+        while True:
+            while self._local:
+                self._dispatch(self._local.popleft(), self.id)
+            self.carriage.settle()
+            self.proximity.settle()
+            if not self._local:
+                break
+        self.membership.flush()

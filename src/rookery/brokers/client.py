@@ -1,0 +1,513 @@
+"""The client end of the broker network, as a machine: subscriptions and events go in, each delivery comes out once.
+
+A client is attached to one broker and learns of others. When the connection is gone it attaches to another one,
+subscribes again under the same names and publishes again what was not accepted. Events are numbered by their publisher,
+and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again counts once. A
+delivery is acknowledged when the program has taken it: what a slow program leaves waits at the brokers.
+
+Brokers are known by whatever the driver can reach them by; those that a broker names are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, events_of, parcel_of
+from rookery.brokers.requests import (
+    Ask,
+    Attach,
+    Deliver,
+    FromBroker,
+    FromClient,
+    Offer,
+    Others,
+    Rejected,
+    Status,
+    Subscribe,
+    Subscribed,
+    Taken,
+    Unsubscribe,
+    Welcome,
+)
+from rookery.brokers.versions import Versions
+from rookery.errors import HistoryFullError
+from rookery.machine import Close, Effect, Emit, Send, Write
+
+__all__ = [
+    "Attached",
+    "BatchAccepted",
+    "BatchRefused",
+    "ClientEvent",
+    "ClientMachine",
+    "Delivered",
+    "GaveUp",
+    "InForce",
+    "StatusGiven",
+    "SubscriptionFailed",
+]
+
+SECOND = 1_000_000
+#: Events of one batch, at most.
+MOST_EVENTS = 1024
+#: Matches that a subscription remembers so that none is given twice.
+DEDUP_WINDOW = 1 << 20
+#: Brokers remembered.
+MOST_BROKERS = 32
+#: Between two attempts to attach: at first, and at last.
+FIRST_PAUSE, LAST_PAUSE = SECOND // 20, SECOND
+
+#: A condition and its parameters.
+Condition: TypeAlias = tuple[str, tuple[object, ...]]
+#: The owner and the number of a delivery: what is acknowledged.
+DeliveryKey: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A broker has let the client in."""
+
+    welcome: Welcome
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """No broker has let the client in for as long as it was told to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """Every zone has every condition of a subscription: it gets all that is published from now on."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFailed:
+    """A subscription cannot be, and why."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Matches of a subscription, none of which it has had; `taken(number, key)` is to be said of them.
+
+    `names`, `sequences` and `events` belong together, one for each match.
+    """
+
+    number: int
+    key: DeliveryKey
+    publisher: int
+    names: Sequence[str]
+    sequences: Sequence[int]
+    events: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAccepted:
+    """Events are safe: so many from a sequence number on, all that were published together."""
+
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRefused:
+    """Events were not taken; where that is not final they are sent again."""
+
+    first: int
+    count: int
+    reason: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StatusGiven:
+    """What the broker says of itself."""
+
+    document: dict[str, Any]
+
+
+ClientEvent: TypeAlias = (
+    Attached | GaveUp | InForce | SubscriptionFailed | Delivered | BatchAccepted | BatchRefused | StatusGiven
+)
+
+
+@dataclass(slots=True)
+class _InFlight:
+    """A batch that is not accepted."""
+
+    offer: Offer
+    accepted: set[int]
+    sent: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A subscription, perhaps of many conditions: by their names on the wire, the program's name and the condition."""
+
+    conditions: dict[str, tuple[str, str, tuple[object, ...]]]
+    #: Names that some zone does not have yet.
+    waiting: set[str] = field(default_factory=set)
+    seen: dict[tuple[str, int, int], None] = field(default_factory=dict)
+
+
+class ClientMachine:
+    """One client of a broker network."""
+
+    def __init__(
+        self,
+        identity: int,
+        brokers: Sequence[Hashable],
+        *,
+        window: int = 65_536,
+        retry: int = 2 * SECOND,
+        patience: int = 10 * SECOND,
+    ) -> None:
+        self.identity = identity
+        self.brokers: list[Any] = list(brokers)
+        #: What the broker has said of the network; None before any has.
+        self.welcome: Welcome | None = None
+        #: How often it was let in by a broker.
+        self.attachments = 0
+        #: Events that were published and not accepted.
+        self.in_flight = 0
+        #: Matches that came again.
+        self.repeated = 0
+        self.versions = Versions()
+        self._window = window
+        self._retry = retry
+        self._patience = patience
+        #: The broker that was asked to let this client in, and whether it has.
+        self._broker: Any = None
+        self._is_attached = False
+        self._is_over = False
+        self._pause = FIRST_PAUSE
+        self._next_attempt: int | None = None
+        self._alone_since = 0
+        self._open: dict[int, _Open] = {}
+        self._number_of: dict[str, int] = {}
+        self._subscriptions = 0
+        self._events: list[dict[str, Any]] = []
+        self._sequence = 0
+        self._batches: dict[int, _InFlight] = {}
+        self._next_retry: int | None = None
+        #: Deliveries that the program has not taken, and by which subscriptions.
+        self._untaken: dict[DeliveryKey, set[int]] = {}
+        self._taken: list[DeliveryKey] = []
+        self._effects: list[Effect] = []
+        self.now = 0
+
+    # ---- commands ------------------------------------------------------------------------------------------------
+
+    def start(self, now: int) -> None:
+        """Attach to a broker."""
+        self.now = self._alone_since = now
+        self._attach()
+
+    def subscribe(self, conditions: Mapping[str, Condition]) -> int:
+        """Subscribe to conditions under names of the program; return the number of the subscription."""
+        self._subscriptions += 1
+        number = self._subscriptions
+        wires = {f"{self.identity:x}/{number}/{name}": (name, *entry) for name, entry in conditions.items()}
+        opened = self._open[number] = _Open(wires, waiting=set(wires))
+        self._number_of.update(dict.fromkeys(wires, number))
+        if self._is_attached:  # else when a broker lets it in
+            self._place(number, opened)
+        return number
+
+    def unsubscribe(self, number: int) -> None:
+        """End a subscription; what the program has not taken of it is not waited for."""
+        opened = self._open.pop(number, None)
+        if opened is None:
+            return
+        for wire in opened.conditions:
+            del self._number_of[wire]
+            self.versions.forget(wire)
+            self._say(Unsubscribe(wire))
+        for key in [key for key, numbers in self._untaken.items() if number in numbers]:
+            self.taken(number, key)
+
+    def publish(self, event: dict[str, Any], now: int) -> int:
+        """Publish an event; those of one turn travel together. Return its sequence number."""
+        self.now = now if now > self.now else self.now
+        if self.in_flight >= self._window:
+            raise HistoryFullError(f"{self.in_flight} events are not acknowledged: await room() or flush()")
+        self.in_flight += 1
+        self._events.append(event)
+        if len(self._events) >= MOST_EVENTS:
+            self._pack()
+            return self._sequence - 1
+        return self._sequence + len(self._events) - 1
+
+    def taken(self, number: int, key: DeliveryKey) -> None:
+        """The program has what was delivered to a subscription under a key."""
+        numbers = self._untaken.get(key)
+        if numbers is not None and number in numbers:
+            numbers.discard(number)
+            if not numbers:
+                del self._untaken[key]
+                self._taken.append(key)
+
+    def ask(self) -> None:
+        """Ask the broker how it is; `StatusGiven` comes."""
+        self._say(Ask())
+
+    def order(self, request: FromClient) -> None:
+        """Tell the broker to transfer a zone."""
+        self._say(request)
+
+    def close(self) -> None:
+        """End all subscriptions, and attach to nobody again."""
+        for number in list(self._open):
+            self.unsubscribe(number)
+        self._is_over = True
+
+    def is_in_force(self, number: int) -> bool:
+        """Tell whether every zone has a subscription, as far as the present broker has said."""
+        return number in self._open and self._is_attached and not self._open[number].waiting
+
+    @property
+    def has_room(self) -> bool:
+        """Whether `publish` takes an event."""
+        return self.in_flight < self._window
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a broker has let this client in."""
+        return self._is_attached
+
+    @property
+    def broker(self) -> Any:
+        """The broker that this client is attached to or has asked; None between two."""
+        return self._broker
+
+    # ---- the machine ---------------------------------------------------------------------------------------------
+
+    def receive_many(self, messages: Iterable[FromBroker], sender: Any, now: int) -> None:
+        """Take in what the broker says; what comes late from an earlier one is not for this attachment."""
+        self.now = max(now, self.now)
+        if sender != self._broker:
+            return
+        for message in messages:
+            self._dispatch(message)
+
+    def undeliverable(self, message: FromClient, receiver: Any, now: int) -> None:
+        """Take back what the broker did not get: it is gone."""
+        self.lose(receiver, now)
+
+    def lose(self, node: Any, now: int) -> None:
+        """The connection to a broker is gone, or could not be made: try the next one, after a pause."""
+        self.now = max(now, self.now)
+        if node != self._broker or self._is_over:
+            return
+        if self._is_attached:
+            self._alone_since = self.now
+        self._broker, self._is_attached = None, False
+        if self.now - self._alone_since > self._patience:
+            self._is_over = True
+            self._effects.append(Emit(GaveUp()))
+            return
+        self.brokers.append(self.brokers.pop(0))
+        self._next_attempt = self.now + self._pause
+        self._pause = min(LAST_PAUSE, self._pause * 3 // 2)
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """A client writes nothing."""
+
+    def wake(self, now: int) -> None:
+        """Attach, or publish again what was not accepted for long."""
+        self.now = max(now, self.now)
+        if self._is_over:
+            return
+        if self._next_attempt is not None and self._next_attempt <= self.now:
+            self._attach()
+        if self._next_retry is not None and self._next_retry <= self.now:
+            late = [one for one in self._batches.values() if self.now - one.sent >= self._retry]
+            self._send_again(late)
+
+    def timer(self) -> int | None:
+        """Return when to wake."""
+        if self._is_over:
+            return None
+        if self._broker is None:
+            return self._next_attempt
+        return self._next_retry if self._is_attached and self._batches else None
+
+    def effects(self) -> list[Effect]:
+        """Return what is to be done: what was published in one turn goes in one batch, and so do acknowledgments."""
+        if self._events:
+            self._pack()
+        if self._taken:
+            taken, self._taken = self._taken, []
+            self._say(Taken(tuple(taken)))
+        effects, self._effects = self._effects, []
+        return effects
+
+    # ---- attaching -----------------------------------------------------------------------------------------------
+
+    def _attach(self) -> None:
+        self._next_attempt = None
+        self._broker = self.brokers[0]
+        self._effects.append(Send(self._broker, Attach()))
+
+    def _welcomed(self, welcome: Welcome) -> None:
+        if self.welcome is not None and welcome.topic != self.welcome.topic:
+            self._effects.append(Close(self._broker, "another topic"))  # it is somebody else's port by now
+            self.lose(self._broker, self.now)
+            return
+        self.welcome = welcome
+        self._is_attached = True
+        self._pause = FIRST_PAUSE
+        self.attachments += 1
+        self._learn(welcome.brokers[1:])
+        self.versions.learn(welcome.version)
+        self._effects.append(Emit(Attached(welcome)))
+        for number, opened in self._open.items():
+            self._place(number, opened)
+        self._send_again(list(self._batches.values()))
+
+    def _learn(self, brokers: Sequence[int]) -> None:
+        """Remember brokers; the one that is attached to stays the first, under the name that it was reached by."""
+        self.brokers = list(dict.fromkeys([self._broker, *brokers, *self.brokers]))[:MOST_BROKERS]
+
+    def _say(self, request: FromClient) -> None:
+        if self._is_attached:
+            self._effects.append(Send(self._broker, request))
+
+    def _dispatch(self, message: FromBroker) -> None:
+        match message:
+            case Deliver(owner, notice):
+                self._deliver(owner, notice)
+            case Accepted(_, first, offsets):
+                self._accepted(first, offsets)
+            case Refused(_, first, reason, final):
+                self._refused(first, reason, final=final)
+            case Subscribed(name, version):
+                if self.versions.is_current(name, version):
+                    self._placed(name)
+            case Superseded(name, _, stored):
+                if self.versions.is_beaten(name, stored) and name in self._number_of:
+                    self._subscribe(self._number_of[name], name)
+            case Rejected(name, reason):
+                if name in self._number_of:
+                    self._effects.append(Emit(SubscriptionFailed(self._number_of[name], reason)))
+            case Status(document):
+                self._effects.append(Emit(StatusGiven(document)))
+            case Others(brokers):
+                self._learn(brokers)
+            case Welcome():
+                self._welcomed(message)
+
+    # ---- subscriptions -------------------------------------------------------------------------------------------
+
+    def _place(self, number: int, opened: _Open) -> None:
+        opened.waiting = set(opened.conditions)
+        for wire in opened.conditions:
+            self._subscribe(number, wire)
+
+    def _subscribe(self, number: int, wire: str) -> None:
+        """Send a subscription as the latest: it may go to another broker than before."""
+        version = self.versions.next(wire)
+        if version is None:
+            reason = "the versions of this client are used up: connect anew"
+            self._effects.append(Emit(SubscriptionFailed(number, reason)))
+            return
+        _, where, parameters = self._open[number].conditions[wire]
+        self._say(Subscribe(wire, version, where, parameters))
+
+    def _placed(self, wire: str) -> None:
+        number = self._number_of.get(wire)
+        if number is not None:
+            opened = self._open[number]
+            if wire in opened.waiting:
+                opened.waiting.discard(wire)
+                if not opened.waiting:
+                    self._effects.append(Emit(InForce(number)))
+
+    # ---- deliveries ----------------------------------------------------------------------------------------------
+
+    def _deliver(self, owner: int, notice: Notice) -> None:
+        key = (owner, notice.part)
+        numbers = {number for name in notice.every if (number := self._number_of.get(name)) is not None}
+        if len(self._open) == 1 and notice.names:
+            numbers |= self._open.keys()
+        else:
+            numbers.update(number for name in notice.names if (number := self._number_of.get(name)) is not None)
+        given = [delivered for number in numbers if (delivered := self._fresh(number, key, notice)) is not None]
+        if given:
+            self._untaken.setdefault(key, set()).update(delivered.number for delivered in given)
+            self._effects += map(Emit, given)
+        elif key not in self._untaken:
+            self._taken.append(key)
+
+    def _fresh(self, number: int, key: DeliveryKey, notice: Notice) -> Delivered | None:
+        """Return the matches of a subscription that it has not had; None if there are none."""
+        opened, parcel = self._open[number], notice.parcel
+        conditions, seen = opened.conditions, opened.seen
+        publisher, sequences = parcel.publisher, parcel.sequences()
+        pairs = [(row, name) for name in notice.every if name in conditions for row in range(parcel.count)]
+        pairs += [(row, name) for row, name in zip(notice.rows, notice.names, strict=True) if name in conditions]
+        names: list[str] = []
+        rows: list[int] = []
+        for row, name in pairs:
+            match = (name, publisher, sequences[row])
+            if match in seen:
+                self.repeated += 1
+                continue
+            seen[match] = None
+            names.append(conditions[name][0])
+            rows.append(row)
+        if len(seen) > DEDUP_WINDOW:
+            for match in list(seen)[: DEDUP_WINDOW // 2]:
+                del seen[match]
+        if not rows:
+            return None
+        events = events_of(parcel)
+        return Delivered(number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows])
+
+    # ---- publishing ----------------------------------------------------------------------------------------------
+
+    def _pack(self) -> None:
+        events, self._events = self._events, []
+        offer = Offer(parcel_of(self.identity, self._sequence, events))
+        self._batches[self._sequence] = _InFlight(offer, set(), self.now)
+        self._sequence += len(events)
+        if self._next_retry is None:
+            self._next_retry = self.now + self._retry
+        self._say(offer)
+
+    def _send_again(self, batches: Iterable[_InFlight]) -> None:
+        for one in batches:
+            one.sent = self.now
+            self._say(one.offer)
+        oldest = min((one.sent for one in self._batches.values()), default=None)
+        self._next_retry = None if oldest is None else oldest + self._retry
+
+    def _accepted(self, first: int, offsets: tuple[int, ...]) -> None:
+        waiting = self._batches.get(first)
+        if waiting is None:
+            return
+        waiting.accepted.update(offsets)
+        count = waiting.offer.parcel.count
+        if not offsets or len(waiting.accepted) >= count:
+            self._over(first, count)
+            self._effects.append(Emit(BatchAccepted(first, count)))
+
+    def _refused(self, first: int, reason: str, *, final: bool) -> None:
+        waiting = self._batches.get(first)
+        if waiting is None:
+            return
+        count = waiting.offer.parcel.count
+        if final:
+            self._over(first, count)
+        self._effects.append(Emit(BatchRefused(first, count, reason, final)))
+
+    def _over(self, first: int, count: int) -> None:
+        del self._batches[first]
+        self.in_flight -= count
+        if not self._batches:
+            self._next_retry = None

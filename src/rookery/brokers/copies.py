@@ -1,0 +1,176 @@
+"""What a broker keeps for others, and what is left of the dead: copies and orphans.
+
+A broker keeps copies of the parcels of the one whose heir it is. When that one is gone, and after a restart for
+everything the log still has, the parcels are orphans: they are sent again to whoever owns their points now, under their
+old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
+the same orphan: numbers say what is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rookery.brokers.configuration import Durability
+from rookery.brokers.parcels import (
+    Accepted,
+    Carry,
+    Copied,
+    Copy,
+    Forget,
+    Holding,
+    Parcel,
+    ParcelKey,
+    Refused,
+    events_of,
+    is_readable,
+    part_of,
+)
+
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
+
+__all__ = ["Copies"]
+
+#: Orphans on the way at one time.
+MOST_ORPHANS = 256
+
+
+class Copies:
+    """Parcels of others, and those that nobody owns."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.kept: dict[int, dict[int, Parcel]] = {}
+        #: By owner and part: the parcel, and which of its numbers were accepted.
+        self.orphans: dict[tuple[int, int], tuple[Parcel, set[int]]] = {}
+        self._by_key: dict[ParcelKey, set[tuple[int, int]]] = {}
+        self._sent: dict[tuple[int, int], int] = {}
+        self._unwritten: list[tuple[int, int, Parcel]] = []
+        self._done: list[tuple[int, int]] = []
+        #: Copies that the disk did not take when it was asked last.
+        self._refused: list[tuple[int, int]] = []
+
+    # ---- copies --------------------------------------------------------------------------------------------------
+
+    def keep(self, message: Copy, owner: int) -> None:
+        """Keep copies; `Copied` is said when they are on the disk."""
+        kept = self.kept.setdefault(owner, {})
+        for part, parcel in message.parts:
+            kept[part] = parcel
+            if (owner, part) in self._done:  # forgotten a moment ago: what is done with is written after what is kept
+                self._done.remove((owner, part))
+            self._unwritten.append((owner, part, parcel))
+
+    def written(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Copies are on the disk: tell their owners."""
+        by_owner: dict[int, list[int]] = {}
+        for owner, part in entries:
+            by_owner.setdefault(owner, []).append(part)
+        for owner, parts in by_owner.items():
+            self._broker.send(owner, Copied(tuple(parts)))
+
+    def not_written(self, entries: Iterable[tuple[int, int]]) -> None:
+        """The disk did not take copies: try again at a beat, for their owner waits."""
+        self._refused += entries
+
+    def forget(self, message: Forget, owner: int) -> None:
+        """Their owner needs these copies no more."""
+        kept = self.kept.get(owner)
+        if kept is None:
+            return
+        for part in message.parts:
+            if kept.pop(part, None) is not None:
+                self._done.append((owner, part))
+        if not kept:
+            del self.kept[owner]
+
+    def lost(self, owner: int) -> None:
+        """A broker is gone: what was its own is an orphan now."""
+        for part, parcel in self.kept.pop(owner, {}).items():
+            self.adopt(owner, part, parcel)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._unwritten or self._done)
+
+    def records(self) -> tuple[list[tuple[int, int, Parcel]], list[tuple[int, int]]]:
+        """Return what is to be written: entries, and those that are done with."""
+        unwritten, self._unwritten = self._unwritten, []
+        done, self._done = self._done, []
+        return unwritten, done
+
+    # ---- orphans -------------------------------------------------------------------------------------------------
+
+    def adopt(self, owner: int, part: int, parcel: Parcel) -> None:
+        """Bring a parcel to its present owners, however long that takes."""
+        if (owner, part) in self.orphans or not is_readable(parcel):
+            return
+        self._broker.counters["orphans"] += 1
+        self.orphans[owner, part] = (parcel, set())
+        self._by_key.setdefault(parcel.key, set()).add((owner, part))
+        if self._broker.seats:
+            self._send((owner, part))
+
+    def _send(self, orphan: tuple[int, int]) -> None:
+        broker = self._broker
+        if len(self._sent) >= MOST_ORPHANS and orphan not in self._sent:
+            return  # at a later beat
+        self._sent[orphan] = broker.now
+        parcel, accepted = self.orphans[orphan]
+        left = [row for row, number in enumerate(parcel.numbers()) if number not in accepted]
+        parcel = part_of(parcel, left)
+        points = broker.carriage.points_of(events_of(parcel))
+        if points is None:  # from a log of another schema: nobody can ever read it
+            self._settle(orphan)
+        else:
+            broker.carriage.carry(Carry(parcel, points, broker.id))
+
+    def accepted(self, message: Accepted) -> bool:
+        """Events are safe with their owner; say whether they were orphans of ours."""
+        waiting = self._by_key.get((message.publisher, message.first))
+        if not waiting:
+            return False
+        for orphan in list(waiting):
+            parcel, accepted = self.orphans[orphan]
+            accepted.update(message.offsets or parcel.numbers())
+            if accepted.issuperset(parcel.numbers()):
+                self._settle(orphan)
+        return True
+
+    def refused(self, message: Refused) -> bool:
+        """An owner cannot take them now: they are sent again later."""
+        return (message.publisher, message.first) in self._by_key
+
+    def _settle(self, orphan: tuple[int, int]) -> None:
+        parcel, _ = self.orphans.pop(orphan)
+        self._sent.pop(orphan, None)
+        others = self._by_key[parcel.key]
+        others.discard(orphan)
+        if not others:
+            del self._by_key[parcel.key]
+        owner, part = orphan
+        if owner == self._broker.id:
+            self._broker.ledger.moved_on(part)
+        elif self._broker.configuration.durability is not Durability.MEMORY:
+            self._done.append(orphan)
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Ask the owners of copies whether they are there; send orphans again."""
+        broker = self._broker
+        for owner in list(self.kept):
+            broker.send(owner, Holding(tuple(self.kept[owner])))
+        refused, self._refused = self._refused, []
+        for owner, part in refused:
+            if part in self.kept.get(owner, ()):
+                self._unwritten.append((owner, part, self.kept[owner][part]))
+        if not broker.seats:
+            return
+        patience = 2 * broker.configuration.beat
+        for orphan in list(self.orphans):
+            sent = self._sent.get(orphan)
+            if sent is None or broker.now - sent >= patience:
+                self._send(orphan)

@@ -1,0 +1,60 @@
+"""What a broker tells the program around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rookery.brokers.zones import Path
+
+__all__ = [
+    "BrokerEvent",
+    "Isolated",
+    "JoinFailed",
+    "Joined",
+    "Left",
+    "MessageRejected",
+    "StatusAsked",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The broker owns a zone now."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFailed:
+    """The broker asked for a zone is gone: `join` again through another one."""
+
+    bootstrap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Isolated:
+    """Everyone the broker knew is gone. It may be the last one; if not, `introduce` it to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The broker has handed over all it had; its process may end."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRejected:
+    """A peer sent what cannot be: points or boxes of another space."""
+
+    sender: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAsked:
+    """A client asks how the broker is; whoever drives it knows more of that than the machine, and answers."""
+
+    client: int
+
+
+BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | MessageRejected | StatusAsked

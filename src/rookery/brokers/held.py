@@ -1,0 +1,46 @@
+"""A parcel at its owner: from its arrival until nobody waits for it.
+
+What `ledger.py` keeps of each: where it came from, who still has to confirm which of its events, whether it is on both
+disks, and which of its rows have been sent on because their zone went elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rookery.brokers.lots import Lot
+from rookery.brokers.parcels import NOTHING, Parcel
+from rookery.brokers.zones import Point
+
+__all__ = ["Held"]
+
+
+@dataclass(slots=True)
+class Held:
+    """A parcel, or the part of one that lies in own zones, from its arrival until nobody waits for it."""
+
+    part: int
+    parcel: Parcel
+    point: Point
+    origins: set[int]
+    since: int
+    #: What clients have not confirmed: by number of the notice, their broker and their pairs.
+    open: dict[int, tuple[int, Lot]]
+    #: When its zone comes of age, 0 if it has; until then all pairs that were told.
+    young: int = 0
+    told: set[tuple[int, str]] = field(default_factory=set)
+    stored: bool = False
+    copied: bool = False
+    acknowledged: bool = False
+    #: Rows sent on to their present owners, and whether these have not accepted them yet.
+    gone: frozenset[int] = frozenset()
+    moving: bool = False
+
+    def empty(self) -> None:
+        """Let the events go: from here on the parcel is remembered by its numbers only."""
+        parcel = self.parcel
+        self.parcel = Parcel(parcel.publisher, parcel.first, parcel.count, NOTHING, parcel.offsets)
+
+    def numbers(self) -> list[int]:
+        """Return which events of the parcel are this broker's affair."""
+        return [number for row, number in enumerate(self.parcel.numbers()) if row not in self.gone]

@@ -1,0 +1,171 @@
+"""Who wants what of a parcel: a lot holds the pairs (event, subscription) of one access broker's clients.
+
+Matching is done for all parcels of one received buffer together, zone by zone: the fixed cost of a batch in
+`rookery.matching` is that of thirty events, so batches are what makes a broker fast. Subscriptions without a condition
+are not matched at all; they want every event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rookery.brokers.messages import Subscription
+from rookery.brokers.parcels import Columns, Notice, Parcel, columns_of, part_of
+from rookery.brokers.store import Matches
+
+if TYPE_CHECKING:
+    from rookery.brokers.held import Held
+    from rookery.brokers.seats import Seat
+
+__all__ = ["Lot", "lots_of", "match_parcels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Pairs: every event for the names in `every`, and row by row for the others."""
+
+    every: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.every or self.rows)
+
+    def pairs(self, count: int) -> Iterator[tuple[int, str]]:
+        """Return them one by one, for a parcel of so many events."""
+        for name in self.every:
+            for row in range(count):
+                yield row, name
+        yield from zip(self.rows, self.names, strict=True)
+
+    def all_names(self) -> set[str]:
+        """Return the subscriptions."""
+        return {*self.every, *self.names}
+
+    def counts(self, count: int) -> dict[str, int]:
+        """Return how many events each subscription wants."""
+        return {**Counter(self.names), **dict.fromkeys(self.every, count)}
+
+    def concerns(self, names: Collection[str]) -> bool:
+        """Tell whether one of some subscriptions is among them."""
+        return any(name in names for name in self.every) or any(name in names for name in self.names)
+
+    def only(self, names: Collection[str]) -> Lot:
+        """Return the pairs of some subscriptions."""
+        kept = [(row, name) for row, name in zip(self.rows, self.names, strict=True) if name in names]
+        return Lot(
+            tuple(name for name in self.every if name in names),
+            tuple(row for row, _ in kept),
+            tuple(name for _, name in kept),
+        )
+
+    def without(self, names: Collection[str]) -> Lot:
+        """Return the pairs of all other subscriptions."""
+        return self.only(self.all_names().difference(names)) if names and self.concerns(names) else self
+
+    def without_rows(self, gone: Collection[int], count: int) -> Lot:
+        """Return the pairs of the other events of a parcel of so many."""
+        if not self.every and not any(row in gone for row in self.rows):
+            return self
+        kept = [(row, name) for row, name in self.pairs(count) if row not in gone]
+        return Lot((), tuple(row for row, _ in kept), tuple(name for _, name in kept))
+
+    def joined(self, other: Lot) -> Lot:
+        """Return the pairs of both, each once."""
+        own = set(zip(self.rows, self.names, strict=True))
+        new = [pair for pair in zip(other.rows, other.names, strict=True) if pair not in own]
+        return Lot(
+            tuple(dict.fromkeys((*self.every, *other.every))),
+            (*self.rows, *(row for row, _ in new)),
+            (*self.names, *(name for _, name in new)),
+        )
+
+    def notice(self, part: int, parcel: Parcel) -> Notice:
+        """Return the message that tells a broker, with no more events than it needs."""
+        if not self.every:
+            different = set(self.rows)
+            if len(different) < parcel.count:
+                used = sorted(different)
+                place = {row: number for number, row in enumerate(used)}
+                rows = tuple(place[row] for row in self.rows)
+                return Notice(part, part_of(parcel, used), (), rows, self.names)
+        return Notice(part, parcel, self.every, self.rows, self.names)
+
+
+def lots_of(rows: Sequence[int], wanting: Sequence[Subscription], every: Iterable[Subscription] = ()) -> dict[int, Lot]:
+    """Sort pairs by access broker."""
+    accesses = {one.access for one in wanting}
+    if not accesses and not every:
+        return {}
+    if len(accesses) == 1 and not every:
+        return {accesses.pop(): Lot((), tuple(rows), tuple([one.subscription_id for one in wanting]))}
+    sorted_rows: dict[int, tuple[list[str], list[int], list[str]]] = {}
+    for one in every:
+        sorted_rows.setdefault(one.access, ([], [], []))[0].append(one.subscription_id)
+    for row, one in zip(rows, wanting, strict=True):
+        entry = sorted_rows.get(one.access)
+        if entry is None:
+            entry = sorted_rows[one.access] = ([], [], [])
+        entry[1].append(row)
+        entry[2].append(one.subscription_id)
+    return {access: Lot(tuple(all_), tuple(some), tuple(names)) for access, (all_, some, names) in sorted_rows.items()}
+
+
+def match_parcels(
+    incoming: Sequence[tuple[Seat, Held, Columns | None]],
+) -> Iterator[tuple[Seat, Held, dict[int, Lot]]]:
+    """Match parcels against the subscriptions of their zones, in one batch per zone."""
+    by_seat: dict[int, list[tuple[Seat, Held, Columns | None]]] = {}
+    for one in incoming:
+        by_seat.setdefault(id(one[0]), []).append(one)
+    for batch in by_seat.values():
+        seat = batch[0][0]
+        every = seat.store.every()
+        if not seat.store.has_conditions:
+            lots = lots_of((), (), every)
+            yield from ((seat, held, dict(lots)) for _, held, _ in batch)
+            continue
+        fields = seat.store.fields
+        tables = [columns if columns is not None else columns_of(held.parcel, fields) for _, held, columns in batch]
+        counts = [held.parcel.count for _, held, _ in batch]
+        found = seat.store.match_columns(_stacked(tables, counts), sum(counts))
+        starts = list(accumulate(counts, initial=0))
+        places = np.searchsorted(found.rows, starts).tolist()
+        for number, (_, held, _) in enumerate(batch):
+            mine = Matches(*(part[places[number] : places[number + 1]] for part in found))
+            yield seat, held, _lots_of_matches(mine, starts[number], every)
+
+
+def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, Lot]:
+    """Sort the pairs of one parcel, whose events begin at row `first`, by access broker."""
+    rows, names, accesses = found
+    if first:
+        rows = rows - first
+    by_access: dict[int, list[str]] = {}
+    for one in every:
+        by_access.setdefault(one.access, []).append(one.subscription_id)
+    one_access = len(accesses) > 0 and bool((accesses == accesses[0]).all())
+    different = dict.fromkeys((accesses[:1] if one_access else accesses).tolist())
+    lots = {access: Lot(tuple(all_)) for access, all_ in by_access.items() if access not in different}
+    for access in different:
+        mine = slice(None) if len(different) == 1 else accesses == access
+        some = tuple(rows[mine].tolist()), tuple(names[mine].tolist())
+        lots[access] = Lot(tuple(by_access.get(access, ())), *some)
+    return lots
+
+
+def _stacked(tables: Sequence[Columns], counts: Sequence[int]) -> Columns:
+    """Put the columns of several parcels under each other."""
+    if len(tables) == 1:
+        return tables[0]
+    stacked: Columns = {name: [] for table in tables for name in table}
+    for table, count in zip(tables, counts, strict=True):
+        for name, column in stacked.items():
+            column += table[name] if name in table else [None] * count
+    return stacked

@@ -1,0 +1,240 @@
+"""What brokers say to each other. Every message is a msgspec struct, an array with an integer tag on the wire.
+
+Two kinds: a `Routed` message travels over zones toward a point, its body being what to do there; all others go straight
+to a broker. Transport is reliable and in order while both ends live (TCP, or its model in the simulator); what a dead
+broker cannot receive comes back to its sender as undeliverable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rookery.brokers.claims import Claim
+from rookery.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
+from rookery.brokers.versions import Version
+from rookery.brokers.zones import Path, Point
+
+__all__ = [
+    "Body",
+    "Changed",
+    "EventId",
+    "Find",
+    "Found",
+    "Grant",
+    "Granted",
+    "Heartbeat",
+    "Here",
+    "Join",
+    "Message",
+    "Put",
+    "Region",
+    "Replica",
+    "Routed",
+    "SeatReport",
+    "SeatState",
+    "Subscription",
+    "Who",
+    "fits",
+]
+
+#: The publishing client and the number that it gave the event.
+EventId: TypeAlias = tuple[int, int]
+
+
+class Subscription(msgspec.Struct, frozen=True, array_like=True):
+    """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
+
+    subscription_id: str
+    version: Version
+    where: str
+    parameters: tuple[Any, ...]
+    lower: Point
+    upper: Point
+    access: int
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
+        return self.version, self.access
+
+    def is_same(self, other: Subscription) -> bool:
+        """Tell whether this is what another one says, and not only under the same version."""
+        return (self.rank, self.where) == (other.rank, other.where)
+
+
+class SeatState(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as it is handed over: the claim that its new owner will make, and all that was known there."""
+
+    claim: Claim
+    neighbors: tuple[tuple[Claim, int], ...]
+    ancestors: tuple[Claim, ...]
+    subscriptions: tuple[tuple[Subscription, int], ...]
+    sample: tuple[Point, ...]
+    seen: int
+    #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
+    index: tuple[tuple[Path, Point, Claim, int], ...]
+    #: Time left until all subscriptions of the zone are known to be here.
+    young: int = 0
+    #: Who located residents of a zone by that index: zone, who, and the time that is left.
+    watchers: tuple[tuple[Path, int, int], ...] = ()
+
+
+class SeatReport(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as its owner tells its neighbors of it: who inherits it, and its neighbors with the age of that news."""
+
+    claim: Claim
+    heirs: tuple[int, ...]
+    neighbors: tuple[tuple[Claim, int], ...]
+    stamp: int
+
+
+class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """I am here, and these are my zones. `answer` asks for one back where the receiver thinks otherwise."""
+
+    reports: tuple[SeatReport, ...]
+    answer: bool = True
+
+
+class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper.
+
+    `met` are brokers that the giver knows of: they may be all that is left of another part of the network.
+    """
+
+    state: SeatState
+    back: float | None = None
+    met: tuple[int, ...] = ()
+
+
+class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """I have taken it."""
+
+    path: Path
+    epoch: int
+
+
+class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Keep these subscriptions of my zone for the day I am gone; or, with `stored`, store them: the zone is yours."""
+
+    path: Path
+    added: tuple[tuple[Subscription, int], ...]
+    removed: tuple[str, ...] = ()
+    whole: bool = False
+    stored: bool = False
+
+
+class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """The point you asked for is mine."""
+
+    claim: Claim
+
+
+class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
+    """What the coordinate index here knows of residents of a zone, and neighbors to ask if that is nothing."""
+
+    zone: Path
+    entries: tuple[Claim, ...]
+    neighbors: tuple[Claim, ...] = ()
+
+
+class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
+    """A zone that you located a resident of has a new one here, or has lost one."""
+
+    zone: Path
+    claim: Claim
+    gone: bool
+
+
+class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
+    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far.
+
+    One that knows which zone it is to have a half of says so, and where that is to be cut.
+    """
+
+    newcomer: int
+    position: tuple[float, ...]
+    others: tuple[Point, ...] = ()
+    best: Claim | None = None
+    at: Path | None = None
+    cut: float | None = None
+
+
+class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
+    """A subscription on its way to all zones of a region: below `depth` cuts of the path at the point."""
+
+    subscription: Subscription
+    depth: int
+    removed: bool = False
+    #: Whether the zones are to say that they have it.
+    answer: bool = False
+
+
+class Who(msgspec.Struct, frozen=True, array_like=True, tag=23):
+    """Who owns this point?"""
+
+    asker: int
+
+
+class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
+    """Algorithm 2: note here that a broker resides in a zone, and its coordinates; withdrawn with `lease` 0."""
+
+    zone: Path
+    claim: Claim
+    lease: int
+
+
+class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
+    """Algorithm 3: which residents of a zone does the index at this point know?"""
+
+    zone: Path
+    asker: int
+
+
+Body: TypeAlias = Join | Region | Who | Put | Find
+
+
+class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
+    """A body on its way to a point; `source` and `via` are claims that every receiver learns from for free."""
+
+    point: Point
+    body: Body
+    origin: int
+    visited: tuple[int, ...] = ()
+    source: Claim | None = None
+    via: Claim | None = None
+
+
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage
+
+
+def fits(message: Message, dimensions: int) -> bool:
+    """Tell whether the points and boxes of a message belong to a space of so many dimensions."""
+    match message:
+        case Routed(point, body):
+            if isinstance(body, Join):
+                others = all(len(other) == dimensions for other in body.others)
+                return others and len(point) in (0, dimensions)
+            if isinstance(body, Region) and not _bounded(body.subscription, dimensions):
+                return False
+            return len(point) == dimensions
+        case Grant(state):
+            points = (*state.sample, *(point for _, point, _, _ in state.index))
+            return all(len(point) == dimensions for point in points) and all(
+                _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
+            )
+        case Replica():
+            return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
+        case Carry(parcel, points):
+            return is_readable(parcel) and len(points) == parcel.count and all(len(p) == dimensions for p in points)
+        case Copy(parts):
+            return all(is_readable(parcel) for _, parcel in parts)
+        case Notice(_, parcel):
+            rows = all(0 <= row < parcel.count for row in message.rows)
+            return rows and is_readable(parcel) and len(message.rows) == len(message.names)
+    return True
+
+
+def _bounded(subscription: Subscription, dimensions: int) -> bool:
+    return len(subscription.lower) == len(subscription.upper) == dimensions

@@ -1,0 +1,280 @@
+"""Parcels: events that travel together, and what brokers say to each other about them.
+
+A publisher sends its events in parcels, numbered by itself: an event is named by its publisher and its sequence number
+for good, so whoever gets it twice can tell. A parcel holds its events as columns, encoded once by the publisher; a
+broker that passes a parcel on whole never looks inside. Where the events of a parcel go different ways it is divided,
+and each part knows which of the parcel's events it has (`offsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from rookery.brokers.versions import Version
+from rookery.brokers.zones import Path, Point
+
+__all__ = [
+    "MALFORMED",
+    "NOTHING",
+    "Accepted",
+    "Again",
+    "Carry",
+    "Columns",
+    "Confirm",
+    "Copied",
+    "Copy",
+    "Forget",
+    "Holding",
+    "Notice",
+    "Parcel",
+    "ParcelKey",
+    "ParcelMessage",
+    "Placed",
+    "Refused",
+    "Superseded",
+    "columns_of",
+    "events_of",
+    "first_event",
+    "is_readable",
+    "parcel_of",
+    "part_of",
+]
+
+Columns: TypeAlias = dict[str, list[Any]]
+#: Publisher and first sequence number.
+ParcelKey: TypeAlias = tuple[int, int]
+#: No parcel has more events than this; a larger one from the wire is refused when decoded.
+MOST_EVENTS = 1 << 16
+Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
+
+#: What decoding raises for octets of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
+_CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+_COLUMN: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[Any])
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+#: Octets of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
+_WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
+    first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
+}
+#: The columns of a parcel of which only the numbers are kept.
+NOTHING = msgspec.Raw(_encode({}))
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True):
+    """Events of one publisher; event number i has the sequence number first + (offsets[i] if there are any, else i)."""
+
+    publisher: int
+    first: int
+    count: int
+    columns: msgspec.Raw
+    offsets: Offsets = ()
+
+    @property
+    def key(self) -> ParcelKey:
+        """The parcel that this is, or is a part of."""
+        return self.publisher, self.first
+
+    def sequences(self) -> Sequence[int]:
+        """Return the sequence numbers of its events."""
+        if self.offsets:
+            return [self.first + offset for offset in self.offsets]
+        return range(self.first, self.first + self.count)
+
+    def numbers(self) -> Sequence[int]:
+        """Return which events of the whole parcel these are."""
+        return self.offsets or range(self.count)
+
+
+def parcel_of(publisher: int, first: int, events: Sequence[dict[str, Any]]) -> Parcel:
+    """Put events into a parcel; an attribute that an event does not have is NULL there."""
+    names = events[0].keys()
+    if any(event.keys() != names for event in events):
+        names = dict.fromkeys(name for event in events for name in event).keys()
+        columns = {name: [event.get(name) for event in events] for name in names}
+    else:
+        columns = {name: [event[name] for event in events] for name in names}
+    return Parcel(publisher, first, len(events), msgspec.Raw(_encode(columns)))
+
+
+def columns_of(parcel: Parcel, names: Collection[str] | None = None) -> Columns:
+    """Take the columns out, all or some; none where they cannot be read or are not as long as the parcel says."""
+    try:
+        if names is None:
+            columns = _COLUMNS.decode(parcel.columns)
+            return columns if all(len(column) == parcel.count for column in columns.values()) else {}
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
+        if any(_header(column)[0] != parcel.count for column in closed.values()):
+            return {}
+        return {name: _COLUMN.decode(column) for name, column in closed.items() if name in names}
+    except MALFORMED:
+        return {}
+
+
+def first_event(parcel: Parcel) -> dict[str, Any]:
+    """Take the first event out, and look at no other."""
+    try:
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
+        if any(_header(column)[0] != parcel.count for column in closed.values()):
+            return {}
+        return {name: _first_value(column) for name, column in closed.items()}
+    except MALFORMED:
+        return {}
+
+
+def _header(column: bytes) -> tuple[int, int]:
+    """Return how many values an encoded list has and where the first begins; -1 values where it is no list."""
+    tag = column[0]
+    if tag & 0xF0 == 0x90:
+        return tag & 0x0F, 1
+    if tag == 0xDC:
+        return int.from_bytes(column[1:3], "big"), 3
+    return (int.from_bytes(column[1:5], "big"), 5) if tag == 0xDD else (-1, 0)
+
+
+def _first_value(column: bytes) -> Any:
+    """Return the first value of an encoded list; that of a text, a number or NULL is found without the others."""
+    _, at = _header(column)
+    tag = column[at]
+    if tag & 0xE0 == 0xA0:  # a short text
+        end = at + 1 + (tag & 0x1F)
+    elif tag == 0xD9:  # a text of up to 255 octets
+        end = at + 2 + column[at + 1]
+    elif tag < 0x80 or tag >= 0xE0 or tag in _WIDTHS:
+        end = at + _WIDTHS.get(tag, 1)
+    else:
+        return _COLUMN.decode(column)[0]
+    return _decode(column[at:end])
+
+
+def events_of(parcel: Parcel) -> list[dict[str, Any]]:
+    """Take the events out."""
+    columns = columns_of(parcel)
+    if not columns:
+        return [{} for _ in range(parcel.count)]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def part_of(parcel: Parcel, rows: Sequence[int], columns: Columns | None = None) -> Parcel:
+    """Return the part with the events in these rows; the parcel itself if that is all of them."""
+    if len(rows) == parcel.count:
+        return parcel
+    if columns is None:
+        columns = columns_of(parcel)
+    part = {name: [column[row] for row in rows] for name, column in columns.items()}
+    numbers = parcel.numbers()
+    return Parcel(
+        parcel.publisher,
+        parcel.first,
+        len(rows),
+        msgspec.Raw(_encode(part)),
+        tuple(numbers[row] for row in rows),
+    )
+
+
+def is_readable(parcel: Parcel) -> bool:
+    """Tell whether a parcel from the wire is what it says."""
+    if not 0 < parcel.count <= MOST_EVENTS or parcel.first < 0:
+        return False
+    return not parcel.offsets or len(parcel.offsets) == parcel.count
+
+
+# ---- messages ------------------------------------------------------------------------------------------------------
+
+
+class Carry(msgspec.Struct, frozen=True, array_like=True, tag=30):
+    """A parcel on its way to the owners of its events' points; `origin` wants to know when they have it."""
+
+    parcel: Parcel
+    points: tuple[Point, ...]
+    origin: int
+    visited: tuple[int, ...] = ()
+
+
+class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
+    """These events of a parcel are safe; all of them where no offsets are said."""
+
+    publisher: int
+    first: int
+    offsets: Offsets = ()
+
+
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
+    """This parcel cannot be taken, and why; or not yet, where that is not final."""
+
+    publisher: int
+    first: int
+    reason: str
+    final: bool = True
+
+
+class Copy(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """Keep copies of these parcels of mine, on your disk, for the day I am gone."""
+
+    parts: tuple[tuple[int, Parcel], ...]
+
+
+class Copied(msgspec.Struct, frozen=True, array_like=True, tag=34):
+    """They are on my disk."""
+
+    parts: tuple[int, ...]
+
+
+class Forget(msgspec.Struct, frozen=True, array_like=True, tag=35):
+    """These need no copy any more: everyone who wants their events has them."""
+
+    parts: tuple[int, ...]
+
+
+class Holding(msgspec.Struct, frozen=True, array_like=True, tag=36):
+    """I hold copies of yours, these; asked at a beat to learn whether you are there and still want them kept."""
+
+    parts: tuple[int, ...]
+
+
+class Notice(msgspec.Struct, frozen=True, array_like=True, tag=37):
+    """Events for clients of yours: all of the parcel for the names in `every`, row by row for the others."""
+
+    part: int
+    parcel: Parcel
+    every: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Confirm(msgspec.Struct, frozen=True, array_like=True, tag=38):
+    """The clients have what these notices said."""
+
+    parts: tuple[int, ...]
+
+
+class Again(msgspec.Struct, frozen=True, array_like=True, tag=39):
+    """Clients can take events again: tell me once more what these notices said."""
+
+    parts: tuple[int, ...]
+
+
+class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
+    """Your subscription is stored in this zone, in this version."""
+
+    subscription_id: str
+    version: Version
+    path: Path
+
+
+class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
+    """This version of your subscription is not stored: one as great or greater stands in its way; go above it."""
+
+    subscription_id: str
+    version: Version
+    stored: Version
+
+
+ParcelMessage: TypeAlias = (
+    Carry | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed | Superseded
+)

@@ -1,0 +1,64 @@
+"""What a zone knows of its events: a reservoir of points, and where to cut so that both halves carry the same load.
+
+The seed asks for M(z1) = M(z2) and leaves M open (section 1). Here a zone's load is the count of its events, seen
+through a uniform sample of them, and the cut is the sample's median in the dimension whose turn it is; the middle of
+the zone where the sample is too small or its median lies on the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rookery.brokers.zones import Cell, Point, contains
+
+__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Dice", "Reservoir", "cut_of"]
+
+#: Points that a zone keeps of its events.
+RESERVOIR = 256
+#: Below this many points a median says nothing.
+FEWEST_SAMPLES = 8
+
+
+class Dice(Protocol):
+    """Where randomness comes from: a seeded `random.Random` is one."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+
+class Reservoir:
+    """A uniform sample of a stream of points (Vitter's algorithm R)."""
+
+    __slots__ = ("points", "seen")
+
+    def __init__(self, points: Sequence[Point] = (), seen: int = 0) -> None:
+        self.points = list(points)
+        self.seen = max(seen, len(self.points))
+
+    def add(self, point: Point, dice: Dice) -> None:
+        """Show it one more point."""
+        self.seen += 1
+        if len(self.points) < RESERVOIR:
+            self.points.append(point)
+            return
+        place = int(dice.random() * self.seen)
+        if place < RESERVOIR:
+            self.points[place] = point
+
+    def part(self, cell: Cell) -> Reservoir:
+        """Return the sample of a part of the zone; the count of what was seen shrinks with it."""
+        kept = [point for point in self.points if contains(cell, point)]
+        share = len(kept) / len(self.points) if self.points else 0.0
+        return Reservoir(kept, round(self.seen * share))
+
+
+def cut_of(cell: Cell, axis: int, points: Sequence[Point]) -> float:
+    """Return where to cut a zone in one dimension."""
+    low, high = cell.lower[axis], cell.upper[axis]
+    if len(points) >= FEWEST_SAMPLES:
+        median = sorted(point[axis] for point in points)[len(points) // 2]
+        if low < median < high:
+            return median
+    return low + (high - low) / 2

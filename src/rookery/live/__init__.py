@@ -1,0 +1,1 @@
+"""What moves and keeps the bytes: sockets, disks, and the clients on top of them."""

@@ -1,0 +1,110 @@
+"""The durable log of a broker: what it promised to keep, on a disk, until that is done with.
+
+Rule 1: `append` calls back only when everything given to it is on the disk (fdatasync). All that comes while a sync is
+under way goes into the next one: a busy broker syncs no more often than an idle one, only more at a time.
+Rule 2: what the disk does not take is refused with the reason, and the log is as it was (`log_file.py`).
+Rule 3: a log belongs to one process, and a broker that opens it again has another id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rookery.brokers.parcels import Parcel
+from rookery.errors import LogError
+from rookery.live.brokers.log_file import Group, Key, LogFile
+from rookery.live.disk import put_file
+
+__all__ = ["BrokerLog"]
+
+#: A log smaller than this is not worth moving.
+COMPACT_FROM = 64 << 20
+
+
+class BrokerLog:
+    """The log in one folder; only one process may have it."""
+
+    def __init__(self, folder: Path, *, compact_from: int = COMPACT_FROM) -> None:
+        """Open the log, or begin one."""
+        self.folder = folder
+        self._waiting: list[tuple[Group, Callable[[str | None], None] | None]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="broker log")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("w")
+            try:
+                try:
+                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise LogError(f"{folder} belongs to a broker that is running: give another --data") from error
+                #: What is on the disk; its thread writes, everyone may read its counts.
+                self.file = LogFile(folder / "log", compact_from=compact_from)
+            except BaseException:
+                self._lock.close()
+                raise
+        except LogError:
+            raise
+        except OSError as error:
+            raise LogError(f"cannot keep a log in {folder}: {error.strerror}") from error
+
+    @property
+    def entries(self) -> list[tuple[int, int, Parcel]]:
+        """What the log held when it was opened."""
+        return self.file.entries
+
+    def incarnation(self) -> int:
+        """Return how often this log was opened, this time included: it makes the broker's id another one."""
+        path = self.folder / "incarnation"
+        try:
+            count = int(path.read_text()) + 1
+        except (OSError, ValueError):
+            count = 1
+        try:
+            put_file(path, str(count).encode())
+        except OSError as error:
+            raise LogError(f"cannot keep a log in {self.folder}: {error.strerror}") from error
+        return count
+
+    def append(
+        self,
+        entries: Iterable[tuple[int, int, Parcel]],
+        done: tuple[Key, ...],
+        then: Callable[[str | None], None] | None,
+    ) -> None:
+        """Write entries, and what is done with; `then` gets None when they are on the disk, or why they are not."""
+        self._waiting.append((Group.of(entries, done), then))
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._commit())
+
+    async def close(self) -> None:
+        """Write what waits, and let go of the folder."""
+        while self._task is not None:
+            await self._task
+        self._thread.shutdown()
+        self.file.close()
+        self._lock.close()
+
+    async def _commit(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                reason: str | None = None
+                try:
+                    await loop.run_in_executor(self._thread, self._write, waiting)
+                except OSError as error:
+                    reason = f"the broker's disk did not take it: {error.strerror}"
+                for _, then in waiting:
+                    if then is not None:
+                        then(reason)
+        finally:
+            self._task = None
+
+    def _write(self, waiting: list[tuple[Group, Callable[[str | None], None] | None]]) -> None:
+        """Write what waits with one sync, none if nobody wants to know. Runs in the log's own thread."""
+        self.file.append([group for group, _ in waiting], sync=any(then is not None for _, then in waiting))

@@ -1,0 +1,400 @@
+"""A live broker: the machine of `brokers` with sockets, a clock, dice and a disk.
+
+The loop is always the same: what came in one buffer goes into the machine together, then what the machine wants sent is
+sent in one write for each receiver, what it wants written goes to the log, and one timer is set. Clients and brokers
+come in through one port. While some broker does not keep up, clients are not read from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import operator
+import os
+import random
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rookery.brokers.broker import Broker
+from rookery.brokers.configuration import Durability
+from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left, StatusAsked
+from rookery.brokers.messages import Message
+from rookery.brokers.parcels import MALFORMED
+from rookery.brokers.requests import FromBroker, Status
+from rookery.errors import JoinError
+from rookery.live.brokers.log import BrokerLog
+from rookery.live.brokers.session import Session
+from rookery.live.brokers.settings import BrokerSettings
+from rookery.live.brokers.status import describe
+from rookery.live.slices import Slices
+from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
+from rookery.live.tcp_peers import Peers, node_address, node_id
+from rookery.machine import ClientId, Close, Emit, Send, Write
+from rookery.model.schema import Schema
+
+__all__ = ["LiveBroker", "identity_at", "warm"]
+
+_LOG = logging.getLogger("rookery.live")
+_MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_encode = msgspec.msgpack.Encoder().encode
+#: Brokers remembered for the next start.
+_KNOWN = 16
+
+
+class LiveBroker:
+    """One broker; `start` it, `stop` it."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        self.settings = settings
+        self.log: BrokerLog | None = None
+        self.machine: Broker
+        self.peers: Peers
+        self.address: Address = settings.listen
+        self._sessions: dict[ClientId, Session] = {}
+        #: Those that something waits for.
+        self._outspoken: set[Session] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._left = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._known: tuple[Address, ...] = ()
+        self._paused = False
+        self._stopped = False
+        self._held_up = 0
+        self._due = 0
+        self._frames: Slices[tuple[int, bytes]] = Slices(self._take_frames)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether clients are not read from, because some broker does not keep up."""
+        return self._paused
+
+    def now(self) -> int:
+        """Return the time of this broker: monotonic microseconds, without the time in which it was held up.
+
+        A broker that was stopped, or had too much to do, has not heard the others meanwhile; that does not make them
+        silent.
+        """
+        return time.monotonic_ns() // 1_000 - self._held_up
+
+    # ---- start and stop ------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the log and the port, and join or found the network."""
+        settings = self.settings
+        # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
+        await asyncio.to_thread(warm, settings.engine)
+        if settings.durability is not Durability.MEMORY:
+            assert settings.data is not None
+            self.log = BrokerLog(settings.data)
+            incarnation = self.log.incarnation()
+        else:
+            incarnation = int.from_bytes(os.urandom(8), "big")  # of a clock it would be the same twice
+        identity = node_id(settings.listen, incarnation)
+        dialing, listening = settings.tls or (None, None)
+        links = LinkSettings(
+            identity,
+            role="broker",
+            network=settings.network(),
+            key=settings.key,
+            # A link is given up for silence later than its broker is: who is only slow keeps it.
+            heartbeat=2 * settings.beat,
+            silence=6 * settings.beat,
+            limits=settings.limits,
+            tls_dial=dialing,
+            tls_listen=listening,
+        )
+        self.peers = Peers(
+            links,
+            on_frames=self._on_frames,
+            on_undeliverable=self._on_undeliverable,
+            on_guest=self._on_guest,
+            patience=settings.beat,
+        )
+        self.peers.on_relief = self._relieve
+        self.machine = Broker(identity, settings.configuration(), random.Random(os.urandom(16)))
+        entries = self._recovered()
+        self.address = await self.peers.listen(settings.listen)
+        entry = await self._find_entry()
+        self.machine.restore(entries)
+        if entry is None:
+            if settings.join:
+                await self.stop(leave=False)
+                raise JoinError(f"nobody answers at {', '.join(f'{host}:{port}' for host, port in settings.join)}")
+            self.machine.start(self.now())
+        else:
+            self.machine.join(entry, self.now())
+        self.flush()
+
+    def _recovered(self) -> list[Any]:
+        if self.log is None:
+            return []
+        if self.log.file.torn:
+            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
+        if self.log.entries:
+            _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
+        return self.log.entries
+
+    async def _find_entry(self) -> int | None:
+        """Return the id of a broker to join through: one that was named, or one remembered from an earlier life."""
+        for address in (*self.settings.join, *self._remembered()):
+            if address != self.address:
+                identity = await identity_at(address, self.peers.settings)
+                if identity is not None:
+                    return identity
+        return None
+
+    async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
+        """Hand the zones over to others, then close; what subscribers still have to get is on the heir's disk."""
+        if self._stopped:
+            return
+        if leave:
+            try:
+                self.machine.leave(self.now())
+                self.flush()
+                async with asyncio.timeout(seconds):
+                    await self._left.wait()
+            except TimeoutError:
+                _LOG.warning("nobody took the zones over within %g s", seconds)
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.peers.close()
+        if self.log is not None:
+            await self.log.close()
+
+    # ---- the loop ------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Carry out what the machine wants; to be called after every call of it."""
+        if self._stopped:
+            return
+        machine = self.machine
+        by_receiver: dict[int, list[bytes]] = {}
+        for effect in machine.effects():
+            match effect:
+                case Send(ClientId() as client, message):
+                    self._tell(client, message)
+                case Send(receiver, message):
+                    by_receiver.setdefault(receiver, []).append(_encode(message))
+                case Write():
+                    assert self.log is not None
+                    self.log.append(effect.entries, effect.done, self._when_written(effect))
+                case Close(client, reason):
+                    self._close(client, reason)
+                case Emit(event):
+                    self._on_event(event)
+        for receiver, payloads in by_receiver.items():
+            self.peers.send_many(receiver, payloads)
+        for session in self._outspoken:
+            session.flush()
+        self._outspoken.clear()
+        if not self._paused and self.peers.congested:
+            self._paused = True
+            for session in self._sessions.values():
+                session.link.pause()
+        when = machine.timer()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            self._due = when
+            delay = max(0, when - self.now()) / 1_000_000
+            self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._held_up += max(0, self.now() - self._due)
+        self.machine.wake(self.now())
+        self._remember()
+        self._relieve()
+        self.flush()
+
+    def _relieve(self) -> None:
+        if self._paused and not self.peers.congested:
+            self._paused = False
+            for session in self._sessions.values():
+                session.link.resume()
+
+    def _on_frames(self, sender: int, frames: list[bytes]) -> None:
+        """Take in what another broker sent: in turns, and in order with what others send."""
+        self._frames.add([(sender, frame) for frame in frames])
+
+    def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
+        if self._stopped:
+            return
+        for sender, group in itertools.groupby(frames, key=operator.itemgetter(0)):
+            messages: list[Message] = []
+            for _, frame in group:
+                try:
+                    messages.append(_MESSAGES.decode(frame))
+                except MALFORMED:
+                    self.machine.counters["malformed"] += 1
+            self.machine.receive_many(messages, sender, self.now())
+        self.flush()
+
+    def _on_undeliverable(self, receiver: int, frames: list[bytes]) -> None:
+        self.machine.lose(receiver, self.now())
+        for frame in frames:
+            self.machine.undeliverable(_MESSAGES.decode(frame), receiver, self.now())
+        self.flush()
+
+    def _on_event(self, event: BrokerEvent) -> None:
+        match event:
+            case StatusAsked(client):
+                self._tell(ClientId(client), Status(self.status()))
+            case Left():
+                self._left.set()
+            case JoinFailed() | Isolated():
+                self._spawn(self._look_for_others())
+
+    def _when_written(self, write: Write) -> Callable[[str | None], None] | None:
+        if write.token is None:
+            return None
+
+        def written(failure: str | None) -> None:
+            self.machine.completed(write, failure, self.now())
+            self.flush()
+
+        return written
+
+    async def _look_for_others(self) -> None:
+        entry = await self._find_entry()
+        if entry is None:
+            await asyncio.sleep(self.settings.beat)
+            entry = await self._find_entry()
+        if entry is not None:
+            if self.machine.seats:
+                self.machine.introduce(entry, self.now())
+            else:
+                self.machine.join(entry, self.now())
+            self.flush()
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # ---- clients -------------------------------------------------------------------------------------------------
+
+    def _on_guest(self, link: Link) -> Session:
+        return Session(self, link)
+
+    def is_session(self, session: Session) -> bool:
+        """Tell whether a session is the present one of its client."""
+        return self._sessions.get(session.client) is session
+
+    def _tell(self, client: ClientId, message: FromBroker) -> None:
+        """Say something to a client at the next flush, if it is here."""
+        session = self._sessions.get(client)
+        if session is not None:
+            session.outbox.append(frame_of(_encode(message)))
+            self._outspoken.add(session)
+
+    def _close(self, client: ClientId, reason: str) -> None:
+        session = self._sessions.pop(client, None)
+        if session is not None:
+            if reason != "leaving":
+                self.peers.settings.faults[reason] += 1
+            session.flush()
+            self._outspoken.discard(session)
+            session.link.close(reason)
+
+    def arrived(self, session: Session) -> None:
+        """A client is here; a session it had before is over."""
+        before = self._sessions.get(session.client)
+        self._sessions[session.client] = session
+        if before is not None:
+            before.link.abort("replaced")
+            self.machine.lose(session.client, self.now())
+        if self._paused:
+            session.link.pause()
+        self.flush()
+
+    def departed(self, session: Session) -> None:
+        """A client's link is gone."""
+        if self.is_session(session):
+            del self._sessions[session.client]
+            if not self._stopped:
+                self.machine.lose(session.client, self.now())
+                self.flush()
+
+    def status(self) -> dict[str, Any]:
+        """Return zones, loads, neighbors, hops, and who holds what, as plain data."""
+        return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
+
+    # ---- others ----------------------------------------------------------------------------------------------------
+
+    def _others(self) -> Iterable[Address]:
+        return sorted({node_address(owner) for owner in self.machine.around.known()})[:_KNOWN]
+
+    def _remember(self) -> None:
+        """Write down who else is there: a broker that comes back must not found a network of its own."""
+        others = tuple(self._others())
+        if self.log is not None and others and others != self._known:
+            self._known = others
+            path = self.log.folder / "known"
+            new = path.with_suffix(".new")
+            try:
+                new.write_text("".join(f"{host}:{port}\n" for host, port in others))
+                new.replace(path)
+            except OSError:  # a full disk: the file of before is still good
+                Path(new).unlink(missing_ok=True)
+
+    def _remembered(self) -> list[Address]:
+        if self.log is None:
+            return []
+        try:
+            lines = (self.log.folder / "known").read_text().splitlines()
+        except OSError:
+            return []
+        split = [line.rpartition(":") for line in lines]
+        return [(host, int(port)) for host, _, port in split if port.isdigit()]
+
+
+def warm(engine: str = "bitmap") -> None:
+    """Compile or load what matching in batches needs."""
+    from rookery.brokers.messages import Subscription
+    from rookery.brokers.store import FEW, ZoneStore
+    from rookery.participant.exchange import warm as warm_rows
+
+    warm_rows(engine)
+    store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
+    store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
+    for count in (1, FEW + 1):  # one by one, and as a batch
+        store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
+
+
+async def identity_at(address: Address, settings: LinkSettings) -> int | None:
+    """Ask who listens at an address; None if nobody of this network does."""
+    answer: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+
+    class Probe:
+        def opened(self, link: Link) -> None:
+            if not answer.done():
+                answer.set_result(link.identity)
+            link.close("thanks")
+
+        def received(self, link: Link, frames: list[bytes]) -> None:
+            pass
+
+        def writable(self, link: Link) -> None:
+            pass
+
+        def closed(self, link: Link, reason: str) -> None:
+            if not answer.done():
+                _LOG.warning("%s:%d does not let us in: %s", *address, reason)
+                answer.set_result(None)
+
+    try:
+        await dial(address, settings, Probe())
+    except JoinError:
+        return None
+    return await answer

@@ -1,0 +1,98 @@
+"""What a live broker is told at its start, and what its peers must have been told as well."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rookery.brokers.configuration import BrokerConfiguration, Durability
+from rookery.errors import SettingsError
+from rookery.live.tcp import Address, LinkLimits
+from rookery.matching import ENGINES
+from rookery.space.axes import EventSpace
+
+__all__ = ["BrokerSettings", "parse_address", "tls_contexts"]
+
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """One broker of one topic. Times are in seconds; they, the space and the topic must agree in a network."""
+
+    topic: str
+    space: EventSpace
+    listen: Address
+    #: Brokers to join through; the first broker of a network has none.
+    join: tuple[Address, ...] = ()
+    #: The folder of the log; none is needed where nothing is written.
+    data: Path | None = None
+    durability: Durability = Durability.TWO_DISKS
+    beat: float = 1.0
+    refresh: float = 60.0
+    #: Events kept for a subscription whose client does not take them.
+    kept: int = 100_000
+    #: How long the subscriptions of a client that is away are kept.
+    detached: float = 3600.0
+    #: Events a client may have been told without having confirmed them.
+    window: int = 16_384
+    #: What matches events in a zone; brokers of one network may differ in it.
+    engine: str = "bitmap"
+    key: bytes | None = None
+    tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
+    limits: LinkLimits = field(default_factory=LinkLimits)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise SettingsError(f"there is no engine {self.engine!r}: say {', '.join(ENGINES)}")
+        if self.durability is not Durability.MEMORY and self.data is None:
+            raise SettingsError("a log needs a folder: give --data, or ask for --durability memory")
+        if not self.beat > 0 or self.refresh < self.beat:
+            raise SettingsError("the beat must be positive, and subscriptions not be sent again more often than that")
+
+    def configuration(self) -> BrokerConfiguration:
+        """Return what the machine is told."""
+        return BrokerConfiguration(
+            space=self.space,
+            topic=self.topic,
+            beat=round(self.beat * SECOND),
+            refresh=round(self.refresh * SECOND),
+            ancestors=round(self.refresh * SECOND),
+            durability=self.durability,
+            kept=self.kept,
+            detached=round(self.detached * SECOND),
+            window=self.window,
+            engine=self.engine,
+        )
+
+    def network(self) -> str:
+        """Return what all brokers of a network must have in common, as the links compare it."""
+        axes = [(axis.attribute, axis.low, axis.high) for axis in self.space.axes]
+        common = json.dumps([self.topic, self.space.schema.to_dict(), axes, self.beat, self.refresh])
+        return hashlib.sha256(common.encode()).hexdigest()[:32]
+
+
+def parse_address(text: str) -> Address:
+    """Read `host:port`."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) >= 1 << 16:
+        raise SettingsError(f"{text!r} is no address: write host:port, for example 127.0.0.1:7401")
+    return ("127.0.0.1" if host == "localhost" else host), int(port)
+
+
+def tls_contexts(certificate: Path, key: Path, authority: Path | None = None) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the contexts to dial and to listen with; with an authority both ends must show its certificates."""
+    try:
+        dialing = ssl.create_default_context(cafile=None if authority is None else str(authority))
+        dialing.load_cert_chain(certificate, key)
+        listening = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        listening.load_cert_chain(certificate, key)
+        if authority is not None:
+            listening.load_verify_locations(str(authority))
+            listening.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as error:
+        raise SettingsError(f"the certificate cannot be used: {error}") from error
+    return dialing, listening

@@ -1,0 +1,76 @@
+"""What a broker says of itself: zones, loads, neighbors, hops, and who holds what; plain data for `--json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rookery.live.tcp_peers import node_address
+
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
+    from rookery.brokers.seats import Seat
+    from rookery.live.brokers.log import BrokerLog
+    from rookery.live.brokers.settings import BrokerSettings
+    from rookery.live.tcp import Address
+    from rookery.live.tcp_peers import Peers
+
+__all__ = ["describe"]
+
+
+def describe(
+    machine: Broker, settings: BrokerSettings, address: Address, peers: Peers, log: BrokerLog | None, clients: int
+) -> dict[str, Any]:
+    """Return the state of a broker."""
+    arrived = machine.counters["arrived"]
+    heir = machine.ledger.heir
+    return {
+        "broker": _text(address),
+        "id": machine.id,
+        "topic": settings.topic,
+        "axes": [[axis.attribute, axis.low, axis.high] for axis in settings.space.axes],
+        "durability": settings.durability.value,
+        "zones": [_zone(machine, seat) for seat in machine.seats.values()],
+        "hops": machine.counters["hops"] / arrived if arrived else None,
+        "clients": clients,
+        "subscriptions_of_clients": len(machine.placement.clients),
+        "heir": None if heir is None else _text(node_address(heir)),
+        "holds": {
+            "parcels_not_taken": len(machine.ledger.held),
+            "events_not_taken": sum(held.parcel.count for held in machine.ledger.held.values()),
+            "copies_for": {
+                _text(node_address(owner)): len(parts) for owner, parts in machine.copies.kept.items() if parts
+            },
+            "orphans": len(machine.copies.orphans),
+        },
+        "log": None if log is None else _log(log),
+        "links": len(peers.links),
+        "faults": dict(peers.settings.faults),
+        "counters": dict(machine.counters),
+    }
+
+
+def _zone(machine: Broker, seat: Seat) -> dict[str, Any]:
+    axes = machine.configuration.space.axes
+    return {
+        "path": "".join(str(bit) for bit, _ in seat.path),
+        "cuts": [cut for _, cut in seat.path],
+        "box": {
+            axis.attribute: [low, high] for axis, low, high in zip(axes, seat.cell.lower, seat.cell.upper, strict=True)
+        },
+        "events": seat.reservoir.seen,
+        "subscriptions": len(seat.store),
+        "young": seat.young > machine.now,
+        "neighbors": {
+            "".join(str(bit) for bit, _ in claim.path): _text(node_address(claim.owner)) for claim in seat.neighbors
+        },
+    }
+
+
+def _log(log: BrokerLog) -> dict[str, Any]:
+    file = log.file
+    counts = {"octets": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    return {"folder": str(log.folder), **counts}
+
+
+def _text(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"

@@ -1,0 +1,253 @@
+"""The one writer of a spool: it appends groups of records, and a group counts when the disk has it.
+
+The order of a commit is the whole of it: the frame is written and forced to the disk, then the mark is written and
+forced to the disk, then the caller is told. A new segment and its name in the folder are forced out before the mark can
+name them. On opening, everything behind the mark is cut off: it was never counted. After a failure of the disk the
+writer refuses to go on, because what the system holds of a file after a failed `fsync` is unknown; opening again is
+safe.
+
+One writer at a time. Old segments go when the spool is larger, or they are older, than it may be; the newest stays.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from rookery.errors import SpoolError
+from rookery.live.disk import put_file, sync_folder, write_all
+from rookery.live.spool.disk import explained, take_lock
+from rookery.live.spool.folder import (
+    DESCRIPTION_FILE,
+    MARK_FILE,
+    Description,
+    read_mark,
+    record_schema,
+    segment_starts,
+)
+from rookery.live.spool.frames import Mark, encode_frame, frames, read_commit_time, segment_name
+
+__all__ = ["Retention", "SpoolWriter"]
+
+SEGMENT_OCTETS = 64 << 20
+#: A segment is walked from its start to find an offset: this bounds the walk where groups are small.
+SEGMENT_FRAMES = 4_096
+#: Writers whose numbers are remembered, the latest ones: a program that restarts is a new writer each time.
+REMEMBERED_WRITERS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much is kept; None means everything."""
+
+    octets: int | None = None
+    microseconds: int | None = None
+
+
+class SpoolWriter:
+    """A spool to append to; close it, or use `with`."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        description: Description,
+        *,
+        segment_octets: int = SEGMENT_OCTETS,
+        retention: Retention | None = None,
+        clock: Callable[[], int] = lambda: time.time_ns() // 1_000,
+    ) -> None:
+        self.folder = Path(folder)
+        self._segment_octets = segment_octets
+        self._retention = retention or Retention()
+        self._clock = clock
+        self.schema = record_schema(description.schema)
+        self._writers: dict[str, int] = {}
+        self._broken = False
+        self._mark: Mark | None = None
+        self._segment = self._position = self._frames = self._opened = 0
+        self._file = self._mark_file = self._lock = -1
+        try:
+            with self._explained():
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._lock = take_lock(self.folder / "lock")
+                self.description = self._agree(description)
+                if not (self.folder / MARK_FILE).exists():
+                    self._create()
+                self._recover(read_mark(self.folder))
+                self._retire()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> SpoolWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def end(self) -> int:
+        """The offset that the next record will have."""
+        return 0 if self._mark is None else self._mark.end
+
+    @property
+    def writers(self) -> Mapping[str, int]:
+        """The last sequence number of each DDS writer that counts here."""
+        return self._writers
+
+    def append(self, batch: pa.RecordBatch, writers: Mapping[str, int]) -> range:
+        """Make a group of records durable, with how far it brings each DDS writer; return their offsets.
+
+        When this raises, nothing of the group counts, and the spool must be opened again.
+        """
+        if self._broken or self._mark is None:
+            raise SpoolError(f"{self.folder} is closed or has failed: open it again")
+        if batch.schema != self.schema:
+            raise SpoolError(f"these records do not have the columns of {self.folder}")
+        first, time_now = self.end, self._clock()
+        records = batch.serialize().to_pybytes()
+        octets = encode_frame(first=first, rows=batch.num_rows, committed=time_now, writers=writers, batch=records)
+        with self._explained():
+            self._broken = True
+            begins = self._is_full(len(octets))
+            if begins:
+                self._begin_segment(first)
+            self._write_frame(octets)
+            mark = Mark(self._mark.turn + 1, self._segment, self._position + len(octets), first + batch.num_rows)
+            write_all(self._mark_file, mark.encode(), mark.slot)
+            os.fdatasync(self._mark_file)
+            self._mark, self._position, self._broken = mark, mark.octets, False
+            self._frames += 1
+            self._note(writers)
+            if begins:
+                self._retire()
+        return range(first, mark.end)
+
+    def close(self) -> None:
+        """Let others write."""
+        for descriptor in (self._file, self._mark_file, self._lock):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._file = self._mark_file = self._lock = -1
+        self._broken = True
+
+    # Opening.
+
+    def _agree(self, asked: Description) -> Description:
+        """Write the description, or compare it with the one that is there."""
+        if not (self.folder / DESCRIPTION_FILE).exists():
+            if segment_starts(self.folder):
+                raise SpoolError(f"{self.folder} has segments and no {DESCRIPTION_FILE}: choose an empty folder")
+            made = replace(asked, spool_id=uuid.uuid4().hex)
+            text = json.dumps(made.document(), indent=2, ensure_ascii=False) + "\n"
+            put_file(self.folder / DESCRIPTION_FILE, text.encode())
+            return made
+        found = Description.read(self.folder)
+        if replace(asked, spool_id=found.spool_id) != found:
+            there, here = found.document(), asked.document()
+            differing = [name for name in there if name != "spool_id" and there[name] != here[name]]
+            told = ", ".join(f"{name} {there[name]!r}" for name in differing)
+            raise SpoolError(f"{self.folder} is the spool of another topic or type ({told}): choose another folder")
+        return found
+
+    def _create(self) -> None:
+        """Make the first segment and the mark. Without a mark nothing was ever counted, whatever else is there."""
+        for start in segment_starts(self.folder):
+            (self.folder / segment_name(start)).unlink()
+        opening = encode_frame(first=0, rows=0, committed=self._clock(), writers={}, batch=b"")
+        put_file(self.folder / segment_name(0), opening)
+        mark = Mark(0, 0, len(opening), 0)
+        put_file(self.folder / MARK_FILE, mark.encode() + replace(mark, turn=1).encode())
+
+    def _recover(self, mark: Mark) -> None:
+        """Cut off what does not count, and learn where every writer stands."""
+        for start in segment_starts(self.folder):
+            if start > mark.segment:
+                (self.folder / segment_name(start)).unlink()
+        path = self.folder / segment_name(mark.segment)
+        self._mark_file = os.open(self.folder / MARK_FILE, os.O_RDWR | os.O_CLOEXEC)
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._segment, self._position = mark.segment, mark.octets
+        if os.fstat(self._file).st_size < mark.octets:
+            raise SpoolError(f"{path} has lost octets that were counted: restore it, or choose another folder")
+        os.ftruncate(self._file, mark.octets)
+        os.fsync(self._file)
+        sync_folder(self.folder)
+        self._frames = 0
+        mapped = memoryview(mmap.mmap(self._file, mark.octets, access=mmap.ACCESS_READ))
+        try:
+            for frame in frames(mapped, start=mark.segment):
+                frame.verify()
+                if self._frames == 0:
+                    self._opened = frame.committed
+                self._note(frame.writer_numbers())
+                self._frames += 1
+        except SpoolError as error:
+            raise SpoolError(f"{path}: {error}: restore it, or choose another folder") from error
+        self._mark = mark
+
+    # Writing.
+
+    def _is_full(self, octets: int) -> bool:
+        if self._frames <= 1:
+            return False
+        age = self._retention.microseconds
+        return (
+            self._position + octets > self._segment_octets
+            or self._frames >= SEGMENT_FRAMES
+            # Only whole segments are deleted, so none may span more than a part of what is kept.
+            or (age is not None and self._clock() - self._opened > age // 4)
+        )
+
+    def _begin_segment(self, first: int) -> None:
+        opening = encode_frame(first=first, rows=0, committed=self._clock(), writers=self._writers, batch=b"")
+        put_file(self.folder / segment_name(first), opening)
+        os.close(self._file)
+        self._file = os.open(self.folder / segment_name(first), os.O_RDWR | os.O_CLOEXEC)
+        self._segment, self._position, self._frames, self._opened = first, len(opening), 1, self._clock()
+
+    def _write_frame(self, octets: bytes) -> None:
+        try:
+            write_all(self._file, octets, self._position)
+            os.fdatasync(self._file)
+        except OSError:
+            with suppress(OSError):  # the room it took is wanted back; that it does not count is certain anyway
+                os.ftruncate(self._file, self._position)
+            raise
+
+    def _note(self, writers: Mapping[str, int]) -> None:
+        for guid, number in writers.items():
+            self._writers.pop(guid, None)  # the latest stand last
+            self._writers[guid] = number
+        while len(self._writers) > REMEMBERED_WRITERS:
+            del self._writers[next(iter(self._writers))]
+
+    def _retire(self) -> None:
+        """Delete the oldest segments, as long as there is too much or they are too old."""
+        starts = segment_starts(self.folder)
+        sizes = {start: (self.folder / segment_name(start)).stat().st_size for start in starts}
+        limit, age = self._retention.octets, self._retention.microseconds
+        for start, following in pairwise(starts):
+            too_much = limit is not None and sum(sizes.values()) > limit
+            # The last record of a segment is older than the segment that follows.
+            if not too_much and (age is None or self._clock() - self._opening_time(following) <= age):
+                return
+            (self.folder / segment_name(start)).unlink()
+            del sizes[start]
+
+    def _opening_time(self, start: int) -> int:
+        with (self.folder / segment_name(start)).open("rb") as file:
+            return read_commit_time(file)
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained(self.folder, lambda: f"What was counted is safe: {self.end} records.")

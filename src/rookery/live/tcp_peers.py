@@ -1,0 +1,261 @@
+"""Messages to nodes by id, over links that come and go (`tcp.py`).
+
+    peers = Peers(settings, address_of=node_address, on_frames=…, on_undeliverable=…)
+    await peers.listen(("127.0.0.1", 7401))
+    peers.send(receiver, payload)              # dials if need be; never blocks, never raises
+
+`on_frames(sender, frames)` gets all that came in one buffer. What could not be delivered comes back through
+`on_undeliverable(receiver, payloads)`: the receiver refused the connection for longer than `patience`, or another
+process answers at its address. A payload that was on the way when a link broke is sent again on the next one, or comes
+back: the receiver may get it twice, it is never lost in silence while both live.
+
+An id says where its node is: IPv4 address, port, and an incarnation that is another one after each start, so that a
+node that comes back is not taken for the one that died (`node_id`, `node_address`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rookery.errors import JoinError
+from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, frame_of, listen
+
+__all__ = ["Peers", "node_address", "node_id"]
+
+_INCARNATIONS = 1 << 15
+#: Frames after which a receiver says how many it has, beside the heartbeat.
+_CONFIRM_EVERY = 64
+
+
+def node_id(address: Address, incarnation: int) -> int:
+    """Return the id of a node at an IPv4 address and port."""
+    try:
+        host = int(ipaddress.IPv4Address(address[0]))
+    except ValueError as error:
+        raise JoinError(f"{address[0]!r} is no IPv4 address: say the one that others reach this node at") from error
+    return host << 31 | address[1] << 15 | incarnation % _INCARNATIONS
+
+
+def node_address(identity: int) -> Address:
+    """Return where a node is."""
+    return str(ipaddress.IPv4Address(identity >> 31 & 0xFFFFFFFF)), identity >> 15 & 0xFFFF
+
+
+class Peers:
+    """The other nodes, as one process reaches them and is reached by them."""
+
+    def __init__(
+        self,
+        settings: LinkSettings,
+        *,
+        on_frames: Callable[[int, list[bytes]], None],
+        on_undeliverable: Callable[[int, list[bytes]], None],
+        address_of: Callable[[int], Address] = node_address,
+        on_guest: Callable[[Link], LinkHandler] | None = None,
+        patience: float = 1.0,
+    ) -> None:
+        """`on_guest` gives the handler of links whose role is not this node's own, clients for example."""
+        self.settings = settings
+        self.on_frames = on_frames
+        self.on_undeliverable = on_undeliverable
+        self.patience = patience
+        self._address_of = address_of
+        self._on_guest = on_guest
+        self._listener: Listener | None = None
+        self._outgoing: dict[int, Outgoing] = {}
+        self._incoming = _Incoming(self)
+        self.is_closed = False
+        #: Called when a link that was congested is no more.
+        self.on_relief: Callable[[], None] | None = None
+
+    async def listen(self, address: Address) -> Address:
+        """Open the port; return where it is."""
+        self._listener = await listen(address, self.settings, self._handler_of)
+        return self._listener.address
+
+    def send(self, receiver: int, payload: bytes) -> None:
+        """Send a payload to a node."""
+        self.send_many(receiver, (payload,))
+
+    def send_many(self, receiver: int, payloads: Sequence[bytes]) -> None:
+        """Send payloads to a node, in this order and in one write."""
+        outgoing = self._outgoing.get(receiver)
+        if outgoing is None:
+            if self.is_closed:
+                return
+            outgoing = self._outgoing[receiver] = Outgoing(self, receiver, self._address_of(receiver))
+        outgoing.send(payloads)
+
+    @property
+    def congested(self) -> bool:
+        """Whether some node does not keep up: who can should stop reading from those who cause the traffic."""
+        return any(outgoing.congested for outgoing in self._outgoing.values())
+
+    @property
+    def links(self) -> list[Link]:
+        """The links that are open, both ways."""
+        dialed = [one.link for one in self._outgoing.values() if one.link is not None and one.link.is_open]
+        accepted = [] if self._listener is None else [link for link in self._listener.links if link.is_open]
+        return dialed + accepted
+
+    async def close(self) -> None:
+        """Close every link, after what waits to be written."""
+        self.is_closed = True
+        for outgoing in list(self._outgoing.values()):
+            await outgoing.close()
+        if self._listener is not None:
+            await self._listener.close()
+
+    def forget(self, receiver: int) -> None:
+        """A node is given up."""
+        self._outgoing.pop(receiver, None)
+
+    def _handler_of(self, link: Link) -> LinkHandler:
+        if link.role != self.settings.role and self._on_guest is not None:
+            return self._on_guest(link)
+        return self._incoming
+
+
+class _Incoming:
+    """Links that others dialed: frames come in, nothing goes out."""
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+
+    def opened(self, link: Link) -> None:
+        """Nothing to do: the other end speaks first."""
+
+    def received(self, link: Link, frames: list[bytes]) -> None:
+        """Pass frames on, and say now and then how many there were."""
+        if link.received % _CONFIRM_EVERY < len(frames):
+            link.confirm()
+        self._peers.on_frames(link.identity, frames)
+
+    def writable(self, link: Link) -> None:
+        """Nothing waits here."""
+
+    def closed(self, link: Link, reason: str) -> None:
+        """The other end dials again if it wants to."""
+
+
+class Outgoing:
+    """One node as it is reached: a link, or the wait for one, and what is not known to have arrived."""
+
+    def __init__(self, peers: Peers, receiver: int, address: Address) -> None:
+        self.link: Link | None = None
+        self._peers = peers
+        self._receiver = receiver
+        self._address = address
+        #: Sent on the present link and not confirmed; the first of them has the number `_first`.
+        self._sent: deque[bytes] = deque()
+        self._first = 0
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._failed = False
+        #: The link that was dialed has opened, or closed without that.
+        self._settled = asyncio.Event()
+        self._task: asyncio.Task[None] | None = asyncio.get_running_loop().create_task(self._reach())
+
+    @property
+    def congested(self) -> bool:
+        """Whether more waits than should."""
+        return self._size > self._peers.settings.limits.congested or (self.link is not None and self.link.congested)
+
+    def send(self, payloads: Sequence[bytes]) -> None:
+        """Send on the link, or keep until there is one."""
+        link = self.link
+        if link is not None and link.is_open:
+            self._sent += payloads
+            link.send_framed(b"".join(map(frame_of, payloads)))
+            return
+        self._waiting += payloads
+        self._size += sum(map(len, payloads))
+        if self._size > self._peers.settings.limits.hopeless:
+            self._give_up()
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self.link is not None:
+            self.link.close()
+
+    # ---- as the handler of its link ------------------------------------------------------------------------------
+
+    def opened(self, link: Link) -> None:
+        """Send what waited, unless another process has taken the address."""
+        if link.identity != self._receiver:
+            self._failed = True
+            link.close("you are not the one I look for")
+            return
+        self.link = link
+        self._settled.set()
+        self._first = 0
+        link.on_confirmed = self._confirmed
+        again = [*self._sent, *self._waiting]
+        self._waiting.clear()
+        self._size = 0
+        self._sent = deque(again)
+        if again:
+            link.send_framed(b"".join(map(frame_of, again)))
+
+    def received(self, link: Link, frames: list[bytes]) -> None:
+        """Frames from the one that was dialed are as good as any."""
+        self._peers.on_frames(self._receiver, frames)
+
+    def writable(self, link: Link) -> None:
+        """Tell who waits."""
+        if self._peers.on_relief is not None:
+            self._peers.on_relief()
+
+    def closed(self, link: Link, reason: str) -> None:
+        """Dial again."""
+        self._settled.set()
+        if self.link is link:
+            self.link = None
+            if self._task is None and not self._peers.is_closed:
+                self._task = asyncio.get_running_loop().create_task(self._reach())
+
+    def _confirmed(self, count: int) -> None:
+        while self._first < count and self._sent:
+            self._sent.popleft()
+            self._first += 1
+
+    async def _reach(self) -> None:
+        """Dial with growing pauses until the link is open or patience ends."""
+        peers = self._peers
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + peers.patience, 0.02
+        try:
+            while not self._failed:
+                try:
+                    self._settled.clear()
+                    await dial(self._address, peers.settings, self)
+                    await self._settled.wait()
+                    if self.link is not None:
+                        return
+                except JoinError:
+                    pass
+                if loop.time() + pause > deadline:
+                    break
+                await asyncio.sleep(pause)
+                pause *= 2
+        finally:
+            self._task = None
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self._peers.forget(self._receiver)
+        if self.link is not None:
+            self.link.abort("given up")
+            self.link = None
+        back = [*self._sent, *self._waiting]
+        self._sent.clear()
+        self._waiting.clear()
+        self._size = 0
+        if not self._peers.is_closed:
+            self._peers.on_undeliverable(self._receiver, back)

@@ -1,0 +1,197 @@
+"""A participant on real UDP sockets, driven by asyncio.
+
+Two sockets: one of its own, on a port that the kernel chooses and the announcement tells, for everything that is sent
+and everything that is addressed to this participant; and one on the domain's multicast port, shared with every other
+participant of the machine and heard once for all of this process (`groups`), for announcements. The loop is always the
+same: read what is there, hand it to the participant, send what it wants sent, set one timer. Loopback is the default:
+to speak on another interface is a decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable
+from ipaddress import IPv4Network
+
+from rookery.errors import JoinError
+from rookery.live.groups import GroupListener, listen_to_group
+from rookery.live.interfaces import Interface, find_interface
+from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
+from rookery.rtps.events import Event
+from rookery.rtps.limits import Limits
+from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
+from rookery.rtps.parameters import Parameter
+
+__all__ = ["UdpParticipant", "open_participant"]
+
+#: Datagrams read in one go before sending and before the loop's other tasks get their turn.
+_BATCH = 64
+_LARGEST_DATAGRAM = 65_535
+_RECEIVE_BUFFER = 4 << 20
+
+
+def _own_socket(interface: Interface, multicast_hops: int) -> socket.socket:
+    own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        own.setblocking(False)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface.host))
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, multicast_hops)
+        own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+        own.bind((interface.host, 0))
+    except OSError as error:
+        own.close()
+        raise JoinError(f"no socket on {interface.name} ({interface.host}): {error.strerror}") from error
+    return own
+
+
+class UdpParticipant:
+    """A `Participant` with sockets and a clock; `on_event` is called with everything that happens."""
+
+    def __init__(
+        self,
+        participant: Participant,
+        *,
+        own: socket.socket,
+        group: GroupListener | None,
+        on_event: Callable[[Event], None],
+    ) -> None:
+        self.participant = participant
+        self._own = own
+        self._group = group
+        self._on_event = on_event
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._when: int | None = None
+        self._closed = False
+        self._loop.add_reader(own, self._read)
+        if group is not None:
+            group.join(self._hear)
+        participant.start(self.now())
+        self.flush()
+
+    def now(self) -> int:
+        """Return the time of this participant: monotonic microseconds."""
+        return time.monotonic_ns() // 1_000
+
+    def flush(self) -> None:
+        """Send what waits, report what happened, set the timer; to be called after every call of the participant."""
+        if self._closed:
+            return
+        for datagram, address in self.participant.datagrams_to_send():
+            self._send(datagram, address)
+        while (event := self.participant.next_event()) is not None:
+            self._on_event(event)
+        when = self.participant.timer()
+        if when == self._when and self._timer is not None:
+            return  # as after most datagrams
+        self._when = when
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if when is not None:
+            delay = max(0, when - self.now()) / 1_000_000
+            self._timer = self._loop.call_later(delay, self._on_timer)
+
+    async def close(self) -> None:
+        """Say goodbye and close the sockets."""
+        if self._closed:
+            return
+        self.participant.stop(self.now())
+        self.flush()
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._group is not None:
+            self._group.leave(self._hear)
+        self._loop.remove_reader(self._own)
+        self._own.close()
+
+    def _send(self, datagram: bytes, address: Address) -> None:
+        try:
+            self._own.sendto(datagram, address)
+        except OSError:
+            # A full buffer, a port that nobody listens to any more: for UDP that is loss, and loss is repaired.
+            self.participant.counters["send_failed"] += 1
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self.participant.handle_timer(self.now())
+        self.flush()
+
+    def _hear(self, heard: tuple[bytes, Address] | None) -> None:
+        if heard is None:
+            self.flush()
+        else:
+            self.participant.receive_datagram(*heard, self.now(), by_multicast=True)
+
+    def _read(self) -> None:
+        for _ in range(_BATCH):
+            try:
+                data, sender = self._own.recvfrom(_LARGEST_DATAGRAM)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:  # an ICMP error about something sent earlier
+                self.participant.counters["receive_failed"] += 1
+                continue
+            self.participant.receive_datagram(data, Address(*sender), self.now())
+        self.flush()
+
+
+def open_participant(
+    *,
+    on_event: Callable[[Event], None],
+    domain_id: int = 0,
+    interface: str = "lo",
+    name: str = "",
+    lease: int = 10_000_000,
+    period: int | None = None,
+    networks: tuple[IPv4Network, ...] | None = None,
+    initial_peers: tuple[Address, ...] = (),
+    multicast: bool = True,
+    multicast_hops: int = 1,
+    limits: Limits | None = None,
+    discovery: str = "simple",
+    observer: bool = False,
+    pre_shared_key: bytes | None = None,
+    vendor_parameters: tuple[Parameter, ...] = (),
+) -> UdpParticipant:
+    """Join a domain on an interface of this machine; needs a running event loop.
+
+    Without `multicast` only `initial_peers` are told. `networks` is where peers may live: by default the network behind
+    the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names the protocol
+    (see `rookery.discovery.protocols`), an `observer` is told of everything, a `pre_shared_key` seals announcements.
+    """
+    group = multicast_address(domain_id)
+    found = find_interface(interface)
+    if not multicast and not initial_peers:
+        raise JoinError("without multicast somebody must be told: give initial_peers")
+    own = _own_socket(found, multicast_hops)
+    try:
+        allowed = networks or (LOOPBACK if found.host.startswith("127.") else (found.network,))
+        participant = Participant(
+            ParticipantConfiguration(
+                prefix=new_prefix(os.urandom(10)),
+                unicast=Address(*own.getsockname()),
+                domain_id=domain_id,
+                announce_to=((group,) if multicast else ()) + initial_peers,
+                epoch=time.time_ns() // 1_000 - time.monotonic_ns() // 1_000,
+                lease=lease,
+                period=period or lease * 3 // 10,
+                name=name,
+                networks=AllowedNetworks(allowed),
+                limits=limits or Limits(),
+                discovery=discovery,
+                observer=observer,
+                pre_shared_key=pre_shared_key,
+                vendor_parameters=vendor_parameters,
+            )
+        )
+        listener = listen_to_group(found, group) if multicast else None
+        return UdpParticipant(participant, own=own, group=listener, on_event=on_event)
+    except BaseException:
+        own.close()
+        raise

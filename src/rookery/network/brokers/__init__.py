@@ -1,5 +1,0 @@
-"""The K-D broker network, live: the machine of `routing/brokers` over TCP, its log, and its client."""
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -1,0 +1,314 @@
+"""What one peer remembers, and the few steps that every part of the protocol shares.
+
+The protocol is written as functions over this state, a module for each question: `dissemination` (where does an event
+go?), `ring` (where is a place on a ring?), `joining`, `repair`, `cluster`. `peer.Peer` calls them.
+
+Rule: functions append effects and never return them; `take_effects` hands them over once, after the links that
+changed have been announced. So a link is announced when a step is complete, and never halfway through.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.directory import Directory
+from rookery.overlay.effects import Effect, Note, Send, SetTimer
+from rookery.overlay.fingers import Fingers
+from rookery.overlay.identity import Descriptor, SemanticSpace, relation
+from rookery.overlay.links import LinkTable
+from rookery.overlay.messages import EventId, Find, Link, Message, Unlink
+from rookery.overlay.paper import PaperTable
+from rookery.overlay.selection import Rule
+from rookery.overlay.shortcuts import Shortcuts
+
+__all__ = ["Dice", "Interests", "PeerState", "Phase", "Request"]
+
+
+#: Peers remembered from before, whether linked or not: a way back to those from whom a mass crash cut us off.
+ACQUAINTANCES = 16
+
+
+class Dice(Protocol):
+    """What a peer needs of a generator of random numbers; `random.Random` has it."""
+
+    def getrandbits(self, k: int, /) -> int: ...
+    def randrange(self, stop: int, /) -> int: ...
+
+
+class Interests(Protocol):
+    """What a peer wants: the cells that meet its subscriptions, and the subscriptions themselves."""
+
+    @property
+    def cells(self) -> frozenset[int]: ...
+    def cell(self, payload: Any, /) -> int: ...
+    def matches(self, payload: Any, /) -> bool: ...
+
+
+class Phase(enum.Enum):
+    """Where a peer stands."""
+
+    JOINING = enum.auto()
+    ACTIVE = enum.auto()
+    """On the rings: a primary, alone or of a cluster."""
+    MEMBER = enum.auto()
+    """In a cluster behind a primary."""
+    LEFT = enum.auto()
+
+
+@dataclass(slots=True)
+class Request:
+    """A question that has been asked and not yet answered; `kind` says how to ask again."""
+
+    kind: str
+    about: Any
+    deadline: int
+    attempt: int = 0
+    tried: set[int] = field(default_factory=set)
+
+
+class PeerState:
+    """The memory of one peer."""
+
+    __slots__ = (
+        "acquaintances",
+        "announced",
+        "announced_version",
+        "avoided",
+        "bootstraps",
+        "cluster_table",
+        "configuration",
+        "confirmed",
+        "copies",
+        "deferred",
+        "dice",
+        "directory",
+        "doubtful",
+        "effects",
+        "entries",
+        "entry_cache",
+        "fingers",
+        "fruitless",
+        "heard",
+        "interests",
+        "leads",
+        "members",
+        "outgoing",
+        "owners",
+        "phase",
+        "predecessor",
+        "primary",
+        "remote_tables",
+        "request_number",
+        "requests",
+        "rounds",
+        "seen",
+        "self_descriptor",
+        "sent_tables",
+        "sequence",
+        "shortcuts",
+        "space",
+        "table",
+        "tombstones",
+        "twin",
+        "waiting_blocks",
+    )
+
+    def __init__(
+        self,
+        *,
+        descriptor: Descriptor,
+        interests: Interests,
+        space: SemanticSpace,
+        dice: Dice,
+        configuration: OverlayConfiguration,
+    ) -> None:
+        self.configuration = configuration
+        self.space = space
+        self.dice = dice
+        self.interests = interests
+        self.self_descriptor = descriptor
+        self.effects: list[Effect] = []
+        self.seen: dict[EventId, tuple[int, int]] = {}
+        """Events met, with the time and, in `arc` mode, how far the arc reached that was handled here."""
+        self.sequence = 0
+        self.request_number = 0
+        self.entry_cache: dict[int, Descriptor] = {}
+        self.bootstraps: tuple[int, ...] = ()
+        self.directory = Directory()
+        self.copies = Directory()
+        self.tombstones: dict[int, tuple[int, int]] = {}
+        self.avoided: dict[int, int] = {}
+        self.acquaintances: list[int] = []
+        self.outgoing: dict[EventId, tuple[int, Any]] = {}
+        self.entries: dict[int, tuple[EventId, int]] = {}
+        self.reset(descriptor)
+
+    def reset(self, descriptor: Descriptor) -> None:
+        """Begin anew as `descriptor`: without links, before joining."""
+        self.phase = Phase.JOINING
+        self.table: LinkTable | PaperTable = (
+            LinkTable(descriptor, covering_count=self.configuration.rule.covering_count)
+            if self.configuration.rule == Rule.sound()
+            else PaperTable(descriptor, self.configuration.rule)
+        )
+        self.announced_version = -1
+        self.fingers = Fingers(descriptor)
+        self.shortcuts = Shortcuts(descriptor, shared_cell=self.space.shared_cell)
+        self.announced: dict[int, bool] = {}
+        self.requests: dict[int, Request] = {}
+        self.waiting_blocks: dict[int, frozenset[int]] = {}
+        self.owners: dict[int, Descriptor] = {}
+        self.deferred: list[Find] = []
+        self.doubtful: set[int] = set()
+        self.predecessor: int | None = None
+        self.twin: Descriptor | None = None
+        self.leads = False
+        """`paper`: we asked for a cluster of our identity in vain, and join as its first."""
+        self.fruitless = 0
+        self.rounds = 0
+        self.heard: dict[int, int] = {}
+        self.confirmed: set[int] = set()
+        """Who has answered a Ping that was sent after our LINK: it has read the LINK."""
+        self.sent_tables: dict[int, int] = {}
+        self.remote_tables: dict[int, tuple[Descriptor, ...]] = {}
+        self.primary: Descriptor | None = None
+        self.members: list[Descriptor] = []
+        self.cluster_table: tuple[Descriptor, ...] = ()
+
+    @property
+    def own(self) -> Descriptor:
+        """What the overlay knows us by: ourselves, or the cluster at whose place on the circle we speak."""
+        return self.table.own
+
+    def send(self, to: int, message: Message) -> None:
+        """Send a message."""
+        self.effects.append(Send(to, message))
+
+    def note(self, counter: str, amount: int = 1) -> None:
+        """Count something."""
+        self.effects.append(Note(counter, amount))
+
+    def learn(self, others: Iterable[Descriptor], now: int) -> bool:
+        """Consider descriptors that came along, except of those known to be gone; say whether a link changed."""
+        changed = False
+        # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
+        spoken = now - 2 * (self.configuration.heartbeat or 0)
+        members = {one.node for one in self.members}  # they stand on no ring, whatever is said of them
+        for other in others:
+            buried = self.tombstones.get(other.node)
+            if other.node in members or (buried is not None and buried[0] >= other.epoch and buried[1] > now):
+                continue
+            strange = other.node not in self.table.known
+            if strange:
+                self.remember(other.node)
+            if self._consider_far(other) and strange:
+                self.heard[other.node] = spoken
+            if other.cells == self.own.cells and other.node != self.own.node:
+                self.twin = other  # by hearsay; asked with the next heartbeat
+            if self.table.consider(other):
+                changed = True
+                if strange:
+                    self.heard[other.node] = spoken
+        return changed
+
+    def learn_finger(self, other: Descriptor, now: int) -> None:
+        """Consider a peer as a finger or shortcut only."""
+        buried = self.tombstones.get(other.node)
+        if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+            return
+        self.remember(other.node)
+        if self._consider_far(other) and other.node not in self.table.known:
+            self.heard[other.node] = now
+
+    def learn_shortcuts(self, others: Iterable[Descriptor], now: int) -> None:
+        """Consider peers as shortcuts only, in `arc` mode."""
+        for other in others if self.configuration.arc else ():
+            buried = self.tombstones.get(other.node)
+            if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+                continue
+            if self.shortcuts.consider(other) and other.node not in self.table.known:
+                self.heard.setdefault(other.node, now)
+
+    def _consider_far(self, other: Descriptor) -> bool:
+        """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
+        if not self.configuration.directory:
+            return False
+        taken = self.configuration.arc and self.shortcuts.consider(other)
+        return self.fingers.consider(other) or taken
+
+    @property
+    def far(self) -> dict[int, Descriptor]:
+        """Fingers and shortcuts that are no links: they do not know what they are, so they are asked if they live."""
+        found = {one.node: one for others in (self.fingers, self.shortcuts) for one in others}
+        return {node: one for node, one in found.items() if node not in self.table.known}
+
+    def remember(self, node: int) -> None:
+        """Note a peer as a way back into the overlay."""
+        if node not in self.acquaintances and node != self.own.node:
+            self.acquaintances = [*self.acquaintances[1 - ACQUAINTANCES :], node]
+
+    @property
+    def ways_in(self) -> list[int]:
+        """Peers through whom the rest of the overlay may be found, when links are not enough."""
+        cluster = self.members if self.primary is None else [self.primary, *self.members]
+        near = (one.node for others in (self.fingers, cluster) for one in others)
+        found = (*self.bootstraps, *self.acquaintances, *self.table.known, *near)
+        return [node for node in dict.fromkeys(found) if node != self.self_descriptor.node]
+
+    def bury(self, node: int, now: int, *, epoch: int | None = None) -> None:
+        """Remember that a peer is gone, so that those who do not know yet cannot bring it back."""
+        known = self.table.known.get(node)
+        last = epoch if epoch is not None else known.epoch if known is not None else 0
+        if len(self.tombstones) > 256:
+            self.tombstones = {one: grave for one, grave in self.tombstones.items() if grave[1] > now}
+        self.tombstones[node] = (last, now + 60_000_000)
+        self.fingers.remove(node)
+        self.shortcuts.remove(node)
+        for memory in (self.heard, self.sent_tables, self.announced):
+            memory.pop(node, None)
+        for cell in [cell for cell, contact in self.entry_cache.items() if contact.node == node]:
+            del self.entry_cache[cell]
+
+    def ask(self, kind: str, about: Any, now: int) -> int:
+        """Open a request and return its number; the caller sends it."""
+        self.request_number += 1
+        self.requests[self.request_number] = Request(kind, about, now + self.configuration.request_timeout)
+        self.set_request_timer()
+        return self.request_number
+
+    def set_request_timer(self) -> None:
+        """Wake when the next answer is overdue."""
+        if self.requests:
+            self.effects.append(SetTimer("request", min(one.deadline for one in self.requests.values())))
+
+    def take_effects(self) -> list[Effect]:
+        """Announce the links that changed, and hand over what is to be done."""
+        if self.phase is Phase.ACTIVE and self.announced_version != self.table.version:
+            self.announced_version = self.table.version
+            self._announce()
+        bound = 4 * len(self.own.cells) + self.configuration.rule.covering_count
+        if len(self.shortcuts) + len(self.table.known) > bound:  # rule 3 of `shortcuts`
+            self.shortcuts.trim(bound - len(self.table.chosen))
+        effects, self.effects = self.effects, []
+        return effects
+
+    def _announce(self) -> None:
+        table, announced = self.table, self.announced
+        wanted = table.wanted
+        for node in wanted:
+            chosen = table.is_chosen(node)
+            if announced.get(node) is not chosen:
+                announced[node] = chosen
+                self.send(node, Link(table.own, chosen, table.adjacent(node), chosen and not table.is_on_ring(node)))
+        if len(announced) > len(wanted):
+            for node in [node for node in announced if node not in wanted]:
+                del announced[node]
+                self.send(node, Unlink())
+
+    def is_twin(self, other: Descriptor) -> bool:
+        """Tell whether another peer wants the very same cells."""
+        return other.node != self.own.node and relation(self.own.cells, other.cells).name == "SAME"

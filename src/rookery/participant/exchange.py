@@ -1,0 +1,152 @@
+"""Events instead of samples: the topics of one node, what it publishes, and who of its subscribers wants what arrives.
+
+All subscriptions of a topic share one reader and one compiled set: a sample is decoded once and matched once, however
+many filters there are, and DDS sees one endpoint. The filters act here, on whatever a writer sends, so they work with
+writers that know nothing of them. Nothing here reads a clock or a socket: events of the participant go in through
+`take`, deliveries come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from rookery.errors import TopicError, WireFormatError
+from rookery.matching import matcher
+from rookery.model import Schema
+from rookery.participant.event_types import EventType
+from rookery.participant.participant import Participant
+from rookery.rtps.events import Event, SampleKind, SampleReceived
+from rookery.rtps.identity import Guid
+from rookery.rtps.qos import QualityOfService
+
+__all__ = ["Delivery", "Exchange", "warm"]
+
+
+@cache
+def warm(engine: str = "bitmap") -> None:
+    """Compile or load what matching needs, once: seconds on a machine that has never matched, when a lease may end."""
+    filters = matcher(Schema(word=str, count=int, ratio=float, ok=bool), engine=engine)
+    filters.add(1, "word LIKE 'a%' AND count BETWEEN 1 AND 3 OR ratio < 2 AND ok = TRUE")
+    filters.add(2, "TRUE")
+    filters.match({"word": "abc", "count": 2, "ratio": 1.5, "ok": True})
+    filters.remove(2)
+    filters.match({"word": "b", "count": 4, "ratio": 2.5, "ok": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event for one subscription."""
+
+    subscription_id: int
+    topic: str
+    event: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What a node reads of one topic: a reader and a set of subscriptions."""
+
+    topic: str
+    type: EventType
+    qos: QualityOfService
+    reader: Guid
+    filters: Any
+    subscriptions: dict[int, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """What a node writes of one topic."""
+
+    type: EventType
+    writer: Guid
+
+
+class Exchange:
+    """The topics of one node; `engine` matches what it reads."""
+
+    def __init__(self, participant: Participant, *, engine: str = "bitmap") -> None:
+        self._participant = participant
+        self._engine = engine
+        self._readings: dict[str, _Reading] = {}
+        self._by_reader: dict[Guid, _Reading] = {}
+        self._writings: dict[str, _Writing] = {}
+        self._topics: dict[int, str] = {}
+        self._next_id = 1
+
+    def subscribe(self, topic: str, where: str | None, *, type: EventType, qos: QualityOfService, now: int) -> int:
+        """Add a subscription and return its id; raise for a filter that does not compile or a type that changed."""
+        reading = self._readings.get(topic)
+        if reading is None:
+            filters = matcher(type.schema, engine=self._engine)
+            filters.add(self._next_id, where or "TRUE")
+            reader = self._participant.create_reader(topic, type.name, qos, keyed=type.is_keyed, now=now)
+            reading = _Reading(topic, type, qos, reader, filters)
+            self._readings[topic] = self._by_reader[reader] = reading
+        elif (reading.type, reading.qos) != (type, qos):
+            raise TopicError(f"{topic!r} is read with another type or quality of service already; use the same")
+        else:
+            reading.filters.add(self._next_id, where or "TRUE")
+        subscription_id = self._next_id
+        self._next_id += 1
+        reading.subscriptions[subscription_id] = None
+        self._topics[subscription_id] = topic
+        return subscription_id
+
+    def unsubscribe(self, subscription_id: int, now: int) -> None:
+        """Take a subscription away, and the reader with the last one."""
+        topic = self._topics.pop(subscription_id, None)
+        if topic is None:
+            raise TopicError(f"no subscription {subscription_id}")
+        reading = self._readings[topic]
+        del reading.subscriptions[subscription_id]
+        if reading.subscriptions:
+            reading.filters.remove(subscription_id)
+            return
+        del self._readings[topic], self._by_reader[reading.reader]
+        self._participant.delete_endpoint(reading.reader, now)
+
+    def advertise(self, topic: str, *, type: EventType, qos: QualityOfService, now: int) -> Guid:
+        """Make the writer of a topic, once; raise if it is written with another type."""
+        writing = self._writings.get(topic)
+        if writing is None:
+            writer = self._participant.create_writer(topic, type.name, qos, keyed=type.is_keyed, now=now)
+            writing = self._writings[topic] = _Writing(type, writer)
+        elif writing.type != type:
+            raise TopicError(f"{topic!r} is written with another type already")
+        return writing.writer
+
+    def writer_of(self, topic: str) -> Guid | None:
+        """Return the writer of a topic, if the node has one."""
+        writing = self._writings.get(topic)
+        return None if writing is None else writing.writer
+
+    def type_of(self, topic: str) -> EventType | None:
+        """Return the type of a topic that the node writes or reads."""
+        known = self._writings.get(topic) or self._readings.get(topic)
+        return None if known is None else known.type
+
+    def publish(self, topic: str, event: Mapping[str, Any], *, now: int) -> int:
+        """Write an event to an advertised topic; return its sequence number."""
+        writing = self._writings.get(topic)
+        if writing is None:
+            raise TopicError(f"{topic!r} is not advertised; say its type first: advertise(topic, schema=…)")
+        payload, instance = writing.type.encode(event), writing.type.instance(event)
+        return self._participant.write(writing.writer, payload, now=now, key_hash=instance)
+
+    def take(self, event: Event) -> list[Delivery]:
+        """Return the deliveries of one event of the participant; a sample that cannot be read is counted, no more."""
+        if not isinstance(event, SampleReceived) or event.kind is not SampleKind.ALIVE:
+            return []
+        reading = self._by_reader.get(event.reader)
+        if reading is None:
+            return []
+        try:
+            value = reading.type.decode(event.payload)
+        except WireFormatError:
+            self._participant.counters["unreadable_sample"] += 1
+            return []
+        return [Delivery(found, reading.topic, value) for found in reading.filters.match(value)]

@@ -1,0 +1,187 @@
+"""Who talks to whom: the local endpoints of a participant, the remote ones, and the pairs among them.
+
+Every endpoint that comes, local or remote, is compared with those on the other side of its topic; every pair is told to
+both state machines and to the owner. Readers and writers of one participant are pairs too, and need no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rookery.errors import TopicError
+from rookery.participant.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.rtps.early import EarlyNumbers
+from rookery.rtps.events import (
+    EndpointDiscovered,
+    EndpointLost,
+    EndpointMatched,
+    EndpointUnmatched,
+    Event,
+    QualityIncompatible,
+    SampleReceived,
+)
+from rookery.rtps.history import Change
+from rookery.rtps.identity import UNKNOWN_ENTITY, VENDOR, Guid, is_writer
+from rookery.rtps.peers import Peers
+from rookery.rtps.qos import Durability
+from rookery.rtps.reader import Reader
+from rookery.rtps.sedp import RemoteEndpoint
+
+__all__ = ["Pairing"]
+
+
+class Pairing:
+    """All endpoints that one participant knows, and its pairs."""
+
+    def __init__(self, *, peers: Peers, report: Callable[[Event], None]) -> None:
+        self.writers: ByTopic[LocalWriter] = ByTopic()
+        self.readers: ByTopic[LocalReader] = ByTopic()
+        self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
+        self._remote_readers: ByTopic[RemoteEndpoint] = ByTopic()
+        self._listening: dict[Guid, dict[int, Reader]] = {}
+        self.early = EarlyNumbers()
+        self._peers = peers
+        self._report = report
+
+    def add_writer(self, local: LocalWriter, now: int) -> None:
+        """Take a local writer in and find its readers."""
+        self.writers.add(local)
+        topic = local.announcement.topic
+        for remote in self._remote_readers.of_topic(topic):
+            self._pair_remote_reader(local, remote, now)
+        for own in self.readers.of_topic(topic):
+            self._pair_local(local, own)
+
+    def add_reader(self, local: LocalReader, now: int) -> None:
+        """Take a local reader in and find its writers."""
+        self.readers.add(local)
+        topic = local.announcement.topic
+        for remote in self._remote_writers.of_topic(topic):
+            self._pair_remote_writer(local, remote, now)
+        for own in self.writers.of_topic(topic):
+            self._pair_local(own, local)
+
+    def remove(self, guid: Guid) -> LocalWriter | LocalReader:
+        """Take a local endpoint out; raise if it is not there."""
+        endpoint = self.writers.remove(guid) or self.readers.remove(guid)
+        if endpoint is None:
+            raise TopicError(f"no endpoint {guid} in this participant")
+        if isinstance(endpoint, LocalWriter):
+            endpoint.writer.close()
+            return endpoint
+        for writer in endpoint.reader.writers:
+            self._listening[writer].pop(guid.entity)
+        endpoint.reader.close()
+        for own in self.writers:
+            own.local.pop(guid, None)
+        return endpoint
+
+    def add_remote(self, endpoint: RemoteEndpoint, now: int) -> None:
+        """Take a remote endpoint in and find its partners here."""
+        announcement = endpoint.announcement
+        self._report(EndpointDiscovered(announcement))
+        if is_writer(announcement.guid.entity):
+            self._remote_writers.add(endpoint)
+            for reader in self.readers.of_topic(announcement.topic):
+                self._pair_remote_writer(reader, endpoint, now)
+        else:
+            self._remote_readers.add(endpoint)
+            for writer in self.writers.of_topic(announcement.topic):
+                self._pair_remote_reader(writer, endpoint, now)
+
+    def remove_remote(self, endpoint: RemoteEndpoint, now: int) -> None:
+        """Take a remote endpoint out and end its pairs."""
+        guid, topic = endpoint.announcement.guid, endpoint.announcement.topic
+        if self._remote_writers.remove(guid) is not None:
+            for reader in self._listening.pop(guid, {}).values():
+                reader.unmatch(guid)
+                self._report(EndpointUnmatched(reader.guid, guid))
+        elif self._remote_readers.remove(guid) is not None:
+            for local in self.writers.of_topic(topic):
+                if guid in local.writer.readers:
+                    local.writer.unmatch(guid)
+                    self._report(EndpointUnmatched(local.announcement.guid, guid))
+        self._report(EndpointLost(guid))
+
+    def listeners(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
+        """Return the local readers that a remote writer's submessage is for."""
+        listening = self._listening.get(writer)
+        if not listening:
+            return ()
+        if reader == UNKNOWN_ENTITY:
+            return tuple(listening.values())
+        return (listening[reader],) if reader in listening else ()
+
+    def matched(self, local: Guid) -> tuple[Guid, ...]:
+        """Return the endpoints that a local endpoint is paired with; raise if it is not there."""
+        writer, reader = self.writers.get(local), self.readers.get(local)
+        if writer is not None:
+            return (*writer.writer.readers, *writer.local)
+        if reader is not None:
+            return (*reader.reader.writers, *(own.announcement.guid for own in self.writers if local in own.local))
+        raise TopicError(f"no endpoint {local} in this participant")
+
+    def silent(self, local: Guid) -> tuple[Guid, ...]:
+        """Return the remote endpoints that are paired with a local one, reliably, and have not spoken to it yet."""
+        writer, reader = self.writers.get(local), self.readers.get(local)
+        if writer is not None:
+            return tuple(one.guid for one in writer.writer.readers.values() if one.reliable and not one.answered)
+        if reader is not None:
+            return tuple(one.guid for one in reader.reader.writers.values() if one.reliable and not one.begun)
+        raise TopicError(f"no endpoint {local} in this participant")
+
+    def deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
+        """Hand a change to a reader of the same participant."""
+        key_hash = change.instance or None
+        self._report(
+            SampleReceived(reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash)
+        )
+
+    def _pair_remote_reader(self, local: LocalWriter, remote: RemoteEndpoint, now: int) -> None:
+        writer, reader = local.announcement, remote.announcement
+        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+            return
+        both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
+        local.writer.match(
+            reader.guid,
+            destination=remote.destination,
+            reliable=reader.qos.reliable,
+            with_history=both_keep,
+            now=now,
+        )
+
+    def _pair_remote_writer(self, local: LocalReader, remote: RemoteEndpoint, now: int) -> None:
+        writer, reader = remote.announcement, local.announcement
+        if not self._may_pair(reader.guid, writer.guid, obstacles(writer=writer, reader=reader)):
+            return
+        reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
+        writer_forgets = writer.qos.durability is Durability.VOLATILE
+        # Our own writers offer each reader only what it is entitled to; others offer the past to everyone.
+        peer = self._peers.get(writer.guid.prefix)
+        writer_offers_rightly = peer is not None and peer.announcement.vendor == VENDOR
+        self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
+        local.reader.match(
+            writer.guid,
+            destination=remote.destination,
+            reliable=reader.qos.reliable,
+            from_first=reader_keeps or writer_forgets or writer_offers_rightly,
+            now=now,
+            pushed_from=self.early.of(writer.guid, now),
+        )
+
+    def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:
+        writer, reader = local.announcement, own.announcement
+        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+            return
+        self._report(EndpointMatched(reader.guid, writer.guid))
+        local.local[reader.guid] = None
+        if min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL:
+            for change in local.writer.history:
+                self.deliver_locally(reader.guid, writer.guid, change)
+
+    def _may_pair(self, local: Guid, remote: Guid, faults: tuple[str, ...]) -> bool:
+        if faults:
+            self._report(QualityIncompatible(local, remote, faults))
+            return False
+        self._report(EndpointMatched(local, remote))
+        return True

@@ -1,0 +1,373 @@
+"""One DDS participant without I/O: datagrams and times go in, datagrams and events come out.
+
+The five verbs, as in aioquic: `receive_datagram(data, sender, now)` and `handle_timer(now)` push it; after either,
+`datagrams_to_send()` is to be sent, `next_event()` is to be read until it gives None, and `timer()` says when to call
+again. `now` is integer microseconds that never go back. Same inputs, same outputs, byte for byte. Nothing that arrives
+raises: it becomes `MessageRejected` and a counter.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rookery.errors import TopicError
+from rookery.participant.announcing import announcement_seal
+from rookery.participant.configuration import ParticipantConfiguration, multicast_address
+from rookery.participant.contacts import Contacts
+from rookery.participant.endpoints import LocalReader, LocalWriter
+from rookery.participant.pairing import Pairing
+from rookery.participant.reception import Reception
+from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
+from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.events import (
+    Event,
+    MessageRejected,
+    ParticipantChanged,
+    ParticipantDiscovered,
+    ParticipantLost,
+    SampleKind,
+    SampleReceived,
+)
+from rookery.rtps.fragments import FragmentBudget
+from rookery.rtps.history import History
+from rookery.rtps.identity import (
+    READER_KEYED,
+    READER_KEYLESS,
+    WRITER_KEYED,
+    WRITER_KEYLESS,
+    Guid,
+)
+from rookery.rtps.limits import Counters
+from rookery.rtps.locators import Address, Locator
+from rookery.rtps.messages import decode_message, decode_shared_message
+from rookery.rtps.outbox import Outbox
+from rookery.rtps.parameters import Parameter
+from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.qos import Durability, QualityOfService, require_supported
+from rookery.rtps.reader import Reader, Received
+from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
+from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
+from rookery.rtps.writer import Writer
+
+if TYPE_CHECKING:
+    from rookery.filters import SubNode
+
+__all__ = ["Participant"]
+
+_NO_INSTANCE = b""
+_SHARED_OCTETS = 2_048
+
+
+class Participant:
+    """A participant of one domain; `start` announces it, `stop` says goodbye."""
+
+    def __init__(self, configuration: ParticipantConfiguration) -> None:
+        self.configuration = configuration
+        self.prefix = configuration.prefix
+        self.counters = Counters()
+        self._limits = configuration.limits
+        self._events: deque[Event] = deque()
+        self._deadlines = Deadlines()
+        self._budget = FragmentBudget()
+        self._peers = Peers(self._limits, self.counters)
+        self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
+        self._pairing = Pairing(peers=self._peers, report=self._events.append)
+        self._entity_count = 0
+        self._sender = Address("0.0.0.0", 0)
+        locators = (Locator.of(configuration.unicast),)
+        self._spdp = ParticipantDiscovery(
+            ParticipantAnnouncement(
+                self.prefix,
+                configuration.lease,
+                locators,
+                locators,
+                configuration.domain_id,
+                name=configuration.name,
+                vendor_parameters=configuration.vendor_parameters,
+            ),
+            announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
+            period=configuration.period,
+            quick_repeats=configuration.quick_repeats,
+            epoch=configuration.epoch,
+            peers=self._peers,
+            networks=configuration.networks,
+            listener=ParticipantListener(
+                self._participant_discovered, self._participant_changed, self._participant_lost
+            ),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            limits=self._limits,
+            counters=self.counters,
+            seal=announcement_seal(configuration),
+        )
+        self._sedp = EndpointDiscovery(
+            self.prefix,
+            epoch=configuration.epoch,
+            peers=self._peers,
+            networks=configuration.networks,
+            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            budget=self._budget,
+            limits=self._limits,
+            counters=self.counters,
+        )
+        self._contacts = Contacts(
+            configuration,
+            peers=self._peers,
+            spdp=self._spdp,
+            sedp=self._sedp,
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            budget=self._budget,
+            counters=self.counters,
+            reject=self._reject,
+            report=self._events.append,
+        )
+        self._reception = Reception(
+            self.prefix,
+            peers=self._peers,
+            spdp=self._spdp,
+            sedp=self._sedp,
+            pairing=self._pairing,
+            contacts=self._contacts,
+            reject=self._reject,
+        )
+
+    # The five verbs.
+
+    def receive_datagram(self, data: bytes, sender: Address, now: int, *, by_multicast: bool = False) -> None:
+        """Take in whatever arrived; it may be anything. `by_multicast` if it came through the domain's group."""
+        self.counters["octets_in"] += len(data)
+        repetition = read_repetition(data)
+        if repetition is not None and self._spdp.is_repetition(*repetition):
+            self._peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
+            return
+        self._sender = sender
+        if len(self._events) >= self._limits.queued_events:
+            self.counters["queued_events"] += 1
+            return
+        shared = by_multicast and len(data) <= _SHARED_OCTETS
+        message = (decode_shared_message if shared else decode_message)(data)
+        if message.prefix == self.prefix:
+            return  # our own multicast comes back to us
+        self._sedp.at(now)
+        self._contacts.at(now)
+        self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
+        if message.fault is not None:
+            self._reject(message.fault)
+
+    def handle_timer(self, now: int) -> None:
+        """Do what is due."""
+        self._sedp.at(now)
+        self._contacts.at(now)
+        self._deadlines.run(now)
+
+    def timer(self) -> int | None:
+        """Return when `handle_timer` is wanted next."""
+        return self._deadlines.next()
+
+    def datagrams_to_send(self) -> list[tuple[bytes, Address]]:
+        """Return what is to be sent, and forget it."""
+        datagrams = self._outbox.datagrams()
+        self.counters["octets_out"] += sum(len(datagram) for datagram, _ in datagrams)
+        return datagrams
+
+    def next_event(self) -> Event | None:
+        """Return the next thing that happened."""
+        return self._events.popleft() if self._events else None
+
+    # What the owner does.
+
+    def start(self, now: int) -> None:
+        """Announce this participant."""
+        self._contacts.announcing.start(now)
+
+    def stop(self, now: int) -> None:
+        """Say goodbye; whatever arrives or falls due afterwards has no effect that matters."""
+        self._spdp.stop(now)
+
+    def announce(self, now: int, *, vendor_parameters: tuple[Parameter, ...]) -> None:
+        """Change what this participant says of itself, and say it."""
+        self._contacts.announcing.say(now, vendor_parameters)
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The remote participants that are alive."""
+        return tuple(self._peers)
+
+    @property
+    def remote_endpoints(self) -> tuple[RemoteEndpoint, ...]:
+        """The remote readers and writers that are known."""
+        return tuple(self._sedp.endpoints.values())
+
+    @property
+    def local_endpoints(self) -> tuple[EndpointAnnouncement, ...]:
+        """This participant's own readers and writers."""
+        return tuple(endpoint.announcement for endpoint in (*self._pairing.writers, *self._pairing.readers))
+
+    def sub_nodes(self, prefix: bytes) -> dict[str, tuple[SubNode, ...]]:
+        """Return, for what local endpoints seek, the sub-nodes of a peer's tree that may have it, by the key sought."""
+        view = self._contacts.directory.peers.get(prefix)
+        return {} if view is None else dict(view.sub_nodes)
+
+    @property
+    def summary_octets(self) -> int:
+        """Octets of the discovery summaries that are kept of the peers."""
+        return self._contacts.directory.octets
+
+    @property
+    def held_octets(self) -> int:
+        """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
+        builtin = self._sedp.readers.values()
+        readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
+        return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
+
+    def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
+        """Make a writer and tell everyone; raise for a policy that is not supported."""
+        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
+        history = History(
+            depth=qos.history_depth,
+            keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
+            at_most=self._limits.history_samples,
+        )
+        writer = Writer(
+            announcement.guid,
+            history=history,
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            limits=self._limits,
+            counters=self.counters,
+        )
+        self._contacts.add_local(announcement, now)
+        self._pairing.add_writer(LocalWriter(announcement, writer), now)
+        return announcement.guid
+
+    def create_reader(
+        self,
+        topic: str,
+        type_name: str,
+        qos: QualityOfService,
+        *,
+        keyed: bool,
+        now: int,
+        acknowledge_when_kept: bool = False,
+        kept: Mapping[Guid, int] | None = None,
+    ) -> Guid:
+        """Make a reader and tell everyone; raise for a policy that is not supported.
+
+        With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called. `kept` is what
+        the owner has of each writer already: the reader goes on behind it.
+        """
+        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
+        guid = announcement.guid
+        reader = Reader(
+            guid,
+            deliver=lambda writer, received: self._deliver(guid, writer, received),
+            outbox=self._outbox,
+            deadlines=self._deadlines,
+            budget=self._budget,
+            limits=self._limits,
+            counters=self.counters,
+            acknowledge_when_kept=acknowledge_when_kept,
+            kept=kept,
+        )
+        self._contacts.add_local(announcement, now)
+        self._pairing.add_reader(LocalReader(announcement, reader), now)
+        return guid
+
+    def keep(self, reader: Guid, writer: Guid, *, through: int, now: int) -> None:
+        """Say that everything up to a number is safe, so that it can be acknowledged to its writer."""
+        local = self._pairing.readers.get(reader)
+        if local is None:
+            raise TopicError(f"no reader {reader} in this participant")
+        local.reader.keep(writer, through=through, now=now)
+
+    def delete_endpoint(self, guid: Guid, now: int) -> None:
+        """Take a reader or writer away and tell everyone."""
+        self._contacts.remove_local(self._pairing.remove(guid).announcement, now)
+
+    def write(
+        self,
+        writer: Guid,
+        payload: bytes,
+        *,
+        now: int,
+        kind: SampleKind = SampleKind.ALIVE,
+        key_hash: bytes = _NO_INSTANCE,
+    ) -> int:
+        """Send a sample (or, with another `kind`, the key of an instance that ends); return its sequence number."""
+        local = self._pairing.writers.get(writer)
+        if local is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        timestamp = now + self.configuration.epoch
+        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
+        for reader in local.local:
+            self._pairing.deliver_locally(reader, writer, change)
+        return change.sequence
+
+    def is_acknowledged(self, writer: Guid) -> bool:
+        """Say whether every reliable reader has everything that the writer wrote."""
+        local = self._pairing.writers.get(writer)
+        if local is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        return local.writer.acknowledged
+
+    def matched(self, local: Guid) -> tuple[Guid, ...]:
+        """Return the endpoints that a local endpoint is paired with."""
+        return self._pairing.matched(local)
+
+    def is_known(self, local: Guid) -> bool:
+        """Say whether all that a local endpoint is paired with know of it: their participants have acknowledged its
+        announcement, and the reliable ones have spoken to it.
+        """
+        remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
+        return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
+
+    def _reject(self, reason: str) -> None:
+        self.counters["rejected"] += 1
+        self._events.append(MessageRejected(self._sender, reason))
+
+    # What discovery finds.
+
+    def _participant_discovered(self, peer: Peer, now: int) -> None:
+        self._events.append(ParticipantDiscovered(peer.announcement))
+        self._contacts.add_peer(peer, now)
+
+    def _participant_changed(self, peer: Peer, now: int) -> None:
+        self._events.append(ParticipantChanged(peer.announcement))
+        self._contacts.change_peer(peer, now)
+
+    def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
+        self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
+        self._events.append(ParticipantLost(peer.prefix, reason))
+
+    def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
+        self._pairing.add_remote(endpoint, now)
+        self._contacts.add_remote(endpoint.announcement, now)
+
+    def _endpoint_lost(self, endpoint: RemoteEndpoint, now: int) -> None:
+        self._contacts.remove_remote(endpoint.announcement)
+        self._pairing.remove_remote(endpoint, now)
+
+    def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
+        self._events.append(
+            SampleReceived(
+                reader,
+                writer,
+                received.sequence,
+                received.kind,
+                received.payload,
+                received.timestamp,
+                received.key_hash,
+            )
+        )
+
+    def _announcement(self, topic: str, type_name: str, qos: QualityOfService, kind: int) -> EndpointAnnouncement:
+        require_supported(qos)
+        if not topic or not type_name:
+            raise TopicError("a topic and its type need names")
+        self._entity_count += 1
+        return EndpointAnnouncement(Guid(self.prefix, self._entity_count << 8 | kind), topic, type_name, qos)

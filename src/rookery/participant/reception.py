@@ -1,0 +1,155 @@
+"""What arrives: from a decoded message to the state machines that it is for.
+
+A message is a list of submessages with a context that changes along the way: for whom (INFO_DST), from whom (INFO_SRC),
+when written (INFO_TS). What is for another participant is skipped; everything else goes to SPDP, to the builtin readers
+and writers of SEDP, or to the readers and writers of this participant that are paired with the sender. A fault in one
+submessage refuses that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rookery.errors import WireFormatError
+from rookery.participant.contacts import Contacts
+from rookery.participant.pairing import Pairing
+from rookery.participant.retrieval import SUMMARY_WRITER
+from rookery.rtps.identity import SPDP_READER, SPDP_WRITER, UNKNOWN_ENTITY, UNKNOWN_PREFIX, Guid, is_builtin
+from rookery.rtps.messages import Message
+from rookery.rtps.peers import Peers
+from rookery.rtps.reader import Reader
+from rookery.rtps.sedp import EndpointDiscovery
+from rookery.rtps.spdp import ParticipantDiscovery
+from rookery.rtps.submessages import (
+    AckNack,
+    Data,
+    DataFragment,
+    Gap,
+    Heartbeat,
+    NackFragment,
+    SourceChange,
+    Submessage,
+    Timestamp,
+    ToParticipant,
+)
+from rookery.rtps.writer import Writer
+
+__all__ = ["Reception"]
+
+
+class Reception:
+    """Takes messages in for one participant."""
+
+    def __init__(
+        self,
+        prefix: bytes,
+        *,
+        peers: Peers,
+        spdp: ParticipantDiscovery,
+        sedp: EndpointDiscovery,
+        pairing: Pairing,
+        contacts: Contacts,
+        reject: Callable[[str], None],
+    ) -> None:
+        self._prefix = prefix
+        self._peers = peers
+        self._spdp = spdp
+        self._sedp = sedp
+        self._pairing = pairing
+        self._contacts = contacts
+        self._reject = reject
+        self._octets = 0
+        self._by_multicast = False
+
+    def take(self, message: Message, *, host: str, octets: int, by_multicast: bool, now: int) -> None:
+        """Hand every submessage that is for this participant to whom it concerns."""
+        self._octets, self._by_multicast = octets, by_multicast
+        source, destination = message.prefix, UNKNOWN_PREFIX
+        timestamp: int | None = None
+        credited = False
+        for submessage in message.submessages:
+            if isinstance(submessage, ToParticipant):
+                destination = submessage.prefix
+            elif isinstance(submessage, SourceChange):
+                source, destination, timestamp = submessage.prefix, UNKNOWN_PREFIX, None
+            elif isinstance(submessage, Timestamp):
+                timestamp = submessage.microseconds
+            elif destination in (UNKNOWN_PREFIX, self._prefix):
+                directed = destination == self._prefix
+                if not credited:
+                    credited = True
+                    self._peers.heard(source, host=host, octets=octets, addressed_to_us=directed, now=now)
+                try:
+                    self._handle(submessage, source, directed, timestamp, now)
+                except WireFormatError as error:
+                    self._reject(str(error))
+        self._contacts.after_message(source, now)
+
+    def _handle(self, submessage: Submessage, source: bytes, directed: bool, timestamp: int | None, now: int) -> None:
+        match submessage:
+            case Data(writer=entity) if entity == SPDP_WRITER:
+                if submessage.reader in (UNKNOWN_ENTITY, SPDP_READER):
+                    self._spdp.receive(
+                        submessage,
+                        source=source,
+                        directed=directed,
+                        octets=self._octets,
+                        now=now,
+                        by_multicast=self._by_multicast,
+                    )
+            case Data():
+                writer_guid = Guid(source, submessage.writer)
+                readers = self._addressed(writer_guid, submessage.reader, now)
+                for reader in readers:
+                    reader.receive_data(writer_guid, submessage, timestamp=timestamp, now=now)
+                if not readers and not is_builtin(submessage.writer):
+                    self._pairing.early.note(writer_guid, submessage.sequence, now)
+            case DataFragment():
+                if is_builtin(submessage.writer):
+                    raise WireFormatError("builtin data in fragments")
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
+                    reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
+            case Heartbeat():
+                writer_guid = Guid(source, submessage.writer)
+                readers = self._addressed(writer_guid, submessage.reader, now)
+                for reader in readers:
+                    reader.receive_heartbeat(writer_guid, submessage, now)
+                if not readers and not is_builtin(submessage.writer):
+                    self._pairing.early.note(writer_guid, submessage.last + 1, now)
+            case Gap():
+                for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
+                    reader.receive_gap(Guid(source, submessage.writer), submessage, now)
+            case AckNack() if submessage.writer == SUMMARY_WRITER:
+                self._contacts.retrieval.serve(source, submessage, now)
+            case AckNack():
+                writer = self._writer_of(submessage.writer)
+                if writer is not None:
+                    if is_builtin(submessage.writer):
+                        self._contacts.be_asked(source, submessage.writer, now)
+                    writer.receive_acknack(Guid(source, submessage.reader), submessage, now)
+            case NackFragment():
+                writer = self._writer_of(submessage.writer)
+                if writer is not None:
+                    writer.receive_nack_fragment(Guid(source, submessage.reader), submessage, now)
+
+    def _addressed(self, writer: Guid, reader: int, now: int) -> tuple[Reader, ...]:
+        """Return the local readers, builtin or not, that a writer's submessage is for."""
+        if writer.entity == SUMMARY_WRITER:
+            retrieving = self._contacts.retrieval.reader
+            return (retrieving,) if writer in retrieving.writers else ()
+        if not is_builtin(writer.entity):
+            return self._pairing.listeners(writer, reader)
+        builtin = self._sedp.reader_of(writer.entity)
+        if builtin is None or reader not in (UNKNOWN_ENTITY, builtin.guid.entity):
+            return ()
+        if writer in builtin.writers or self._contacts.is_heard(writer, now):
+            return (builtin,)
+        return ()
+
+    def _writer_of(self, entity: int) -> Writer | None:
+        if entity == SUMMARY_WRITER:
+            return self._contacts.retrieval.writer
+        if is_builtin(entity):
+            return self._sedp.writers.get(entity)
+        local = self._pairing.writers.get(Guid(self._prefix, entity))
+        return None if local is None else local.writer

@@ -1,0 +1,259 @@
+"""The client end of the broker network, alone: a test plays the broker, message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from rookery.brokers import client as module
+from rookery.brokers.client import (
+    Attached,
+    BatchAccepted,
+    BatchRefused,
+    ClientMachine,
+    Delivered,
+    GaveUp,
+    InForce,
+    SubscriptionFailed,
+)
+from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, parcel_of
+from rookery.brokers.requests import (
+    Attach,
+    Deliver,
+    Offer,
+    Others,
+    Rejected,
+    Subscribe,
+    Subscribed,
+    Taken,
+    Unsubscribe,
+    Welcome,
+)
+from rookery.brokers.versions import MOST_VERSION
+from rookery.errors import HistoryFullError
+from rookery.machine import Close, Emit, Send
+
+SECOND = 1_000_000
+
+
+def welcome(*brokers: int, topic: str = "t", version: int = 0) -> Welcome:
+    return Welcome(topic, {}, (), brokers, version)
+
+
+def a_client(**options: Any) -> ClientMachine:
+    """A client 0xA that broker 1 has let in."""
+    made = ClientMachine(0xA, [1, 2, 3], **options)
+    made.start(0)
+    assert made.effects() == [Send(1, Attach())]
+    tell(made, welcome(1, 7))
+    assert isinstance(events(made)[0], Attached)
+    return made
+
+
+def tell(client: ClientMachine, *messages: Any, sender: int = 1, now: int = 0) -> None:
+    client.receive_many(messages, sender, now)
+
+
+def events(client: ClientMachine) -> list[Any]:
+    return [effect.event for effect in client.effects() if isinstance(effect, Emit)]
+
+
+def sent(client: ClientMachine) -> list[Any]:
+    return [effect.message for effect in client.effects() if isinstance(effect, Send)]
+
+
+def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> Deliver:
+    """Events of publisher 5, one for each name, and all of them for some names."""
+    first, *_ = numbers = list(sequences)
+    parcel = parcel_of(5, first, [{"n": number} for number in numbers])
+    some = list(names)
+    return Deliver(9, Notice(part, parcel, tuple(every), tuple(range(len(some))), tuple(some)))
+
+
+def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
+    client = a_client()
+    number = client.subscribe({"low": ("x < 1", ()), "high": ("x > ?", (9,))})
+    low, high = "a/1/low", "a/1/high"
+    assert sent(client) == [Subscribe(low, 1, "x < 1", ()), Subscribe(high, 2, "x > ?", (9,))]
+    tell(client, Subscribed(low, 1))
+    assert not client.is_in_force(number)
+    tell(client, Subscribed(high, 1))  # an answer to something else
+    assert events(client) == []
+    tell(client, Subscribed(high, 2), Subscribed(high, 2))
+    assert events(client) == [InForce(number)]
+    assert client.is_in_force(number)
+    client.unsubscribe(number)
+    assert sent(client) == [Unsubscribe(low), Unsubscribe(high)]
+    client.unsubscribe(number)
+    assert client.effects() == []
+    assert not client.is_in_force(number)
+
+
+def test_a_beaten_version_is_said_again_above_what_stands_in_its_way() -> None:
+    client = a_client()
+    number = client.subscribe({"": ("", ())})
+    client.effects()
+    tell(client, Superseded("a/1/", 1, 40))
+    assert sent(client) == [Subscribe("a/1/", 41, "", ())]
+    tell(client, Superseded("a/1/", 1, 40))  # once more, of the earlier one
+    assert sent(client) == []
+    tell(client, Superseded("a/1/", 41, MOST_VERSION))
+    assert [type(event) for event in events(client)] == [SubscriptionFailed]
+    tell(client, Rejected("a/1/", "no such attribute"))
+    assert events(client) == [SubscriptionFailed(number, "no such attribute")]
+    client.unsubscribe(number)
+    client.effects()
+    tell(client, Superseded("a/1/", 41, 99), Rejected("a/1/", "late"), Subscribed("a/1/", 41))
+    assert client.effects() == []
+
+
+def test_each_match_is_delivered_once_and_acknowledged_when_taken() -> None:
+    client = a_client()
+    one, two = client.subscribe({"": ("x < 1", ())}), client.subscribe({"": ("x < 2", ())})
+    client.effects()
+    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))
+    first, second = sorted(events(client), key=lambda event: event.number)
+    assert (first, second) == (
+        Delivered(one, (9, 4), 5, [""], [10], [{"n": 10}]),
+        Delivered(two, (9, 4), 5, [""], [11], [{"n": 11}]),
+    )
+    client.taken(one, (9, 4))
+    assert client.effects() == []
+    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))  # told again, before all of it is taken
+    assert client.effects() == []
+    assert client.repeated == 2
+    client.taken(two, (9, 4))
+    client.taken(two, (9, 4))
+    assert sent(client) == [Taken(((9, 4),))]
+    tell(client, notice(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
+    assert events(client) == [Delivered(one, (9, 6), 5, [""], [11], [{"n": 11}])]
+    tell(client, notice(7, [11, 12], [], every=["a/2/"]))
+    assert events(client) == [Delivered(two, (9, 7), 5, [""], [12], [{"n": 12}])]
+    tell(client, notice(8, [11], ["a/2/"]))  # nothing new
+    assert sent(client) == [Taken(((9, 8),))]
+
+
+def test_what_nobody_wants_any_more_is_acknowledged() -> None:
+    client = a_client()
+    number = client.subscribe({"": ("", ())})
+    client.effects()
+    tell(client, notice(1, [1], ["a/1/"]))
+    assert len(events(client)) == 1
+    client.unsubscribe(number)
+    assert sent(client) == [Unsubscribe("a/1/"), Taken(((9, 1),))]
+    tell(client, notice(2, [2], ["a/1/"]))
+    assert sent(client) == [Taken(((9, 2),))]
+
+
+def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DEDUP_WINDOW", 8)
+    client = a_client()
+    client.subscribe({"": ("", ())})
+    for number in range(50):
+        tell(client, notice(number, [number], ["a/1/"]))
+    assert len(client._open[1].seen) <= 8
+    tell(client, notice(60, [49], ["a/1/"]))
+    assert client.repeated == 1
+
+
+def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() -> None:
+    client = a_client(retry=2 * SECOND, window=4)
+    assert [client.publish({"n": n}, 10) for n in range(3)] == [0, 1, 2]
+    offer = Offer(parcel_of(0xA, 0, [{"n": 0}, {"n": 1}, {"n": 2}]))
+    assert sent(client) == [offer]
+    assert client.publish({"n": 3}, 20) == 3
+    assert not client.has_room
+    with pytest.raises(HistoryFullError):
+        client.publish({"n": 4}, 20)
+    client.effects()
+    assert client.timer() == 10 + 2 * SECOND
+    client.wake(10 + 2 * SECOND)
+    assert sent(client) == [offer]  # the other one is not late yet
+    assert client.timer() == 20 + 2 * SECOND
+    tell(client, Accepted(0xA, 0, (2, 0)))
+    assert events(client) == []
+    tell(client, Accepted(0xA, 0, (1,)), Accepted(0xA, 0, ()))
+    assert events(client) == [BatchAccepted(0, 3)]
+    tell(client, Refused(0xA, 3, "full", final=False))
+    assert events(client) == [BatchRefused(3, 1, "full", final=False)]
+    assert client.in_flight == 1
+    tell(client, Refused(0xA, 3, "no", final=True), Refused(0xA, 3, "no", final=True))
+    assert events(client) == [BatchRefused(3, 1, "no", final=True)]
+    assert (client.in_flight, client.timer()) == (0, None)
+
+
+def test_a_batch_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_EVENTS", 2)
+    client = a_client()
+    assert [client.publish({"n": n}, 0) for n in range(5)] == [0, 1, 2, 3, 4]
+    assert [message.parcel.first for message in sent(client)] == [0, 2, 4]
+
+
+def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
+    client = a_client()
+    client.subscribe({"": ("x < 1", ())})
+    client.publish({"n": 1}, 0)
+    client.effects()
+    client.lose(2, 5)  # not the one it is attached to
+    assert client.is_attached
+    client.lose(1, 5)
+    assert not client.is_attached
+    client.publish({"n": 2}, 6)
+    assert client.effects() == []
+    assert client.timer() == 5 + module.FIRST_PAUSE
+    client.wake(client.timer() or 0)
+    assert client.effects() == [Send(7, Attach())]  # the one that broker 1 named
+    tell(client, Subscribed("a/1/", 1), welcome(1), sender=1)  # late, from the earlier one
+    assert client.effects() == []
+    tell(client, welcome(7, version=30), sender=7)
+    said = [effect for effect in client.effects() if isinstance(effect, Send)]
+    assert [effect.receiver for effect in said] == [7, 7, 7]
+    assert said[0].message == Subscribe("a/1/", 31, "x < 1", ())
+    assert [effect.message.parcel.first for effect in said[1:]] == [0, 1]
+    assert client.attachments == 2
+    tell(client, Others((8,)), sender=7)
+    assert client.brokers[:2] == [7, 8]
+
+
+def test_it_gives_up_after_its_patience_and_pauses_longer_each_time() -> None:
+    client = ClientMachine(1, ["one", "two"], patience=3 * SECOND)
+    client.start(0)
+    now, asked = 0, []
+    while True:
+        effects = client.effects()
+        if Emit(GaveUp()) in effects:
+            break
+        asked += [effect.receiver for effect in effects if isinstance(effect, Send)]
+        client.undeliverable(Attach(), asked[-1], now)
+        when = client.timer()
+        if when is not None:
+            assert when > now
+            now = when
+            client.wake(now)
+    assert asked[:4] == ["one", "two", "one", "two"]
+    assert 3 * SECOND < now < 5 * SECOND
+    assert len(asked) < 20
+    assert client.timer() is None
+
+
+def test_a_broker_of_another_topic_is_left() -> None:
+    client = a_client()
+    client.lose(1, 0)
+    client.wake(client.timer() or 0)
+    client.effects()
+    tell(client, welcome(7, topic="other"), sender=7)
+    assert client.effects() == [Close(7, "another topic")]
+    assert not client.is_attached
+    assert client.timer() is not None
+
+
+def test_closing_ends_the_subscriptions_and_nothing_is_tried_again() -> None:
+    client = a_client()
+    client.subscribe({"": ("", ())})
+    client.effects()
+    client.close()
+    assert sent(client) == [Unsubscribe("a/1/")]
+    client.lose(1, 5)
+    assert client.timer() is None

@@ -1,0 +1,300 @@
+"""Acknowledged events reach everyone who wants them, whatever crashes; and nobody counts one twice."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rookery.brokers.configuration import Durability
+from rookery.brokers.lots import Lot
+from rookery.brokers.parcels import (
+    Parcel,
+    columns_of,
+    events_of,
+    first_event,
+    is_readable,
+    parcel_of,
+    part_of,
+)
+from rookery.simulated.links import LinkConditions
+
+from .parcel_world import SECOND, World, crowd, finish
+
+EVENTS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(EVENTS, st.data())
+def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: st.DataObject) -> None:
+    parcel = parcel_of(1, 100, events)
+    names = {name for event in events for name in event}
+    whole = [{name: event.get(name) for name in names} for event in events]
+    assert events_of(parcel) == (whole if names else [{}] * len(events))
+    rows = sorted(data.draw(st.sets(st.integers(0, len(events) - 1), min_size=1)))
+    part = part_of(parcel, rows)
+    assert is_readable(part)
+    assert events_of(part) == [events_of(parcel)[row] for row in rows]
+    assert list(part.sequences()) == [100 + row for row in rows]
+    again = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1)))
+    assert list(part_of(part, again).sequences()) == [100 + rows[row] for row in again]
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(1 << 63), (1 << 64) - 1),
+    st.floats(allow_nan=False),
+    st.text(max_size=3),
+    st.text(min_size=32, max_size=300),
+    st.lists(st.integers(-5, 5), max_size=2),
+    st.dictionaries(st.text(max_size=2), st.none(), max_size=2),
+)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES), min_size=1, max_size=40),
+    st.sets(st.sampled_from(["a", "b", "c", "d"])),
+)
+def test_some_columns_and_the_first_event_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
+    parcel = parcel_of(1, 100, events)
+    columns = columns_of(parcel)
+    assert columns_of(parcel, names) == {name: column for name, column in columns.items() if name in names}
+    assert first_event(parcel) == events_of(parcel)[0]
+
+
+@given(st.binary(max_size=60), st.integers(1, 5))
+def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> None:
+    parcel = Parcel(1, 0, count, msgspec.Raw(data))
+    columns = columns_of(parcel)
+    assert all(len(column) == count for column in columns.values())
+    if columns:
+        assert first_event(parcel) == events_of(parcel)[0]
+    some = columns_of(parcel, {"a"})
+    assert all(len(column) == count for column in some.values())
+
+
+def test_a_column_of_another_length_makes_a_parcel_unreadable() -> None:
+    parcel = Parcel(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
+    assert columns_of(parcel) == columns_of(parcel, {"a"}) == first_event(parcel) == {}
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)
+
+
+@given(st.sets(st.sampled_from("xyz")), PAIRS, st.sets(st.sampled_from("abcdxyz")))
+def test_lots_are_sets_of_pairs(every: set[str], pairs: list[tuple[int, str]], names: set[str]) -> None:
+    lot = Lot(tuple(every), tuple(row for row, _ in pairs), tuple(name for _, name in pairs))
+    whole = set(lot.pairs(5))
+    assert whole == {(row, name) for name in every for row in range(5)} | set(pairs)
+    assert set(lot.only(names).pairs(5)) == {pair for pair in whole if pair[1] in names}
+    assert set(lot.without(names).pairs(5)) == {pair for pair in whole if pair[1] not in names}
+    assert set(lot.only(names).joined(lot.without(names)).pairs(5)) == whole
+    assert bool(lot) == bool(whole)
+    assert lot.counts(5) == Counter(name for _, name in whole)
+    if whole:
+        notice = lot.notice(1, parcel_of(1, 0, [{"a": row} for row in range(5)]))
+        numbers = notice.parcel.sequences()
+        told = {(numbers[row], name) for row, name in Lot(notice.every, notice.rows, notice.names).pairs(len(numbers))}
+        assert told == whole
+
+
+@pytest.mark.parametrize("brokers", [2, 7])
+def test_quiet_network(brokers: int) -> None:
+    world = World.of(brokers, seed=brokers)
+    crowd(world)
+    for _ in range(40):
+        world.publish()
+        world.made.run(SECOND // 20)
+    finish(world, seconds=15)
+    assert not any(client.machine.repeated for client in world.made.clients.values())
+    assert len(world.delivered()) > 500
+
+
+def test_an_acknowledged_event_is_on_two_disks() -> None:
+    world = World.of(5, seed=3)
+    crowd(world)
+    for one in world.subscribers:
+        one.client.go_away()  # nobody acknowledges, so everything stays where it is
+    for _ in range(30):
+        world.publish()
+    world.made.run(3 * SECOND)
+    wanted = {event for _, event in world.due()}
+    assert len(wanted) > 100
+    for publisher, sequence in wanted:
+        holders = [
+            number
+            for number in world.made.brokers
+            if any(
+                parcel.publisher == publisher and sequence in parcel.sequences()
+                for parcel in world.made.disk_of(number).entries.values()
+            )
+        ]
+        assert len(holders) == 2, sequence
+    assert not world.delivered()
+    for one in world.subscribers:
+        one.client.come_back()
+    finish(world, seconds=30)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
+    conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
+    world = World.of(7, seed=seed, conditions=conditions)
+    crowd(world)
+    dice = random.Random(seed)
+    for round_ in range(30):
+        world.publish()
+        world.made.run(dice.randrange(SECOND))
+        if round_ == 10:
+            victim = world.someone()
+            pair = {victim}
+            if seed % 2:  # an owner with its heir, or somebody else
+                heir = world.made.brokers[victim].ledger.heir
+                assert heir is not None
+                pair.add(heir)
+            elif seed % 4:
+                pair.add(world.someone())
+            for number in pair:
+                world.made.crash(number)
+        if round_ == 14:
+            for number in pair:
+                world.made.restart(number)
+    finish(world)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_hundred_crashes() -> None:
+    for seed in range(100, 300):
+        test_crashes_lose_no_acknowledged_event(seed)
+
+
+def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
+    world = World.of(1, seed=1)
+    world.subscribe(0.0, 1.0)
+    world.made.run(SECOND)
+    world.publish()
+    world.made.run(SECOND)
+    assert "no second broker" in world.refused[0]
+    assert not world.made.acknowledged
+    weaker = World.of(1, seed=1, durability=Durability.ONE_DISK)
+    weaker.subscribe(0.0, 1.0)
+    weaker.made.run(SECOND)
+    weaker.publish()
+    finish(weaker, seconds=5)
+
+
+def test_full_disk_is_a_refusal() -> None:
+    world = World.of(3, seed=2)
+    crowd(world)
+    for number in world.made.brokers:
+        world.made.disk_of(number).is_full = True
+    world.publish(50)
+    world.made.run(SECOND)
+    assert set(world.refused) == {"the disk is full"}
+    assert not world.due()
+
+
+def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
+    world = World.of(2, seed=2)
+    crowd(world)
+    owner, heir = world.made.brokers
+    world.made.disk_of(heir).is_full = True
+    for _ in range(10):
+        world.publish()
+    world.made.run(5 * SECOND)
+    owned = list(world.made.brokers[owner].ledger.held.values())
+    assert owned
+    assert not any(held.acknowledged for held in owned)
+    world.made.disk_of(heir).is_full = False
+    world.made.run(3 * SECOND)
+    assert all(held.acknowledged for held in owned)
+    assert not world.made.brokers[owner].ledger.held
+
+
+def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
+    """The backup has it and dies before the owner's own disk does: acknowledged it is when the next backup has it."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    owner = world.someone()
+    broker = world.made.brokers[owner]
+    (seat,) = broker.seats.values()
+    broker.ledger.beat()
+    first = broker.ledger.heir
+    assert first is not None
+    (second,) = set(world.made.brokers) - {owner, first}
+    world.made.disk_of(owner).write_time = 8 * SECOND
+    world.made.disk_of(second).write_time = 60 * SECOND
+    middle = tuple((low + high) / 2 for low, high in zip(seat.cell.lower, seat.cell.upper, strict=True))
+    publisher = world.made.client(owner, retry=500 * SECOND)
+    (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
+    world.made.run(2 * SECOND)
+    (held,) = broker.ledger.held.values()
+    assert (held.stored, held.copied) == (False, True)
+    world.made.crash(first)
+    assert world.made.run(20 * SECOND, until=lambda: broker.ledger.heir == second)
+    assert not held.copied
+    assert event not in world.made.acknowledged
+    world.made.run(90 * SECOND)
+    assert event in world.made.acknowledged
+
+
+def test_a_batch_that_is_offered_again_is_taken_once() -> None:
+    """Its publisher has no answer for long and offers it again and again: it is matched once and kept once."""
+    world = World.of(3, seed=2)
+    one = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    one.client.go_away()
+    for number in world.made.brokers:
+        world.made.disk_of(number).write_time = 10 * SECOND
+    world.publish(20)
+    world.made.run(9 * SECOND)
+    assert not world.made.acknowledged
+    brokers = world.made.brokers.values()
+    assert sum(broker.counters["repeated"] for broker in brokers) > 3
+    assert sum(broker.counters["matched"] for broker in brokers) == 20
+    assert sum(held.parcel.count for broker in brokers for held in broker.ledger.held.values()) == 20
+    one.client.come_back()
+    finish(world)
+
+
+def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
+    world = World.of(4, seed=5, kept=30)
+    away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    away.client.go_away()
+    for _ in range(40):
+        world.publish()
+        world.made.run(SECOND // 2)
+    assert len(there.got) == 200
+    assert not away.got
+    away.client.come_back()
+    world.made.run(10 * SECOND)
+    assert 30 <= len(away.got) <= 4 * 35 + 40  # so many for each owner, and what came since the last beat
+    assert len(away.got) < 200
+
+
+def test_a_slow_client_is_told_no_more_than_its_window() -> None:
+    world = World.of(3, seed=6, window=20)
+    slow = world.subscribe(0.0, 1.0)
+    world.made.run(3 * SECOND)
+    slow.client.take(None)
+    for _ in range(60):
+        world.publish()
+        world.made.run(SECOND // 10)
+    world.made.run(20 * SECOND)
+    assert 20 <= len(slow.got) < 20 + 5, "the last one that fits, and the rest of its batch"
+    slow.client.take(500)
+    finish(world, seconds=30)
+    assert len(slow.got) == 300

@@ -1,0 +1,106 @@
+"""Subscriptions are taken back from every zone and copy, and what is delivered goes straight to the client's broker."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rookery.brokers.parcels import Notice
+from rookery.brokers.zones import Cell
+from rookery.machine import Node
+from rookery.simulated.brokers import SimulatedBrokers
+
+from .invariants import SECOND, network
+
+
+def wire_of(made: SimulatedBrokers, name: str) -> str:
+    """Return the name of a subscription among brokers."""
+    (wire,) = {
+        wire for broker in made.brokers.values() for wire in broker.placement.clients if wire.endswith(f"/{name}")
+    }
+    return wire
+
+
+def holders(made: SimulatedBrokers, wire: str) -> list[int]:
+    """Return who stores a subscription, or a copy of it."""
+    stored = [number for number, broker in made.brokers.items() for seat in broker.seats.values() if wire in seat.store]
+    copied = [
+        number for number, broker in made.brokers.items() for held in broker.placement.replicas.values() if wire in held
+    ]
+    return stored + copied
+
+
+def zones_of(made: SimulatedBrokers, wire: str) -> set[Cell]:
+    """Return the zones that store a subscription."""
+    return {seat.cell for broker in made.brokers.values() for seat in broker.seats.values() if wire in seat.store}
+
+
+def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, Notice]]:
+    """Return the list into which every delivery between brokers goes from now on."""
+    sent: list[tuple[Node, Node, Notice]] = []
+    made.world.on_message = lambda sender, receiver, message: (
+        sent.append((sender, receiver, message)) if isinstance(message, Notice) else None
+    )
+    return sent
+
+
+def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> None:
+    """Every zone and every heir that was told of a subscription is told of its end; leases are not waited for."""
+    made = network(16, seed=4)
+    made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7")
+    made.run(2 * SECOND)
+    wire = wire_of(made, "wide")
+    assert len(holders(made, wire)) > 8
+    before = made.publish(3, {"x": 0.5, "y": 0.5})
+    made.run(2 * SECOND)
+    assert made.delivered["wide", before] == 1
+    made.unsubscribe("wide")
+    made.run(SECOND)
+    assert holders(made, wire) == []
+    sent = notices(made)
+    made.publish(3, {"x": 0.5, "y": 0.5})
+    made.run(2 * SECOND)
+    assert not sent
+    assert len(made.delivered) == 1
+
+
+def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_enters() -> None:
+    made = network(16, seed=5)
+    broker = made.brokers[7]
+    made.subscribe(7, "one", "x < 0.3")
+    made.run(2 * SECOND)
+    wire = wire_of(made, "one")
+    low, left = made.publish(3, {"x": 0.1, "y": 0.5}), zones_of(made, wire)
+    made.run(2 * SECOND)
+    broker.placement.subscribe(wire, "x > 0.8", (), 9)
+    broker.introduce(3, made.world.now)  # any command: what was sent to oneself is done
+    made.perform(7)
+    made.run(2 * SECOND)
+    assert left - zones_of(made, wire)
+    assert all(cell.upper[0] > 0.8 for cell in zones_of(made, wire))
+    later, high = made.publish(3, {"x": 0.1, "y": 0.5}), made.publish(3, {"x": 0.9, "y": 0.5})
+    made.run(2 * SECOND)
+    assert made.delivered == {("one", low): 1, ("one", high): 1}
+    assert later in made.acknowledged
+
+
+@pytest.mark.parametrize("brokers", [4, 32])
+def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers: int) -> None:
+    """The seed lets it go by Spanhop, ½·log2 N hops; a broker's number is its address here, so one hop does."""
+    made = network(brokers, seed=6)
+    made.subscribe(2, "all", "")
+    made.subscribe(2, "half", "x < 0.5")
+    made.run(2 * SECOND)
+    dice, sent = random.Random(1), notices(made)
+    for _ in range(20):
+        made.publish(1 + dice.randrange(brokers), {"x": dice.random() / 2, "y": dice.random()})
+        made.run(SECOND // 4)
+    made.run(2 * SECOND)
+    told = {(message.parcel.publisher, sequence) for _, _, message in sent for sequence in message.parcel.sequences()}
+    assert all(receiver == 2 for _, receiver, _ in sent)
+    assert len(sent) == len(told) <= 20
+    assert all(
+        {*message.every, *message.names} == {wire_of(made, "all"), wire_of(made, "half")} for _, _, message in sent
+    )
+    assert len(made.delivered) == 40

@@ -1,0 +1,187 @@
+"""A seeded history of a broker network: joins, leaves, crashes, subscriptions and events, close upon each other.
+
+Crashed brokers come back with their disks, at the latest when the history ends. In a history whose crashes are apart,
+so that a takeover ends before the next one, every event that was acknowledged must come to everyone whose subscription
+was in force when it was published, whatever happened in between. In the others an owner may die with its backup, and
+the subscriptions of its zone with both: what is published when all is quiet again must come, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from rookery.brokers.client import ClientEvent, InForce
+from rookery.brokers.messages import EventId
+from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.links import LinkConditions
+
+from .invariants import NAMES, SECOND, SETTLED, check_all, network
+
+Interest = tuple[tuple[float, float], ...]
+Point = tuple[float, ...]
+#: Long enough for a death to be found out, and for the clients of the dead to have found another broker.
+TAKEOVER = 60 * SECOND
+
+
+@dataclass
+class History:
+    """The network beside what it should do: who wants what since when, and what was published when."""
+
+    made: SimulatedBrokers
+    dice: random.Random
+    #: By name, of those that have not unsubscribed: the ranges they want.
+    interests: dict[str, Interest] = field(default_factory=dict)
+    #: By name: when every zone had it first.
+    in_force: dict[str, int] = field(default_factory=dict)
+    published: dict[EventId, tuple[Point, int]] = field(default_factory=dict)
+    #: By name, also of those that are over: the ranges.
+    ever: dict[str, Interest] = field(default_factory=dict)
+    #: The least time between two crashes; 0 for none.
+    apart: int = 0
+    last_crash: int = -TAKEOVER
+
+    def __post_init__(self) -> None:
+        self.made.on_client_event = self._note
+
+    def _note(self, number: int, event: ClientEvent) -> None:
+        if isinstance(event, InForce):
+            for name in self.made.clients[number].in_force:
+                self.in_force.setdefault(name, self.made.world.now)
+
+    @property
+    def dimensions(self) -> int:
+        return self.made.configuration.space.dimensions
+
+    def someone(self) -> int:
+        """A broker that is not about to leave."""
+        return self.dice.choice(
+            [number for number, broker in self.made.brokers.items() if not broker.membership.leaving]
+        )
+
+    def subscribe(self) -> None:
+        ranges = tuple(sorted((self.dice.random(), self.dice.random())) for _ in range(self.dimensions))
+        interest: Interest = tuple((low, high) for low, high in ranges)
+        name = f"s{len(self.ever) + 1}"
+        where = " AND ".join(
+            f"{attribute} >= {low!r} AND {attribute} < {high!r}"
+            for attribute, (low, high) in zip(NAMES, interest, strict=False)
+        )
+        self.interests[name] = self.ever[name] = interest
+        self.made.subscribe(self.someone(), name, where)
+
+    def unsubscribe(self) -> None:
+        if self.interests:
+            name = self.dice.choice(list(self.interests))
+            del self.interests[name]
+            self.made.unsubscribe(name)
+
+    def publish(self) -> tuple[EventId, Point]:
+        point = tuple(self.dice.random() for _ in range(self.dimensions))
+        if self.interests and self.dice.random() < 0.7:  # where somebody wants it
+            point = tuple(self.dice.uniform(*ends) for ends in self.dice.choice(list(self.interests.values())))
+        event_id = self.made.publish(self.someone(), dict(zip(NAMES, point, strict=False)))
+        self.published[event_id] = (point, self.made.world.now)
+        return event_id, point
+
+    def remove(self, *, crash: bool) -> None:
+        victim = self.someone()
+        if not any(
+            broker.seats and number != victim and not broker.membership.leaving
+            for number, broker in self.made.brokers.items()
+        ):
+            return  # nobody would be left who owns anything
+        if crash:
+            if self.made.world.now - self.last_crash >= self.apart:
+                self.last_crash = self.made.world.now
+                self.made.crash(victim)
+        else:
+            self.made.leave(victim)
+
+    def restart(self) -> None:
+        """Bring a crashed broker back, if there is one."""
+        if self.made.disks:
+            self.made.restart(self.dice.choice(list(self.made.disks)))
+
+    def step(self) -> None:
+        """Do something, anything."""
+        roll = self.dice.random()
+        if roll < 0.2:
+            self.made.join()
+        elif roll < 0.3:
+            self.remove(crash=False)
+        elif roll < 0.45:
+            self.remove(crash=True)
+        elif roll < 0.5:
+            self.restart()
+        elif roll < 0.7:
+            self.subscribe()
+        elif roll < 0.75:
+            self.unsubscribe()
+        else:
+            self.publish()
+
+    def wanted(self, point: Point) -> set[str]:
+        """The oracle: who wants an event."""
+        return {name for name, interest in self.interests.items() if _lies_in(point, interest)}
+
+    def settle_and_check(self, events: int) -> None:
+        """Let everything settle, check the invariants, publish, and compare every delivery with the oracle."""
+        made = self.made
+        while made.disks:
+            self.restart()
+        if sum(not broker.membership.leaving for broker in made.brokers.values()) < 2:
+            made.join()  # whose disk is the second one
+        made.run(2 * SETTLED)
+        points = [tuple(self.dice.random() for _ in range(self.dimensions)) for _ in range(5)]
+        check_all(made, points)
+        matched = sum(broker.counters["matched"] for broker in made.brokers.values())
+        published = dict(self.publish() for _ in range(events))
+        made.run(4 * SECOND)
+        got = {key: times for key, times in made.delivered.items() if key[1] in published}
+        assert got == {(name, event): 1 for event, point in published.items() for name in self.wanted(point)}
+        assert sum(broker.counters["matched"] for broker in made.brokers.values()) == matched + events
+        self.check_deliveries()
+
+    def due(self) -> set[tuple[str, EventId]]:
+        """The oracle: who must have what."""
+        return {
+            (name, event)
+            for event, (point, when) in self.published.items()
+            for name in self.wanted(point)
+            if self.in_force.get(name, when + 1) <= when
+        }
+
+    def check_deliveries(self) -> None:
+        """Nothing that is due is missing, nobody was given anything twice, or what he does not want."""
+        made = self.made
+        assert set(self.published) == made.acknowledged, "something was never accepted"
+        if self.apart >= TAKEOVER:
+            assert self.due() <= made.delivered.keys()
+        assert set(made.delivered.values()) <= {1}, "somebody was told twice"
+        assert all(_lies_in(self.published[event][0], self.ever[name]) for name, event in made.delivered)
+
+
+def _lies_in(point: Point, interest: Interest) -> bool:
+    return all(low <= x < high for x, (low, high) in zip(point, interest, strict=True))
+
+
+def live_through(
+    seed: int,
+    *,
+    brokers: int = 8,
+    steps: int = 25,
+    dimensions: int = 2,
+    conditions: LinkConditions | None = None,
+    apart: int = 0,
+) -> History:
+    """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
+    dice = random.Random(seed)
+    history = History(network(brokers, seed=seed, dimensions=dimensions, conditions=conditions), dice, apart=apart)
+    for _ in range(4):
+        history.subscribe()
+    for _ in range(steps):
+        history.step()
+        history.made.run(int(dice.expovariate(1 / ((8 if apart else 2) * SECOND))))
+    history.settle_and_check(events=10)
+    return history

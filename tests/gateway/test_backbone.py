@@ -1,0 +1,160 @@
+"""The backbone among strangers: whatever a link brings, nothing is raised, and a neighbor's mistake closes its link."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rookery.gateway.backbone import Backbone
+from rookery.gateway.messages import (
+    Body,
+    Forwarded,
+    Greeting,
+    Offer,
+    Parcel,
+    Ready,
+    Receipt,
+    SiteState,
+    Stage,
+    Want,
+    Withdraw,
+    decode_body,
+    decode_message,
+    encode,
+)
+from rookery.rtps.qos import QualityOfService, Reliability
+
+from .backbone_in_memory import World
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "", "x" * 300])
+NUMBERS = st.integers(0, 6) | st.integers(0, (1 << 63) - 1)
+OCTETS = st.binary(max_size=40)
+TEXTS = st.text(max_size=8)
+TOPICS = st.just("quotes") | TEXTS
+TYPES = st.just("Quote") | TEXTS
+DEPTHS = st.none() | st.integers(-3, 5) | NUMBERS
+BODIES = st.one_of(
+    st.builds(Offer, NUMBERS, TOPICS, TYPES, *[st.booleans()] * 3, st.lists(TEXTS, max_size=2), DEPTHS),
+    st.builds(Withdraw, NUMBERS),
+    st.builds(Want, NUMBERS, st.booleans(), st.lists(TEXTS, max_size=2), st.just({}), NUMBERS),
+    st.builds(Forwarded, NUMBERS, OCTETS, NUMBERS, st.integers(-3, 9), OCTETS, OCTETS),
+    st.builds(Ready, NUMBERS, NUMBERS),
+)
+MESSAGES = st.one_of(
+    st.builds(Greeting, NAMES, NUMBERS),
+    st.builds(SiteState, NAMES, NUMBERS, NUMBERS, st.lists(NAMES, max_size=5), OCTETS | st.just(b"")),
+    st.builds(
+        Parcel, NAMES, NUMBERS, st.lists(st.builds(Stage, NAMES, NUMBERS, NUMBERS), max_size=3), BODIES.map(encode)
+    ),
+    st.builds(Receipt, NAMES, NAMES, NUMBERS, NUMBERS, NUMBERS),
+)
+FRAMES = MESSAGES.map(encode) | st.binary(max_size=30)
+
+
+class Quiet:
+    """An owner that takes everything."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+
+    def take(self, origin: str, body: Body, now: int) -> bool:
+        self.taken[origin] += 1
+        return True
+
+    def site_changed(self, site: str, now: int) -> None: ...
+    def session_began(self, origin: str, now: int) -> None: ...
+    def site_renewed(self, site: str, now: int) -> None: ...
+    def site_gone(self, site: str, now: int) -> None: ...
+
+
+@given(BODIES)
+def test_a_body_is_read_as_it_was_written(body: Body) -> None:
+    assert decode_body(encode(body)) == body
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2]), FRAMES), max_size=30), st.integers(0, 90_000_000))
+def test_nothing_that_a_link_brings_is_raised(frames: list[tuple[int, bytes]], later: int) -> None:
+    backbone = Backbone("a", incarnation=5, owner=Quiet())
+    for link in (1, 2):
+        backbone.link_opened(link)
+    now = 0
+    for link, frame in frames:
+        now += 1_000
+        backbone.receive_frames(link, [frame], now)
+        for number, _ in backbone.links_to_close():
+            backbone.link_closed(number, now)
+    backbone.handle_timer(now + later)
+    assert all(isinstance(frame, bytes) for _, frame in backbone.frames_to_send())
+
+
+def test_text_that_is_no_utf8_is_no_message() -> None:
+    greeting, want = encode(Greeting("site-a", 1)), encode(Want(1, True, ["x > 1"], {}, 1))
+    assert decode_message(greeting) == Greeting("site-a", 1)
+    assert decode_body(want) == Want(1, True, ["x > 1"], {}, 1)
+    assert decode_message(greeting.replace(b"site-a", b"\xff\xfete-a")) is None
+    assert decode_body(want.replace(b"x > 1", b"x > \xff")) is None
+
+
+def test_what_sites_agree_upon_is_sent_although_too_many_samples_wait() -> None:
+    backbone = Backbone("a", incarnation=5, owner=Quiet())
+    backbone.link_opened(1)
+    backbone.receive_frames(1, [encode(Greeting("b", 1)), encode(SiteState("b", 1, 1, ["a"], b""))], 0)
+    sample = encode(Forwarded(1, b"writer", 1, 0, b"", bytes(16 << 20)))
+    for _ in range(5):
+        backbone.send(["b"], sample, 0, is_sample=True)
+    waiting = backbone.waiting
+    assert backbone.counters["overflow"] == 5 - waiting > 0
+    backbone.send(["b"], encode(Ready(1, 1)), 0)
+    assert backbone.waiting == waiting + 1
+
+
+@given(st.binary(max_size=20).filter(lambda data: decode_message(data) is None))
+def test_a_neighbor_that_speaks_nonsense_loses_its_link(data: bytes) -> None:
+    backbone = Backbone("a", incarnation=5, owner=Quiet())
+    backbone.link_opened(1)
+    backbone.receive_frames(1, [encode(Greeting("b", 1))], 0)
+    backbone.receive_frames(1, [data, encode(Receipt("b", "a", 1, 1, 0))], 1)
+    assert backbone.links_to_close() == [(1, "malformed")]
+    assert backbone.counters["malformed"] == 1
+
+
+#: Channels that readers here want, as far as their names go, with what follows an offer.
+STORIES = st.builds(
+    lambda number, *policies: [
+        Offer(number, "quotes", "Quote", *policies),
+        Ready(number, 1),
+        Forwarded(number, b"writer", 1, 0, b"", b"\0\1\0\0"),
+        Forwarded(number, b"writer", 2, 3, b"", b"\0\1\0\0"),
+    ],
+    st.integers(0, 6),
+    *[st.booleans()] * 3,
+    st.lists(TEXTS | st.just("x" * 100_000), max_size=2) | st.just([str(number) for number in range(1_000)]),
+    DEPTHS,
+)
+SCHEMAS = st.dictionaries(TEXTS, st.integers() | TEXTS | st.just("float64"), max_size=2) | st.just({"price": "float64"})
+WANTS = st.builds(Want, st.integers(0, 3), st.booleans(), st.lists(TEXTS | st.just("price < 10")), SCHEMAS, NUMBERS)
+
+
+@settings(max_examples=60)
+@given(st.lists(STORIES | st.lists(BODIES | WANTS, max_size=3), max_size=6).map(itertools.chain.from_iterable))
+def test_nothing_that_another_site_says_is_raised(bodies: Iterable[Body]) -> None:
+    world = World()
+    first, second = world.site("a"), world.site("b")
+    world.link("a", "b")
+    for site in (first, second):
+        member = site.application()
+        qos = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
+        member.participant.create_reader("quotes", "Quote", qos, keyed=False, now=member.now)
+        member.participant.create_writer("quotes", "Quote", qos, keyed=False, now=member.now)
+        member.flush()
+    world.run(3)
+    for body in bodies:
+        first.gateway.take("b", body, first.member.now)
+        first.flush()
+        world.run(0.1)
+    world.run(5)
+    assert first.gateway.participant.local_endpoints

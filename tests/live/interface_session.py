@@ -1,0 +1,31 @@
+"""Two nodes on an interface that is not loopback; prints what arrived. Run in a network namespace that has `rk0`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from rookery.live.client import join
+
+SCHEMA = {"number": "int64"}
+
+
+async def main() -> None:
+    async with (
+        join(interface="rk0") as one,
+        join(interface="rk0") as other,
+        other.subscribe("numbers", "number >= 5", schema=SCHEMA) as numbers,
+    ):
+        one.advertise("numbers", schema=SCHEMA)
+        await one.wait_for_readers("numbers")
+        for number in range(10):
+            one.publish("numbers", {"number": number})
+        async with asyncio.timeout(30):
+            got = [(await anext(numbers))["number"] for _ in range(5)]
+        address = other.udp.participant.peers[0].metatraffic[0]
+        networks = [str(network) for network in one.udp.participant.configuration.networks.networks]
+        print(json.dumps({"got": got, "host": address.host, "networks": networks}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,241 @@
+"""The overlay's client: moving without missing events, doors, strangers, packed events, and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rookery import Schema
+from rookery.errors import EventError, JoinError, SettingsError, TopicError
+from rookery.live.brokers.settings import parse_address
+from rookery.live.overlay import join_overlay
+from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.messages import Event as OverlayEvent
+from rookery.overlay.messages import Message
+from rookery.overlay.packed import pack, unpack
+from rookery.overlay.peer import Peer
+from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
+
+SCHEMA = Schema(symbol=str, price=float)
+GRID = Grid([CategoricalAxis("symbol", ("ACME", "BOLT")), NumericAxis("price", (0.0, 25.0, 50.0, 75.0, 100.0))])
+OPTIONS: dict[str, Any] = {
+    "topic": "quotes",
+    "schema": SCHEMA,
+    "grid": GRID,
+    "configuration": OverlayConfiguration(heartbeat=2_000_000, request_timeout=300_000),
+}
+
+
+async def take(events: Any, count: int) -> list[float]:
+    async with asyncio.timeout(60):
+        return [(await anext(events))["price"] for _ in range(count)]
+
+
+def test_other_interests_are_taken_up_without_missing_events() -> None:
+    """Events flow all the while as a node moves to other rings three times; the subscription that stays misses none."""
+
+    async def scenario() -> None:
+        async with (
+            join_overlay(**OPTIONS) as first,
+            join_overlay(join=[first.address], **OPTIONS) as node,
+            node.subscribe("quotes", "symbol = 'ACME'") as events,
+        ):
+            places = {node.peer.node}
+            done = asyncio.Event()
+
+            async def flow() -> int:
+                count = 0
+                while not done.is_set():
+                    first.publish("quotes", {"symbol": "ACME", "price": float(count)})
+                    count += 1
+                    await asyncio.sleep(0.005)
+                return count
+
+            flowing = asyncio.create_task(flow())
+            for where in ("price < 10", "symbol = 'BOLT'", "price > 80"):
+                async with node.subscribe("quotes", where):
+                    places.add(node.peer.node)
+                await node.settled()
+            done.set()
+            count = await flowing
+            assert len(places) > 1
+            assert sorted(await take(events, count)) == [float(number) for number in range(count)]
+            assert events.dropped == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_has_moved_is_still_found_at_its_address() -> None:
+    async def scenario() -> None:
+        async with join_overlay(**OPTIONS) as first:
+            address = first.address
+            await first.settled()
+            before = first.peer.node
+            async with first.subscribe("quotes", "price < 50") as events:
+                assert (first.peer.node, first.address) != (before, None)
+                assert first.peer.node != before
+                assert first.address == address
+                async with join_overlay(join=[address], **OPTIONS) as second:
+                    second.publish("quotes", {"symbol": "BOLT", "price": 12.5})
+                    assert await take(events, 1) == [12.5]
+
+    asyncio.run(scenario())
+
+
+def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three nested interests and MULTICAST: everybody gets what it wants, and who was sent it from above sends it on
+    to nobody that covers it."""
+    seen: list[tuple[int, int, bool]] = []
+    take_message = Peer.on_message
+
+    def watched(peer: Peer, now: int, sender: int, message: Message) -> Any:
+        if isinstance(message, OverlayEvent):
+            seen.append((sender, peer.node, message.multicast))
+        return take_message(peer, now, sender, message)
+
+    monkeypatch.setattr(Peer, "on_message", watched)
+    lean = {
+        **OPTIONS,
+        "configuration": OverlayConfiguration(downgrade=True, heartbeat=2_000_000, request_timeout=300_000),
+    }
+
+    async def scenario() -> None:
+        async with (
+            join_overlay(**lean) as wide,
+            wide.subscribe("quotes") as all_of_them,
+            join_overlay(join=[wide.address], **lean) as middle,
+            middle.subscribe("quotes", "symbol = 'ACME' AND price < 50") as some,
+            join_overlay(join=[wide.address], **lean) as narrow,
+            narrow.subscribe("quotes", "symbol = 'ACME' AND price < 25") as few,
+        ):
+            seen.clear()
+            wide.publish("quotes", {"symbol": "ACME", "price": 12.0})
+            for events in (all_of_them, some, few):
+                assert await take(events, 1) == [12.0]
+            await asyncio.sleep(0.1)  # for what should not be sent
+            order = {wide.peer.node: 0, middle.peer.node: 1, narrow.peer.node: 2}
+            assert seen
+            assert all(multicast for _, _, multicast in seen)
+            assert all(order[sender] < order[to] for sender, to, _ in seen)
+
+    asyncio.run(scenario())
+
+
+def test_strangers_are_turned_away() -> None:
+    """Another topic, another grid, another key, nobody there: each says that nobody of this overlay answers."""
+
+    async def scenario() -> None:
+        async with join_overlay(**OPTIONS, key=b"k" * 16) as first:
+            await first.settled()
+            other = Grid([NumericAxis("price", (0.0, 50.0, 100.0))])
+            for wrong in (
+                {"key": b"k" * 16, "topic": "news"},
+                {"key": b"k" * 16, "grid": other},
+                {"key": b"l" * 16},
+                {"key": None},
+            ):
+                with pytest.raises(JoinError, match="nobody of this overlay answers"):
+                    async with join_overlay(**{**OPTIONS, "join": [first.address], **wrong}):
+                        pass
+        with pytest.raises(JoinError, match="nobody of this overlay answers"):
+            async with join_overlay(join=[first.address], **OPTIONS):
+                pass
+
+    asyncio.run(scenario())
+
+
+def test_mistakes_of_the_caller() -> None:
+    async def scenario() -> None:
+        async with join_overlay(**OPTIONS) as node:
+            with pytest.raises(JoinError, match="settled"):
+                _ = node.peer
+            with pytest.raises(TopicError, match="another schema"):
+                node.subscribe("quotes", schema={"price": "float64"})
+            with pytest.raises(TopicError, match="at least 1"):
+                node.subscribe("quotes", queue=0)
+            with pytest.raises(EventError):
+                node.publish("quotes", {"symbol": "ACME", "price": object()})
+
+    asyncio.run(scenario())
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.decimals(allow_nan=False)
+    | st.dates()
+    | st.datetimes()
+    | st.datetimes(timezones=st.just(UTC)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), values))
+def test_what_is_unpacked_is_what_was_packed(event: dict[str, Any]) -> None:
+    found = unpack(pack(event))
+    assert found == event
+    assert all(type(found[name]) is type(event[name]) for name in event)
+
+
+@given(st.binary(max_size=60))
+def test_octets_that_are_no_event_are_an_event_error(octets: bytes) -> None:
+    try:
+        event = unpack(octets)
+    except EventError:
+        return
+    assert all(isinstance(name, str) for name in event)
+
+
+def test_numbers_of_numpy_travel_and_others_do_not() -> None:
+    assert unpack(pack({"n": np.int32(3), "d": Decimal("1.20"), "t": date(2020, 1, 2)})) == {
+        "n": 3,
+        "d": Decimal("1.20"),
+        "t": date(2020, 1, 2),
+    }
+    assert unpack(pack({"t": datetime(2020, 1, 2, 3)}))["t"] == datetime(2020, 1, 2, 3)
+    with pytest.raises(EventError):
+        pack({"x": object()})
+
+
+def test_addresses_are_read() -> None:
+    assert parse_address("127.0.0.1:7400") == ("127.0.0.1", 7400)
+    for wrong in ("7400", "host:", "host:x", "host:70000", "host:\u00b2"):
+        with pytest.raises(SettingsError):
+            parse_address(wrong)
+
+
+@pytest.mark.wire
+def test_the_command_publishes_to_another_node() -> None:
+    program = [sys.executable, "-c", "from rookery.cli import main; main()", "node", "--routing", "overlay"]
+    agreed = ["--topic", "quotes", "--schema", "symbol:string,price:float64", "--space", "symbol=A|B,price=0..100/8"]
+    with subprocess.Popen(
+        [*program, *agreed, "--where", "price < 50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stderr is not None
+        assert reader.stdout is not None
+        try:
+            while "--join" not in (line := reader.stderr.readline()):
+                assert line, reader.wait()
+            lines = '{"symbol": "A", "price": 60.0}\nno event\n{"symbol": "B", "price": 5.0}\n'
+            address = line.split()[-1]
+            sent = subprocess.run(
+                [*program, *agreed, "--join", address, "--publish"], input=lines, capture_output=True, text=True
+            )
+            assert sent.returncode == 0, sent.stderr
+            assert "line 2 is not published" in sent.stderr
+            assert reader.stdout.readline() == '{"symbol": "B", "price": 5.0}\n'
+        finally:
+            reader.terminate()

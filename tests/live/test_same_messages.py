@@ -1,0 +1,207 @@
+"""What is simulated is what runs live: the same messages, in octets, on sockets and in a world."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.messages import Body, Message, Routed
+from rookery.brokers.requests import FromBroker, FromClient
+from rookery.live.brokers import client as live_client
+from rookery.live.brokers import server as live_server
+from rookery.live.brokers.client import BrokerClient, connect
+from rookery.live.brokers.loopback import free_port
+from rookery.live.brokers.server import LiveBroker
+from rookery.live.brokers.settings import BrokerSettings
+from rookery.live.tcp import LinkSettings
+from rookery.simulated.brokers import SimulatedBrokers
+from rookery.space.notation import read_space
+
+from .broker_fleet import SCHEMA, SPACE
+
+SECOND = 1_000_000
+BROKERS = 8
+#: Small enough that a program that takes nothing is soon told no more.
+WINDOW = 8
+SYMBOLS = ("ACME", "ZULU", "aldi", "Ørsted")
+#: What is sent only when an operator wants it, where brokers know their coordinates, or when somebody has come or gone
+#: since clients were told of the others: no load makes it happen.
+RARE = {"Ask", "Status", "Release", "Place", "Put", "Find", "Found", "Changed", "Others", "Rejected"}
+EVERY = {kind.__name__ for union in (Message, Body, FromBroker, FromClient) for kind in union.__args__} - RARE
+
+
+class Types:
+    """The types of messages that were sent, as their octets say."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self._decoders = [msgspec.msgpack.Decoder(union) for union in (Message, FromBroker, FromClient)]
+
+    def note(self, octets: bytes) -> None:
+        for decoder in self._decoders:
+            try:
+                message = decoder.decode(octets)
+            except msgspec.ValidationError:
+                continue
+            self.seen.add(type(message).__name__)
+            if isinstance(message, Routed):
+                self.seen.add(type(message.body).__name__)
+            return
+        raise AssertionError("octets that nobody can read")
+
+    @property
+    def missing(self) -> set[str]:
+        return EVERY - self.seen
+
+
+def an_event(dice: random.Random, number: int) -> dict[str, Any]:
+    return {"symbol": dice.choice(SYMBOLS), "price": dice.uniform(0, 1000), "number": number}
+
+
+def world(types: Types) -> None:
+    """Eight brokers under load, a program that takes nothing, one that has lost its count, a crash, a departure."""
+    configuration = BrokerConfiguration(
+        space=read_space(SPACE, SCHEMA), topic="quotes", beat=SECOND, refresh=4 * SECOND, window=WINDOW
+    )
+    network, dice = SimulatedBrokers(configuration, seed=3), random.Random(3)
+    network.world.on_message = lambda _, __, message: types.note(msgspec.msgpack.encode(message))
+    network.join()
+    publisher = network.client(1)
+    subscribers = [network.client(1) for _ in range(3)]
+    for client in subscribers:
+        client.subscribe("all", "price >= 0")
+    network.run(SECOND)
+    publisher.publish(an_event(dice, 0))  # and nobody to keep a copy
+    network.run(SECOND)
+    for _ in range(BROKERS - 1):
+        network.join()
+        network.run(SECOND)
+    numbers = iter(range(1, 1 << 30))
+    subscribers[0].take(None)
+
+    def load() -> None:
+        publisher.publish(*(an_event(dice, number) for _, number in zip(range(10), numbers, strict=False)))
+        network.run(SECOND // 2)
+
+    for _ in range(10):
+        load()
+    subscribers[0].take(500)
+    subscribers[1].machine.versions.learn(1 << 40)
+    subscribers[1].subscribe("more", "price > 50")
+    load()
+    crashed = subscribers[1].machine.broker
+    network.crash(crashed)
+    subscribers[1].forget()
+    for _ in range(20):
+        load()
+    network.restart(crashed)
+    network.leave(subscribers[2].machine.broker)
+    subscribers[0].unsubscribe("all")
+    while types.missing:
+        load()
+
+
+async def live(types: Types, folder: Path) -> None:
+    """The same on sockets, with brokers and clients in one process."""
+    dice = random.Random(3)
+    ports = [free_port() for _ in range(BROKERS)]
+    brokers: list[LiveBroker] = []
+
+    async def join(port: int) -> LiveBroker:
+        settings = BrokerSettings(
+            topic="quotes",
+            space=read_space(SPACE, SCHEMA),
+            listen=("127.0.0.1", port),
+            join=tuple(("127.0.0.1", broker.settings.listen[1]) for broker in brokers),
+            data=folder / str(port),
+            beat=0.5,
+            refresh=2.0,
+            window=WINDOW,
+        )
+        broker = LiveBroker(settings)
+        await broker.start()
+        while not broker.machine.seats:
+            await asyncio.sleep(0.02)
+        brokers.append(broker)
+        return broker
+
+    def at(port: int) -> str:
+        return f"127.0.0.1:{port}"
+
+    async def load() -> None:
+        for _, number in zip(range(10), numbers, strict=False):
+            await publisher.room()
+            publisher.publish("quotes", an_event(dice, number))
+        await asyncio.sleep(0.1)
+
+    def a_process(identity: int, port: int) -> BrokerClient:
+        links = LinkSettings(identity, role="client")
+        return BrokerClient((("127.0.0.1", port),), links, window=1 << 16, retry=0.5, attempts=600.0)
+
+    await join(ports[0])
+    numbers = iter(range(1 << 30))
+    async with connect(at(ports[0]), attempts=600.0, retry=0.5) as publisher, connect(at(ports[0])) as slow:
+        taking = asyncio.create_task(take_slowly(slow.subscribe("quotes", "price >= 0")))
+        await load()
+        for port in ports[1:]:
+            await join(port)
+        counted = a_process(0x77, ports[1])
+        await counted.welcomed()
+        counted.machine.versions.learn(1 << 40)
+        await counted.subscribe("quotes", "price > 50").__aenter__()
+        for _ in range(10):
+            await load()
+        dead = next(broker for broker in brokers if broker.address[1] == counted.brokers[0][1])
+        await counted.detach()
+        await dead.stop(leave=False)
+        brokers.remove(dead)
+        again = a_process(0x77, next(broker.address[1] for broker in brokers))
+        await again.welcomed()
+        await again.subscribe("quotes", "price > 50").__aenter__()
+        for _ in range(10):
+            await load()
+        await join(dead.address[1])
+        gone = brokers.pop(3)
+        await gone.stop()
+        publisher.unsubscribe(publisher.subscribe("quotes", "price < 0"))
+        while types.missing:
+            await load()
+        await again.close()
+        taking.cancel()
+    for broker in brokers:
+        await broker.stop(leave=False)
+
+
+async def take_slowly(feed: Any) -> None:
+    async for _ in feed:
+        await asyncio.sleep(0.01)
+
+
+def tap(module: ModuleType, types: Types, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = module._encode
+
+    def noted(message: Any) -> bytes:
+        octets: bytes = encode(message)
+        types.note(octets)
+        return octets
+
+    monkeypatch.setattr(module, "_encode", noted)
+
+
+@pytest.mark.timeout(600)
+def test_the_same_types_of_messages_are_sent_live_and_in_the_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulated, sent = Types(), Types()
+    world(simulated)
+    tap(live_server, sent, monkeypatch)
+    tap(live_client, sent, monkeypatch)
+    asyncio.run(live(sent, tmp_path))
+    assert simulated.seen - RARE == sent.seen - RARE == EVERY

@@ -1,0 +1,82 @@
+"""Looking at a domain: what the survey finds of our own participants, summaries included."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+import rookery
+from rookery.discovery import PROTOCOLS
+from rookery.errors import JoinError
+from rookery.live.groups import group_socket
+from rookery.live.interfaces import find_interface
+from rookery.live.survey import survey
+from rookery.live.udp import open_participant
+from rookery.rtps import Address
+
+SECRET = b"a key of 16 octets or more"
+
+
+@pytest.mark.parametrize(("protocol", "secret"), [*((name, None) for name in PROTOCOLS), ("ribbon", SECRET)])
+def test_a_survey_finds_participants_endpoints_and_summaries(
+    domain_id: int, protocol: str, secret: bytes | None
+) -> None:
+    async def test() -> None:
+        options = {"domain_id": domain_id, "pre_shared_key": secret}
+        async with rookery.join(name="seen", seconds_of_lease=20, discovery=protocol, **options) as node:
+            node.advertise("quotes", schema={"symbol": "string"}, key=["symbol"], transient_local=True, keep_last=2)
+            node.subscribe("news", schema={"text": "string"}, reliable=False)
+            found = await survey(seconds=0.5, **options)
+            (participant,) = found.participants
+            assert participant.prefix == node.udp.participant.prefix.hex()
+            expected = None if protocol == "simple" else protocol
+            assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", expected)
+            assert bool(participant.summary_octets) == (protocol != "simple")
+            assert (participant.writers, participant.readers, participant.lease_seconds) == (1, 1, 20.0)
+            assert [(each.topic, each.kind, each.keyed) for each in found.endpoints] == [
+                ("news", "reader", False),
+                ("quotes", "writer", True),
+            ]
+            assert found.endpoints[1].quality["history"] == "keep_last 2"
+            assert found.endpoints[1].summary == expected
+            assert found.to_dict()["domain_id"] == domain_id
+            # Its own goodbye is heard: nobody keeps the observer.
+            async with asyncio.timeout(20):
+                while node.udp.participant.peers:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(test())
+
+
+def test_a_port_that_is_taken_says_so() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("239.255.0.1", 0))  # without SO_REUSEADDR: nobody else may listen here
+        with pytest.raises(JoinError, match=r"cannot listen to 239\.255\.0\.1:"):
+            group_socket(find_interface("lo"), Address("239.255.0.1", taken.getsockname()[1]))
+
+
+def test_the_participants_of_a_process_hear_the_group_through_one_socket(domain_id: int) -> None:
+    def open_sockets() -> int:
+        return sum(
+            link.readlink().name.startswith("socket:") for link in Path("/proc/self/fd").iterdir() if link.exists()
+        )
+
+    async def test() -> None:
+        before = open_sockets()
+        members = [open_participant(on_event=lambda event: None, domain_id=domain_id) for _ in range(5)]
+        assert open_sockets() == before + 5 + 1
+        async with asyncio.timeout(20):
+            while any(len(member.participant.peers) < 4 for member in members):
+                await asyncio.sleep(0.01)
+        for member in members:
+            await member.close()
+        assert open_sockets() == before
+        # The next one opens the group again.
+        again = open_participant(on_event=lambda event: None, domain_id=domain_id)
+        assert open_sockets() == before + 2
+        await again.close()
+
+    asyncio.run(test())
