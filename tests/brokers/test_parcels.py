@@ -200,7 +200,7 @@ def test_full_disk_is_a_refusal() -> None:
         world.made.disk_of(number).fill()
     world.publish(50)
     world.made.run(SECOND)
-    assert set(world.refused) == {"the disk is full"}
+    assert set(world.refused) == {"the broker's disk did not take it: No space left on device"}
     assert not world.due()
 
 
