@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Node", "Send", "Write"]
+__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Multicast", "Node", "Send", "Write"]
 
 
 class ClientId(NamedTuple):
@@ -35,6 +35,12 @@ class Send(NamedTuple):
     """Send a message, in order with what was sent there before; what cannot be delivered comes back."""
 
     receiver: Any
+    message: Any
+
+
+class Multicast(NamedTuple):
+    """A message as it arrives through a group, sent to all of its members."""
+
     message: Any
 
 
