@@ -15,7 +15,7 @@ as late as the disk likes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 __all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Multicast", "Node", "Send", "Write"]
@@ -27,8 +27,8 @@ class ClientId(NamedTuple):
     number: int
 
 
-#: Whom a message comes from or goes to: a peer by its number, or a client.
-Node: TypeAlias = int | ClientId
+#: Whom a message comes from or goes to: a peer by its number, a client, an address.
+Node: TypeAlias = Hashable
 
 
 class Send(NamedTuple):
@@ -39,7 +39,7 @@ class Send(NamedTuple):
 
 
 class Multicast(NamedTuple):
-    """A message as it arrives through a group, sent to all of its members."""
+    """A message that came through a group, and not to its receiver alone."""
 
     message: Any
 
