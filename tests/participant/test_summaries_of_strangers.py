@@ -175,7 +175,7 @@ def test_a_summary_that_cannot_be_read_is_counted_and_its_sender_told_everything
     assert [type(event) for event in events] == [ParticipantDiscovered, MessageRejected]
     assert contacted == {prefix_of(1)}
     assert victim.counters["unreadable_summary"] == 1
-    assert victim.participant.summary_octets == 0
+    assert victim.participant.summary_bytes == 0
 
 
 def closed_tree(mode: str = "sound") -> bytes:
@@ -227,16 +227,16 @@ def test_a_closed_tree_that_is_none_is_refused(fault: str) -> None:
 
 def test_octets_of_summaries_are_bounded() -> None:
     container = HashList.of(keys(*(f"t{n}" for n in range(100))), epoch=1).to_bytes()
-    victim = Victim(summary_octets=3 * len(container))
+    victim = Victim(summary_bytes=3 * len(container))
     for who in range(1, 6):
         victim.hear(who, announced(who, container))
-    assert victim.participant.summary_octets == 3 * len(container)
-    assert victim.counters["summary_octets"] == 2
+    assert victim.participant.summary_bytes == 3 * len(container)
+    assert victim.counters["summary_bytes"] == 2
     # Whoever leaves makes room, and a new epoch replaces the old one.
     victim.hear(1, goodbye(1, sequence=2))
     newer = HashList.of(keys("topic"), epoch=2).to_bytes()
     victim.hear(2, announced(2, newer, sequence=2))
-    assert victim.participant.summary_octets == len(container) + len(newer)
+    assert victim.participant.summary_bytes == len(container) + len(newer)
 
 
 def test_contacts_per_second_are_bounded_and_the_rest_wait() -> None:
@@ -264,13 +264,13 @@ def test_with_a_key_only_sealed_summaries_are_believed() -> None:
     summary.add(*keys("elsewhere"))
     container = summary.encode(epoch=1, room=1_000)
     assert victim.hear(1, announced(1, container, seal=SEAL))[1] == set()
-    assert victim.participant.summary_octets == len(container)
+    assert victim.participant.summary_bytes == len(container)
     assert victim.hear(2, announced(2, container))[1] == {prefix_of(2)}
     wrong = Seal.derive(b"another key of 16", domain_id=0)
     assert victim.hear(3, announced(3, container, seal=wrong))[1] == {prefix_of(3)}
     assert victim.hear(4, announced(4, observer_container(epoch=1, keyed=True)))[1] == {prefix_of(4)}
     assert victim.counters["unauthentic_summary"] == 3
-    assert victim.participant.summary_octets == len(container)
+    assert victim.participant.summary_bytes == len(container)
 
 
 def test_a_sealed_announcement_is_not_replaced_by_one_that_is_not() -> None:

@@ -32,7 +32,7 @@ class Link:
         self.now = 0
         self.received: list[Received] = []
         self.counters = Counters()
-        self.boxes = {prefix: Outbox(prefix, datagram_octets=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
+        self.boxes = {prefix: Outbox(prefix, datagram_bytes=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
         self.deadlines = Deadlines()
         history = History(depth=depth, keeps_for_late_readers=keeps, at_most=1_000)
         contexts = {prefix: ParticipantContext(prefix, limits=limits) for prefix in (LEFT, RIGHT)}
