@@ -1,4 +1,4 @@
-"""The structured fuzzer, 100,000 packets of it (about ten seconds); `--slow` runs ten times as many with other dice."""
+"""The structured fuzzer, 100,000 packets of it (about ten seconds); `--slow` runs ten times as many, of other seeds."""
 
 from __future__ import annotations
 

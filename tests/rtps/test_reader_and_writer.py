@@ -137,7 +137,7 @@ def test_an_answer_is_not_larger_than_it_may_be() -> None:
     link.writer.receive_acknack(READER, request, link.now)
     said = link.gather()
     assert len([each for each in said if isinstance(each, Data)]) == 3
-    # More is to come, and the reader is told so at once.
+    # More is to come, and a HEARTBEAT says so at once.
     assert [each.final for each in said if isinstance(each, Heartbeat)] == [False]
 
 

@@ -156,7 +156,7 @@ def test_a_reader_that_begins_again_gets_everything_again() -> None:
     assert gone(said) == {1, 3}
 
 
-def test_what_was_told_and_is_gone_is_forgotten() -> None:
+def test_what_was_sent_and_is_gone_is_forgotten() -> None:
     scene = Scene()
     scene.match()
     for number in range(1, 400):
@@ -168,7 +168,7 @@ def test_what_was_told_and_is_gone_is_forgotten() -> None:
     assert len(scene.writer.readers[READER].sent) < 100
 
 
-def test_the_end_of_an_instance_is_told_to_those_who_knew_it() -> None:
+def test_a_disposal_goes_to_those_who_had_the_instance() -> None:
     scene = Scene("a", "b")
     scene.wanted = {b"a"}
     scene.match()
