@@ -27,6 +27,7 @@ from types import FunctionType
 from typing import Any
 
 from rookery.discovery import PROTOCOLS
+from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected
@@ -42,14 +43,14 @@ LIMITS = Limits(
     endpoints=64,
     endpoints_per_participant=32,
     locators=2,
-    sample_octets=1 << 16,
-    fragment_octets=1 << 18,
+    sample_bytes=1 << 16,
+    fragment_bytes=1 << 18,
     fragmented_samples=8,
     reorder_window=64,
-    reorder_octets=1 << 18,
+    reorder_bytes=1 << 18,
     history_samples=64,
     queued_events=256,
-    summary_octets=4_096,
+    summary_bytes=4_096,
     contacts_per_second=20,
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
@@ -88,13 +89,13 @@ def conversations() -> tuple[Conversation, ...]:
         key = b"a key of 16 octets or more" if number % 2 else None
         heard: list[bytes] = []
 
-        class Heard(SimulatedNetwork):
-            def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
-                if self.participants and sender.address != next(iter(self.participants)):
-                    heard.append(datagram)  # noqa: B023 - used before the loop goes on
-                super().send(sender, datagram, to)
+        network = SimulatedNetwork(number)
 
-        network = Heard(number)
+        def hear(sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+            if sender.address != next(iter(network.participants)):  # noqa: B023 - used before the loop goes on
+                heard.append(datagram)  # noqa: B023
+
+        network.on_datagram = hear
         # The second has so many endpoints that its summary is announced by reference.
         members = [network.join(discovery=protocol, pre_shared_key=key) for _ in range(3)]
         for member, noise in zip(members, (0, 400, 5), strict=True):
@@ -206,13 +207,16 @@ class Target:
     def receive(self, datagram: bytes, sender: Address) -> None:
         """Take one packet in and check everything."""
         self.now += 2_000
-        self.participant.receive_datagram(datagram, sender, self.now)
+        self.participant.receive_many((datagram,), sender, self.now)
         due = self.participant.timer()
         if due is not None and due <= self.now:
-            self.participant.handle_timer(self.now)
-        while (event := self.participant.next_event()) is not None:
-            self.events += not isinstance(event, MessageRejected)
-        sent = sum(len(octets) for octets, _ in self.participant.datagrams_to_send())
+            self.participant.wake(self.now)
+        sent = 0
+        for effect in self.participant.effects():
+            if isinstance(effect, Send):
+                sent += len(effect.message)
+            elif isinstance(effect, Emit):
+                self.events += not isinstance(effect.event, MessageRejected)
         self.sent += sent
         self.check(sent)
 
@@ -222,12 +226,12 @@ class Target:
         peers = participant.peers
         assert len(peers) <= LIMITS.participants
         assert len(participant.remote_endpoints) <= LIMITS.endpoints
-        assert participant.summary_octets <= LIMITS.summary_octets
+        assert participant.summary_bytes <= LIMITS.summary_bytes
         # One packet of at most 64 KiB and what falls due at one time may not cause megabytes.
         assert sent < 4 << 20, sent
         for peer in peers:
-            assert peer.octets_out <= LIMITS.amplification * peer.octets_in
-        assert participant.held_octets <= LIMITS.fragment_octets + 256 * LIMITS.reorder_octets
+            assert peer.bytes_out <= LIMITS.amplification * peer.bytes_in
+        assert participant.held_bytes <= LIMITS.fragment_bytes + 256 * LIMITS.reorder_bytes
 
 
 def _ends_something(datagram: bytes) -> bool:
@@ -261,7 +265,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
     dice = random.Random(seed)
     captured = tuple(corpus())
     plain = [Conversation(captured, prefix) for prefix in prefixes(list(captured))]
-    totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0, "bad_summaries": 0}
+    totals = {"packets": packets, "rejected": 0, "events": 0, "bytes_out": 0, "targets": 0, "bad_summaries": 0}
     target: Target | None = None
     for number in range(packets):
         if target is None or number % 500 == 0:
@@ -289,7 +293,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
             raise
         totals["rejected"] += target.participant.counters["rejected"] - rejected
         totals["events"] += target.events - events
-        totals["octets_out"] += target.sent - sent
+        totals["bytes_out"] += target.sent - sent
         totals["bad_summaries"] += target.participant.counters["unreadable_summary"] - bad
     return totals
 

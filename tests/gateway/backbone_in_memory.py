@@ -6,7 +6,8 @@ import itertools
 from typing import Any
 
 from rookery.gateway import Gateway, island_parameter
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.links import LinkConditions
 
 __all__ = ["Site", "World"]
 
@@ -78,7 +79,7 @@ class Site:
 class World:
     """Some sites and the links between them."""
 
-    def __init__(self, seed: int = 1, conditions: Conditions | None = None) -> None:
+    def __init__(self, seed: int = 1, conditions: LinkConditions | None = None) -> None:
         self.network = SimulatedNetwork(seed, conditions)
         self.sites: dict[str, Site] = {}
         self._numbers = itertools.count(1)

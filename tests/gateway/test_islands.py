@@ -17,7 +17,7 @@ from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability, require_supported
-from rookery.simulated.domain import Conditions, SimulatedParticipant
+from rookery.simulated.domain import SimulatedParticipant, conditions_between
 
 from .backbone_in_memory import Site, World
 
@@ -339,7 +339,7 @@ def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOf
     pause=st.integers(1, 20),
 )
 def test_who_knows_its_proxy_misses_nothing_on_a_bad_network(seed: int, loss: float, names: str, pause: int) -> None:
-    world = chain(names, World(seed, Conditions(loss=loss, shortest_delay=50, longest_delay=5_000)))
+    world = chain(names, World(seed, conditions_between(50, 5_000, loss=loss)))
     dice = random.Random(seed)
     source = Application(world.sites["a"])
     source.advertise("quotes")

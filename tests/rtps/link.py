@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import SampleKind
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Counters, Limits
@@ -32,27 +32,37 @@ class Link:
         self.now = 0
         self.received: list[Received] = []
         self.counters = Counters()
-        self.boxes = {prefix: Outbox(prefix, datagram_octets=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
+        self.boxes = {prefix: Outbox(prefix, datagram_bytes=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
         self.deadlines = Deadlines()
         history = History(depth=depth, keeps_for_late_readers=keeps, at_most=1_000)
-        common = {"deadlines": self.deadlines, "limits": limits, "counters": self.counters}
-        self.writer = Writer(WRITER, history=history, outbox=self.boxes[LEFT], **common)
+        contexts = {prefix: ParticipantContext(prefix, limits=limits) for prefix in (LEFT, RIGHT)}
+        for prefix, context in contexts.items():
+            context.outbox = self.boxes[prefix]  # the two have not met: nobody is a peer, and all may be sent
+            context.deadlines, context.counters = self.deadlines, self.counters
+        self.writer = Writer(WRITER, history=history, context=contexts[LEFT])
         self.reader = Reader(
             READER,
-            deliver=lambda _, received: self.received.append(received),
-            outbox=self.boxes[RIGHT],
-            budget=FragmentBudget(),
-            **common,
+            deliver=lambda _, received, now: self.received.append(received),
+            context=contexts[RIGHT],
             **reader_options,
         )
+        self.left, self.right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
         self.way: list[tuple[bytes, bytes]] = []
 
     def match(
         self, *, reliable: bool = True, with_history: bool = False, from_first: bool = True, **options: Any
     ) -> None:
-        left, right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
-        self.writer.match(READER, destination=right, reliable=reliable, with_history=with_history, now=self.now)
-        self.reader.match(WRITER, destination=left, reliable=reliable, from_first=from_first, now=self.now, **options)
+        self.writer.match(READER, destination=self.right, reliable=reliable, with_history=with_history, now=self.now)
+        self.reader.match(
+            WRITER, destination=self.left, reliable=reliable, from_first=from_first, now=self.now, **options
+        )
+        self.gather()
+
+    def rematch(self, *, writer_too: bool, **options: Any) -> None:
+        """Let the reader find the writer again, and the writer the reader if it had lost it."""
+        if writer_too:
+            self.writer.match(READER, destination=self.right, reliable=True, with_history=True, now=self.now)
+        self.reader.match(WRITER, destination=self.left, reliable=True, from_first=True, now=self.now, **options)
         self.gather()
 
     def write(self, payload: bytes, instance: bytes = b"") -> None:
@@ -63,7 +73,7 @@ class Link:
         """Put what was said on its way, and return it."""
         said = []
         for prefix, box in self.boxes.items():
-            for datagram, _ in box.datagrams():
+            for _, datagram in box.sends():
                 self.way.append((prefix, datagram))
                 said += decode_message(datagram).submessages
         return said

@@ -1,25 +1,29 @@
 """The same participants in a bad network: at quiescence everything is matched and every sample has arrived, in order.
 
-A failing seed prints the command that replays it. `--slow` runs 10,000 seeds.
+In a *ring* the network is bad and nobody fails; in a *history* (`domain_histories`) participants crash and come back,
+and links are cut. A failing seed prints the command that replays it. `--slow` runs 10,000 seeds of each.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
 from live.conftest import MESSAGE, RELIABLE
+from rookery.discovery import PROTOCOLS
 from rookery.errors import CalendarError
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.histories import Faults, live_or_shrink, replayed
+from rookery.simulated.links import LinkConditions
+from simulated.domain_histories import BAD, History
 
-BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
-MANY_SEEDS = 1_000
+MANY_SEEDS = 200
 LASTING = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None)
 SECOND = 1_000_000
 
@@ -27,7 +31,9 @@ SECOND = 1_000_000
 class Ring:
     """Participants that each write a topic of their own and read the next one's."""
 
-    def __init__(self, seed: int, *, size: int, samples: int, conditions: Conditions, qos: QualityOfService) -> None:
+    def __init__(
+        self, seed: int, *, size: int, samples: int, conditions: LinkConditions, qos: QualityOfService
+    ) -> None:
         self.network = SimulatedNetwork(seed, conditions)
         self.samples = samples
         self.members = [self.network.join(lease=60 * SECOND) for _ in range(size)]
@@ -85,6 +91,44 @@ def test_everything_matches_and_arrives_under_loss_duplication_and_reordering() 
         check_ring(seed)
 
 
+def live(seed: int, faults: Faults) -> History:
+    """Live through a history and compare; the discovery protocols take turns."""
+    history = History(seed, discovery=PROTOCOLS[seed % len(PROTOCOLS)], faults=faults)
+    assert history.network.run(300 * SECOND, until=lambda: not history.missing()), history.missing()
+    history.network.run(20 * SECOND)
+    assert not history.missing(), f"was there and is not any more: {history.missing()}"
+    assert not history.wrong(), history.wrong()
+    return history
+
+
+REPLAY = "tests/simulated/test_domain.py -k replay_of_a_history"
+
+
+def test_who_lives_at_the_end_of_a_history_has_everything_once() -> None:
+    for seed in range(MANY_SEEDS):
+        live_or_shrink(live, seed, test=REPLAY)
+
+
+def test_histories_have_faults_of_every_kind() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(20):
+        counts.update(live(seed, Faults()).counts)
+    assert counts["written"] > 400
+    assert all(count >= 10 for count in counts.values()), counts
+
+
+@pytest.mark.skipif(replayed() is None, reason="no history is named: ROOKERY_SEED, ROOKERY_FAULTS")
+def test_replay_of_a_history() -> None:
+    named = replayed()
+    assert named is not None
+    live(*named)
+
+
+def test_a_history_is_a_function_of_its_seed() -> None:
+    one, two, another = (live(seed, Faults()).network.digest for seed in (3, 3, 10))
+    assert one == two != another
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_ten_thousand_seeds() -> None:
@@ -92,7 +136,14 @@ def test_ten_thousand_seeds() -> None:
         check_ring(seed)
 
 
-def test_replay_of_one_seed_sends_the_same_octets() -> None:
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_ten_thousand_histories() -> None:
+    for seed in range(10_000):
+        live_or_shrink(live, seed, test=REPLAY)
+
+
+def test_replay_of_one_seed_sends_the_same_bytes() -> None:
     seed = int(os.environ.get("ROOKERY_SEED", "0"))
     assert check_ring(seed) == check_ring(seed)
 

@@ -1,20 +1,20 @@
 """With whom endpoints are exchanged, and when: the discovery protocols at work in one participant.
 
-`simple` is SEDP as specified: a participant that appears is told everything and listened to. Every other protocol
+`simple` is SEDP as specified: everything is announced to a participant that appears, and taken in. Every other protocol
 announces a summary of the local endpoints and goes by the summaries of the others (seed 000, steps 1 to 5; seed 001,
-participant and endpoint discovery phase): an endpoint is told to those who may have a counterpart, at once and
+participant and endpoint discovery phase): an endpoint is announced to those who may have a counterpart, at once and
 unasked, and between two participants who have nothing for each other no builtin endpoint is ever matched, so not a
 single HEARTBEAT goes between them. Whoever is spoken to, because the other side's summary let too much through or is
 newer, answers and takes in what comes.
 
-A peer without a summary is unmodified DDS. It tells us everything; when we have that, it is told what it has a
+A peer without a summary is unmodified DDS. It announces everything to us; when we have that, it is sent what it has a
 counterpart for, and gets a GAP for the rest. A peer whose summary cannot be read (another key, no room, damage) may
-filter us likewise, so it is told everything: that is `simple`, between the two of us.
+filter us likewise, so it is sent everything: that is `simple`, between the two of us.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from rookery.discovery.carriage import (
@@ -32,23 +32,20 @@ from rookery.participant.announcing import Announcing, domain_key
 from rookery.participant.configuration import ParticipantConfiguration
 from rookery.participant.retrieval import LARGEST_SUMMARY, Retrieval
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import FoundTopic, TreeSearched
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
-from rookery.rtps.limits import Counters
-from rookery.rtps.outbox import Outbox
-from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.peers import Peer
 from rookery.rtps.sedp import EndpointDiscovery, other_side, topic_of
 from rookery.rtps.spdp import ParticipantDiscovery
 
 __all__ = ["Contacts"]
 
-#: How long unmodified peers may take to tell us everything before they are told what is known to concern them.
+#: How long unmodified peers may take to announce everything before they are sent what is known to concern them.
 PATIENCE = 1_000_000
 _SECOND = 1_000_000
 _ANNOUNCERS = BuiltinEndpoint.PUBLICATIONS_ANNOUNCER | BuiltinEndpoint.SUBSCRIPTIONS_ANNOUNCER
-#: Octets of an endpoint's announcement with long names, and its share of the message around it.
+#: Bytes of an endpoint's announcement with long names, and its share of the message around it.
 _RECORD = 250
 
 
@@ -57,42 +54,20 @@ class Contacts:
 
     def __init__(
         self,
+        context: ParticipantContext,
         configuration: ParticipantConfiguration,
         *,
-        peers: Peers,
         spdp: ParticipantDiscovery,
         sedp: EndpointDiscovery,
-        outbox: Outbox,
-        deadlines: Deadlines,
-        budget: FragmentBudget,
-        counters: Counters,
-        reject: Callable[[str], None],
-        report: Callable[[TreeSearched], None],
     ) -> None:
         self.directory = Directory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
-        self._configuration = configuration
-        self._limits = configuration.limits
-        self._peers = peers
+        self._context = context
         self._sedp = sedp
-        self._deadlines = deadlines
-        self._counters = counters
-        self._reject = reject
-        self._report = report
         self._domain_key = domain_key(configuration)
-        self.retrieval = Retrieval(
-            configuration.prefix,
-            peers=peers,
-            arrived=self._summary_arrived,
-            outbox=outbox,
-            deadlines=deadlines,
-            budget=budget,
-            limits=configuration.limits,
-            counters=counters,
-        )
+        self.retrieval = Retrieval(context, arrived=self._summary_arrived)
         self.announcing = Announcing(
-            configuration, domain_key=self._domain_key, spdp=spdp, retrieval=self.retrieval, deadlines=deadlines
+            context, configuration, domain_key=self._domain_key, spdp=spdp, retrieval=self.retrieval
         )
-        self._now = 0
         self._catching_up: dict[bytes, None] = {}
         self._postponed: dict[bytes, None] = {}
         self._contacts = 0
@@ -100,13 +75,13 @@ class Contacts:
 
     @property
     def is_simple(self) -> bool:
-        """Whether everyone is told everything."""
+        """Whether everything is announced to everyone."""
         return not self.announcing.has_summary
 
     # Endpoints, ours and theirs.
 
     def add_local(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell those who may want it about an endpoint of ours."""
+        """Announce an endpoint of ours to those who may want it."""
         reached: list[bytes] = []
         if not self.is_simple:
             reached = self.directory.add_local(announcement)
@@ -117,10 +92,10 @@ class Contacts:
                 self._report_search(prefix, (self.directory.sought_by(announcement.guid),))
         self._sedp.announce(announcement, now)
         for prefix in reached:
-            self._tell(prefix, (announcement.guid,), now)
+            self._announce_to(prefix, (announcement.guid,), now)
 
     def remove_local(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell those who know it that an endpoint of ours is gone."""
+        """Dispose of an endpoint of ours, at those who know it."""
         if not self.is_simple:
             key = self.directory.remove_local(announcement.guid)
             if key is not None:
@@ -130,7 +105,7 @@ class Contacts:
     def add_remote(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Take in that a peer has an endpoint: it may want to hear of its counterparts here."""
         if not self.is_simple:
-            self._tell(announcement.guid.prefix, self.directory.add_remote(announcement), now)
+            self._announce_to(announcement.guid.prefix, self.directory.add_remote(announcement), now)
 
     def remove_remote(self, announcement: EndpointAnnouncement) -> None:
         """Take in that a peer's endpoint is gone."""
@@ -145,7 +120,7 @@ class Contacts:
             self._sedp.add_peer(peer, now)
             return
         self.consider(peer, now)
-        if self._sedp.is_owed_ends(peer.prefix) and peer.prefix not in self._catching_up:
+        if self._sedp.has_pending_disposals(peer.prefix) and peer.prefix not in self._catching_up:
             self._answer(peer, now)
 
     def change_peer(self, peer: Peer, now: int) -> None:
@@ -160,7 +135,7 @@ class Contacts:
         self.directory.forget(peer.prefix)
         self._catching_up.pop(peer.prefix, None)
         self._postponed.pop(peer.prefix, None)
-        self._deadlines.cancel(("catch up", peer.prefix))
+        self._context.deadlines.cancel(("catch up", peer.prefix))
 
     def consider(self, peer: Peer, now: int) -> None:
         """Read a participant's summary, or find that it has none, and act on it."""
@@ -171,19 +146,14 @@ class Contacts:
             if announcement.builtin_endpoints & _ANNOUNCERS:
                 self._listen_to_everything(peer, now)
             else:
-                self._tell(prefix, self.directory.set_everything(prefix), now)
+                self._announce_to(prefix, self.directory.set_everything(prefix), now)
             return
         self._go_by(peer, container, now)
 
-    def _summary_arrived(self, peer: Peer, container: bytes) -> None:
+    def _summary_arrived(self, peer: Peer, container: bytes, now: int) -> None:
         if peer.incomplete:
             peer.incomplete = False  # and the asking ends by itself, after its acknowledgment
-            self._go_by(peer, container, self._now)
-
-    def at(self, now: int) -> None:
-        """Set the time at which what is delivered next arrives."""
-        self._now = now
-        self.retrieval.at(now)
+            self._go_by(peer, container, now)
 
     def _go_by(self, peer: Peer, container: bytes, now: int) -> None:
         try:
@@ -197,30 +167,30 @@ class Contacts:
                 self.retrieval.cancel(peer.prefix)
             fresh = self._read(peer, container)
         except FilterError as error:
-            self._counters["unreadable_summary"] += 1
-            self._reject(f"a summary that is not used: {error}")
+            self._context.counters["unreadable_summary"] += 1
+            self._context.reject(f"a summary that is not used: {error}")
             self.directory.drop_summary(peer.prefix)
             fresh = self.directory.set_everything(peer.prefix)
             for topic in self._sedp.writers:
                 self._sedp.listen(peer, topic, now=now)
-        self._tell(peer.prefix, fresh, now)
+        self._announce_to(peer.prefix, fresh, now)
 
     def _read(self, peer: Peer, container: bytes) -> list[Guid]:
         """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
         if self._domain_key is not None and not peer.authentic:
-            self._counters["unauthentic_summary"] += 1
+            self._context.counters["unauthentic_summary"] += 1
             raise FilterError("it does not bear the seal of this domain")
         if is_observer(container):
             return self.directory.set_everything(peer.prefix)
         if container[:1] == bytes((REFERENCE,)):
-            raise FilterError(f"it has more than {LARGEST_SUMMARY} octets")
+            raise FilterError(f"it has more than {LARGEST_SUMMARY} bytes")
         summary = decode_summary(container, self._domain_key)
         if summary.epoch != peer.sequence & 0xFFFFFFFF:
             raise FilterError(f"its epoch is {summary.epoch}, that of its announcement {peer.sequence}")
         others = self.directory.octets - self.directory.view(peer.prefix).octets
-        if others + len(container) > self._limits.summary_octets:
-            self._counters["summary_octets"] += 1
-            raise FilterError(f"no room for it; the limit is {self._limits.summary_octets} octets")
+        if others + len(container) > self._context.limits.summary_bytes:
+            self._context.counters["summary_bytes"] += 1
+            raise FilterError(f"no room for it; the limit is {self._context.limits.summary_bytes} bytes")
         fresh = self.directory.set_summary(peer.prefix, summary, octets=len(container))
         self._report_search(peer.prefix, self.directory.sought)
         return fresh
@@ -232,26 +202,26 @@ class Contacts:
             found = [
                 FoundTopic(*topic_of_key(key), *sub_node) for key in asked for sub_node in view.sub_nodes.get(key, ())
             ]
-            self._report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
+            self._context.report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
 
-    # Telling and listening.
+    # Serving and listening.
 
-    def _tell(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
-        """Tell a participant about some endpoints; harmless if it knows them."""
-        peer = self._peers.get(prefix)
+    def _announce_to(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
+        """Announce some endpoints to a participant; harmless if it knows them."""
+        peer = self._context.peers.get(prefix)
         if peer is None or prefix in self._catching_up:
             return
         for guid in guids:
             topic = topic_of(guid)
-            if self._sedp.tells(prefix, topic):
-                self._sedp.tell_again(prefix, guid, now)
+            if self._sedp.serves(prefix, topic):
+                self._sedp.repeat(prefix, guid, now)
             elif self._may_contact(prefix, now):
                 # To an address that has proved nothing, a HEARTBEAT must do: the answer to it is the proof.
-                push = self._peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
-                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
+                push = self._context.peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
+                self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
             else:
                 return
-            # What is told is told because the other side has its counterpart: that will come from there.
+            # It is announced because the other side has its counterpart: that will come from there.
             self._sedp.listen(peer, other_side(topic), now=now, expected=True)
 
     def _wants(self, prefix: bytes, instance: bytes) -> bool:
@@ -259,16 +229,17 @@ class Contacts:
 
     def _may_contact(self, prefix: bytes, now: int) -> bool:
         """Say whether to begin with a participant now; if not, it is done later."""
-        if any(self._sedp.tells(prefix, topic) for topic in self._sedp.writers):
+        if any(self._sedp.serves(prefix, topic) for topic in self._sedp.writers):
             return True
         if now // _SECOND != self._second:
             self._second, self._contacts = now // _SECOND, 0
-        if self._contacts >= self._limits.contacts_per_second:
-            self._counters["contacts_per_second"] += 1
+        most = self._context.limits.contacts_per_second
+        if self._contacts >= most:
+            self._context.counters["contacts_per_second"] += 1
             if not self._postponed:
-                self._reject(f"more than {self._limits.contacts_per_second} contacts in a second; the rest wait")
+                self._context.reject(f"more than {most} contacts in a second; the rest wait")
             self._postponed[prefix] = None
-            self._deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
+            self._context.deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
             return False
         self._contacts += 1
         return True
@@ -278,41 +249,41 @@ class Contacts:
         for prefix in postponed:
             view = self.directory.peers.get(prefix)
             if view is not None:
-                self._tell(prefix, tuple(view.relevant), now)
+                self._announce_to(prefix, tuple(view.relevant), now)
 
     def _listen_to_everything(self, peer: Peer, now: int) -> None:
-        """Take in everything that an unmodified peer has before it is told anything."""
+        """Take in everything that an unmodified peer has before anything is announced to it."""
         began = [self._sedp.listen(peer, topic, now=now) for topic in self._sedp.writers]
         if any(began):
             self._catching_up[peer.prefix] = None
-            self._deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
+            self._context.deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
 
     def after_message(self, prefix: bytes, now: int) -> None:
-        """See whether an unmodified peer has told everything, after anything that came from it."""
+        """See whether an unmodified peer has announced everything, after anything that came from it."""
         if prefix in self._catching_up:
-            peer = self._peers.get(prefix)
+            peer = self._context.peers.get(prefix)
             if peer is not None and self._sedp.is_up_to_date(peer):
                 self._answer(peer, now)
 
     def _answer(self, peer: Peer, now: int) -> None:
         """Serve a peer with all topics: what it has a counterpart for, and a GAP for everything else."""
         self._catching_up.pop(peer.prefix, None)
-        self._deadlines.cancel(("catch up", peer.prefix))
-        if self._peers.get(peer.prefix) is peer:
+        self._context.deadlines.cancel(("catch up", peer.prefix))
+        if self._context.peers.get(peer.prefix) is peer:
             for topic in self._sedp.writers:
-                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
+                self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
 
     def is_heard(self, writer: Guid, now: int) -> bool:
         """Listen to a builtin writer that speaks to us although we did not expect it; say whether we do."""
-        peer = self._peers.get(writer.prefix)
+        peer = self._context.peers.get(writer.prefix)
         if peer is None or self.is_simple or writer.entity not in self._sedp.writers:
             return False
         return self._sedp.listen(peer, writer.entity, now=now, expected=True)
 
     def be_asked(self, prefix: bytes, topic: int, now: int) -> None:
         """Serve a builtin topic to a participant that asks for it although we have nothing for it."""
-        peer = self._peers.get(prefix)
-        if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.tells(prefix, topic):
+        peer = self._context.peers.get(prefix)
+        if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.serves(prefix, topic):
             return
         if self._may_contact(prefix, now):
-            self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix))
+            self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, prefix))

@@ -1,18 +1,17 @@
-"""One DDS participant without I/O: datagrams and times go in, datagrams and events come out.
+"""One DDS participant, as a machine: datagrams and times go in, datagrams and events come out.
 
-The five verbs, as in aioquic: `receive_datagram(data, sender, now)` and `handle_timer(now)` push it; after either,
-`datagrams_to_send()` is to be sent, `next_event()` is to be read until it gives None, and `timer()` says when to call
-again. `now` is integer microseconds that never go back. Same inputs, same outputs, byte for byte. Nothing that arrives
-raises: it becomes `MessageRejected` and a counter.
+The messages of this machine are datagrams: bytes, or `Multicast` of bytes for what came through the domain's group;
+senders and receivers are addresses. Same inputs, same effects, byte for byte. Nothing that arrives raises: it becomes
+`MessageRejected` and a counter.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rookery.errors import TopicError
+from rookery.machine import Effect, Emit, Multicast, Write
 from rookery.participant.announcing import announcement_seal
 from rookery.participant.configuration import ParticipantConfiguration, multicast_address
 from rookery.participant.contacts import Contacts
@@ -20,17 +19,14 @@ from rookery.participant.endpoints import LocalReader, LocalWriter
 from rookery.participant.pairing import Pairing
 from rookery.participant.reception import Reception
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import (
-    Event,
-    MessageRejected,
     ParticipantChanged,
     ParticipantDiscovered,
     ParticipantLost,
     SampleKind,
     SampleReceived,
 )
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import (
     READER_KEYED,
@@ -39,12 +35,10 @@ from rookery.rtps.identity import (
     WRITER_KEYLESS,
     Guid,
 )
-from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, Locator
 from rookery.rtps.messages import decode_message, decode_shared_message
-from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter
-from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.peers import Peer
 from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
@@ -57,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Participant"]
 
 _NO_INSTANCE = b""
-_SHARED_OCTETS = 2_048
+_SHARED_BYTES = 2_048
 
 
 class Participant:
@@ -66,18 +60,18 @@ class Participant:
     def __init__(self, configuration: ParticipantConfiguration) -> None:
         self.configuration = configuration
         self.prefix = configuration.prefix
-        self.counters = Counters()
-        self._limits = configuration.limits
-        self._events: deque[Event] = deque()
-        self._deadlines = Deadlines()
-        self._budget = FragmentBudget()
-        self._peers = Peers(self._limits, self.counters)
-        self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
-        self._pairing = Pairing(peers=self._peers, report=self._events.append)
+        self._context = context = ParticipantContext(
+            self.prefix,
+            limits=configuration.limits,
+            networks=configuration.networks,
+            datagram_bytes=configuration.datagram_bytes,
+            epoch=configuration.epoch,
+        )
+        self.counters = context.counters
         self._entity_count = 0
-        self._sender = Address("0.0.0.0", 0)
         locators = (Locator.of(configuration.unicast),)
         self._spdp = ParticipantDiscovery(
+            context,
             ParticipantAnnouncement(
                 self.prefix,
                 configuration.lease,
@@ -90,96 +84,79 @@ class Participant:
             announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
             period=configuration.period,
             quick_repeats=configuration.quick_repeats,
-            epoch=configuration.epoch,
-            peers=self._peers,
-            networks=configuration.networks,
             listener=ParticipantListener(
                 self._participant_discovered, self._participant_changed, self._participant_lost
             ),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            limits=self._limits,
-            counters=self.counters,
             seal=announcement_seal(configuration),
         )
         self._sedp = EndpointDiscovery(
-            self.prefix,
-            epoch=configuration.epoch,
-            peers=self._peers,
-            networks=configuration.networks,
-            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            limits=self._limits,
-            counters=self.counters,
+            context, listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost)
         )
-        self._contacts = Contacts(
-            configuration,
-            peers=self._peers,
-            spdp=self._spdp,
-            sedp=self._sedp,
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            counters=self.counters,
-            reject=self._reject,
-            report=self._events.append,
-        )
+        self._pairing = Pairing(context)
+        self._contacts = Contacts(context, configuration, spdp=self._spdp, sedp=self._sedp)
         self._reception = Reception(
-            self.prefix,
-            peers=self._peers,
-            spdp=self._spdp,
-            sedp=self._sedp,
-            pairing=self._pairing,
-            contacts=self._contacts,
-            reject=self._reject,
+            context, spdp=self._spdp, sedp=self._sedp, pairing=self._pairing, contacts=self._contacts
         )
 
-    # The five verbs.
+    # ---- the machine ---------------------------------------------------------------------------------------------
 
-    def receive_datagram(self, data: bytes, sender: Address, now: int, *, by_multicast: bool = False) -> None:
-        """Take in whatever arrived; it may be anything. `by_multicast` if it came through the domain's group."""
-        self.counters["octets_in"] += len(data)
+    def receive_many(self, messages: Iterable[bytes | Multicast], sender: Address, now: int) -> None:
+        """Take in the datagrams of one address; they may be anything."""
+        for message in messages:
+            if isinstance(message, Multicast):
+                self._receive(message.message, sender, now, by_multicast=True)
+            else:
+                self._receive(message, sender, now, by_multicast=False)
+
+    def undeliverable(self, message: bytes, receiver: Address, now: int) -> None:
+        """Do nothing: UDP returns no datagram, and a loss is repaired by those who miss what was in it."""
+
+    def lose(self, node: Address, now: int) -> None:
+        """Do nothing: UDP has no connections, and a participant is lost when its lease ends."""
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Do nothing: a participant writes nothing to a disk."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due."""
+        self._context.deadlines.run(now)
+
+    def timer(self) -> int | None:
+        """Return when `wake` is wanted next."""
+        return self._context.deadlines.next()
+
+    def effects(self) -> list[Effect]:
+        """Return the datagrams to send and the events that happened, and forget them."""
+        context = self._context
+        sends = context.outbox.sends()
+        if sends:
+            self.counters["bytes_out"] += sum(len(send.message) for send in sends)
+        effects: list[Effect] = [*sends]
+        if context.events:
+            events, context.events = context.events, []
+            effects += map(Emit, events)
+        return effects
+
+    def _receive(self, data: bytes, sender: Address, now: int, *, by_multicast: bool) -> None:
+        context = self._context
+        self.counters["bytes_in"] += len(data)
         repetition = read_repetition(data)
         if repetition is not None and self._spdp.is_repetition(*repetition):
-            self._peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
+            context.peers.heard(repetition[0], host=sender.host, size_bytes=len(data), addressed_to_us=False, now=now)
             return
-        self._sender = sender
-        if len(self._events) >= self._limits.queued_events:
+        context.sender = sender
+        if len(context.events) >= context.limits.queued_events:
             self.counters["queued_events"] += 1
             return
-        shared = by_multicast and len(data) <= _SHARED_OCTETS
+        shared = by_multicast and len(data) <= _SHARED_BYTES
         message = (decode_shared_message if shared else decode_message)(data)
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
-        self._sedp.at(now)
-        self._contacts.at(now)
-        self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
+        self._reception.take(message, host=sender.host, size_bytes=len(data), by_multicast=by_multicast, now=now)
         if message.fault is not None:
-            self._reject(message.fault)
+            context.reject(message.fault)
 
-    def handle_timer(self, now: int) -> None:
-        """Do what is due."""
-        self._sedp.at(now)
-        self._contacts.at(now)
-        self._deadlines.run(now)
-
-    def timer(self) -> int | None:
-        """Return when `handle_timer` is wanted next."""
-        return self._deadlines.next()
-
-    def datagrams_to_send(self) -> list[tuple[bytes, Address]]:
-        """Return what is to be sent, and forget it."""
-        datagrams = self._outbox.datagrams()
-        self.counters["octets_out"] += sum(len(datagram) for datagram, _ in datagrams)
-        return datagrams
-
-    def next_event(self) -> Event | None:
-        """Return the next thing that happened."""
-        return self._events.popleft() if self._events else None
-
-    # What the owner does.
+    # ---- commands of the owner -----------------------------------------------------------------------------------
 
     def start(self, now: int) -> None:
         """Announce this participant."""
@@ -196,7 +173,7 @@ class Participant:
     @property
     def peers(self) -> tuple[Peer, ...]:
         """The remote participants that are alive."""
-        return tuple(self._peers)
+        return tuple(self._context.peers)
 
     @property
     def remote_endpoints(self) -> tuple[RemoteEndpoint, ...]:
@@ -214,33 +191,28 @@ class Participant:
         return {} if view is None else dict(view.sub_nodes)
 
     @property
-    def summary_octets(self) -> int:
-        """Octets of the discovery summaries that are kept of the peers."""
+    def summary_bytes(self) -> int:
+        """Bytes of the discovery summaries that are kept of the peers."""
         return self._contacts.directory.octets
 
     @property
-    def held_octets(self) -> int:
-        """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
+    def held_bytes(self) -> int:
+        """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
-        return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
+        return self._context.fragment_bytes + sum(
+            proxy.held_bytes for reader in readers for proxy in reader.writers.values()
+        )
 
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
-        """Make a writer and tell everyone; raise for a policy that is not supported."""
+        """Make a writer and announce it; raise for a policy that is not supported."""
         announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
         history = History(
             depth=qos.history_depth,
             keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
-            at_most=self._limits.history_samples,
+            at_most=self._context.limits.history_samples,
         )
-        writer = Writer(
-            announcement.guid,
-            history=history,
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            limits=self._limits,
-            counters=self.counters,
-        )
+        writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
         self._pairing.add_writer(LocalWriter(announcement, writer), now)
         return announcement.guid
@@ -256,7 +228,7 @@ class Participant:
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
     ) -> Guid:
-        """Make a reader and tell everyone; raise for a policy that is not supported.
+        """Make a reader and announce it; raise for a policy that is not supported.
 
         With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called. `kept` is what
         the owner has of each writer already: the reader goes on behind it.
@@ -265,12 +237,8 @@ class Participant:
         guid = announcement.guid
         reader = Reader(
             guid,
-            deliver=lambda writer, received: self._deliver(guid, writer, received),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            limits=self._limits,
-            counters=self.counters,
+            deliver=lambda writer, received, _: self._deliver(guid, writer, received),
+            context=self._context,
             acknowledge_when_kept=acknowledge_when_kept,
             kept=kept,
         )
@@ -286,7 +254,7 @@ class Participant:
         local.reader.keep(writer, through=through, now=now)
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
-        """Take a reader or writer away and tell everyone."""
+        """Take a reader or writer away and dispose of it at the others."""
         self._contacts.remove_local(self._pairing.remove(guid).announcement, now)
 
     def write(
@@ -324,25 +292,21 @@ class Participant:
         announcement, and the reliable ones have spoken to it.
         """
         remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
-        return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
+        return not self._pairing.silent(local) and all(self._sedp.has_acknowledged(prefix, local) for prefix in remote)
 
-    def _reject(self, reason: str) -> None:
-        self.counters["rejected"] += 1
-        self._events.append(MessageRejected(self._sender, reason))
-
-    # What discovery finds.
+    # ---- what discovery finds ------------------------------------------------------------------------------------
 
     def _participant_discovered(self, peer: Peer, now: int) -> None:
-        self._events.append(ParticipantDiscovered(peer.announcement))
+        self._context.report(ParticipantDiscovered(peer.announcement))
         self._contacts.add_peer(peer, now)
 
     def _participant_changed(self, peer: Peer, now: int) -> None:
-        self._events.append(ParticipantChanged(peer.announcement))
+        self._context.report(ParticipantChanged(peer.announcement))
         self._contacts.change_peer(peer, now)
 
     def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
-        self._events.append(ParticipantLost(peer.prefix, reason))
+        self._context.report(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
         self._pairing.add_remote(endpoint, now)
@@ -353,7 +317,7 @@ class Participant:
         self._pairing.remove_remote(endpoint, now)
 
     def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
-        self._events.append(
+        self._context.report(
             SampleReceived(
                 reader,
                 writer,

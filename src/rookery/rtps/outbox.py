@@ -2,13 +2,14 @@
 
 State machines say "this submessage, to that participant at that address"; the outbox puts everything for one address
 into shared messages, with INFO_DST where the participant changes and INFO_TS where the time does. Nothing is ever
-larger than `datagram_octets` except a single submessage that is larger by itself (a big announcement).
+larger than `datagram_bytes` except a single submessage that is larger by itself (a big announcement).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from rookery.machine import Send
 from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import encode_header
@@ -23,9 +24,9 @@ _Entry = tuple[Destination, int | None, bytes]
 class Outbox:
     """Submessages by address, in order."""
 
-    def __init__(self, prefix: bytes, *, datagram_octets: int, permit: Callable[[Destination, int], bool]) -> None:
+    def __init__(self, prefix: bytes, *, datagram_bytes: int, permit: Callable[[Destination, int], bool]) -> None:
         self._header = encode_header(prefix)
-        self._datagram_octets = datagram_octets
+        self._datagram_bytes = datagram_bytes
         self._permit = permit
         self._waiting: dict[Address, list[_Entry]] = {}
 
@@ -34,15 +35,17 @@ class Outbox:
         entry = (destination, timestamp, submessage.encode())
         self._waiting.setdefault(destination.address, []).append(entry)
 
-    def datagrams(self) -> list[tuple[bytes, Address]]:
-        """Return everything that waits, as datagrams, and forget it."""
+    def sends(self) -> list[Send]:
+        """Return everything that waits, as datagrams to send, and forget it."""
+        if not self._waiting:
+            return []
         waiting, self._waiting = self._waiting, {}
-        sent: list[tuple[bytes, Address]] = []
+        sent: list[Send] = []
         for address, entries in waiting.items():
             self._pack(address, entries, sent)
         return sent
 
-    def _pack(self, address: Address, entries: list[_Entry], sent: list[tuple[bytes, Address]]) -> None:
+    def _pack(self, address: Address, entries: list[_Entry], sent: list[Send]) -> None:
         parts: list[bytes] = []
         size = 0
         current: Destination | None = None
@@ -50,7 +53,7 @@ class Outbox:
         for destination, timestamp, octets in entries:
             prelude: list[bytes] = []
             # A message is for one participant alone, so that its credit can be charged to that one.
-            if destination != current or size + len(octets) + 12 > self._datagram_octets:
+            if destination != current or size + len(octets) + 12 > self._datagram_bytes:
                 self._close(current, address, parts, sent)
                 parts, size, time, current = [self._header], len(self._header), None, destination
                 if destination.prefix != UNKNOWN_PREFIX:
@@ -62,11 +65,9 @@ class Outbox:
             size += sum(map(len, prelude)) + len(octets)
         self._close(current, address, parts, sent)
 
-    def _close(
-        self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[tuple[bytes, Address]]
-    ) -> None:
+    def _close(self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[Send]) -> None:
         if destination is None:
             return
         datagram = b"".join(parts)
         if self._permit(destination, len(datagram)):
-            sent.append((datagram, address))
+            sent.append(Send(address, datagram))
