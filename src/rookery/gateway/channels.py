@@ -12,18 +12,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rookery.errors import RookeryError, WireFormatError
-from rookery.gateway.messages import Forwarded, Offer, Want
-from rookery.matching import matcher
-from rookery.participant.event_types import EventType, event_type
+from rookery.gateway.messages import Forwarded, Offer
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import WRITER_KEYED, Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
-__all__ = ["Channel", "Condition", "Proxy", "Tap", "channel_of", "channel_of_offer"]
+__all__ = ["Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
 
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
@@ -98,40 +94,6 @@ def channel_of_offer(offer: Offer) -> Channel | None:
     )
 
 
-class Condition:
-    """What one site wants of a channel: everything, or what satisfies one of its WHERE clauses.
-
-    It acts at the source, so that what nobody wants does not travel. In doubt the sample travels: where it cannot be
-    read, the readers at the other end decide.
-    """
-
-    def __init__(self, want: Want, type_name: str) -> None:
-        self._type: EventType | None = None
-        self._filters: Any = None
-        self.fault = ""
-        if not want.conditions:
-            return
-        try:
-            self._type = event_type(want.schema, type_name=type_name)
-            filters = matcher(self._type.schema)
-            for number, where in enumerate(want.conditions):
-                filters.add(number, where)
-            self._filters = filters
-        except RookeryError as error:
-            self.fault = str(error)
-            self._type = None
-
-    def holds(self, sample: Forwarded) -> bool:
-        """Say whether the site wants a sample."""
-        if self._type is None or sample.kind != SampleKind.ALIVE:
-            return True
-        try:
-            event = self._type.decode(sample.payload)
-        except WireFormatError:
-            return True
-        return bool(self._filters.match(event))
-
-
 @dataclass(slots=True)
 class Tap:
     """A channel of this site."""
@@ -139,9 +101,9 @@ class Tap:
     channel: Channel
     number: int
     reader: Guid | None = None
-    #: Who was offered the channel, and who wants it.
+    #: Who was offered the channel, and who wants it, in the order in which they said so.
     offered: set[str] = field(default_factory=set)
-    wanted: dict[str, Condition] = field(default_factory=dict)
+    wanted: dict[str, None] = field(default_factory=dict)
     #: Who waits for word that the writers know the tap: the turn to answer, and when to say so in any case.
     unready: dict[str, tuple[int, int]] = field(default_factory=dict)
     history: deque[bytes] = field(default_factory=deque)

@@ -22,7 +22,8 @@ from collections.abc import Iterable
 
 from rookery.discovery.interests import interest_of, interest_of_endpoint
 from rookery.gateway.backbone import Backbone
-from rookery.gateway.channels import Channel, Condition, Proxy, Tap, channel_of
+from rookery.gateway.channels import Channel, Proxy, Tap, channel_of
+from rookery.gateway.conditions import TopicConditions
 from rookery.gateway.membership import gateways_among
 from rookery.gateway.messages import Body, Forwarded, Offer, Ready, Want, Withdraw, encode
 from rookery.gateway.proxies import LOOK, PATIENCE, Proxies
@@ -56,7 +57,9 @@ class Gateway:
         self._own: dict[Guid, None] = {}
         self._gateways: dict[bytes, str] = {}
         self._proxies = Proxies(participant, own=self._own, counters=self.counters)
+        #: What the gateway's own subscriptions want, and what other sites do, by topic and type.
         self._conditions: dict[tuple[str, str], dict[int, tuple[str, Schema]]] = {}
+        self._remote_conditions: dict[tuple[str, str], TopicConditions] = {}
         self._numbers = 0
         self._settle_at: int | None = 0
         self._rests_until = 0
@@ -170,8 +173,9 @@ class Gateway:
             self._unwant(tap, site, now)
             return
         is_new = site not in tap.wanted
-        condition = tap.wanted[site] = Condition(want, tap.channel.type_name)
-        self.counters["conditions not understood"] += bool(condition.fault)
+        tap.wanted[site] = None
+        conditions = self._remote_conditions.setdefault(tap.channel[:2], TopicConditions(tap.channel.type_name))
+        self.counters["conditions not understood"] += bool(conditions.state(site, want))
         if tap.reader is None:
             channel = tap.channel
             tap.reader = self.participant.create_reader(
@@ -201,6 +205,11 @@ class Gateway:
     def _unwant(self, tap: Tap, site: str, now: int) -> None:
         tap.wanted.pop(site, None)
         tap.unready.pop(site, None)
+        conditions = self._remote_conditions.get(tap.channel[:2])
+        if conditions is not None:
+            conditions.withdraw(site, tap.number)
+            if not conditions:
+                del self._remote_conditions[tap.channel[:2]]
         if not tap.wanted and tap.reader is not None:
             self._taps_by_reader.pop(tap.reader)
             self._own.pop(tap.reader, None)
@@ -219,7 +228,8 @@ class Gateway:
             tap.history.append(body)
             if len(tap.history) > tap.channel.kept:
                 tap.history.popleft()
-        wanting = [site for site, condition in tap.wanted.items() if condition.holds(sample)]
+        conditions = self._remote_conditions.get(tap.channel[:2])
+        wanting = conditions.wanting(tap.wanted, sample) if conditions is not None else list(tap.wanted)
         self.counters["samples out"] += len(wanting)
         self.counters["samples spared"] += len(tap.wanted) - len(wanting)
         self.backbone.send(wanting, body, now, is_sample=True)
