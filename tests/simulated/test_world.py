@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rookery.machine import ClientId, Close, Effect, Emit, Send, Write
+from rookery.machine import ClientId, Close, Effect, Emit, Multicast, Send, Write
+from rookery.rtps.locators import Address
 from rookery.simulated.disks import FULL, WRITE_TIME
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.world import Process, World
@@ -227,3 +228,72 @@ def test_events_reach_the_program() -> None:
     stage = Stage(1)
     stage.do(1, Emit("something"))
     assert stage.told == ["something"]
+
+
+def test_datagrams_are_lost_doubled_and_overtaken_and_nobody_is_told() -> None:
+    stage = Stage(1, 2, datagrams=True, latency=1_000, jitter=5_000, loss=0.3, duplication=0.3, seed=3)
+    stage.do(1, *(Send(2, number) for number in range(200)))
+    stage.do(1, Send(9, "to nobody"))
+    stage.world.run(SECOND)
+    arrived = stage.heard(2, "message")
+    assert 0 < len(set(arrived)) < 200
+    assert len(arrived) > len(set(arrived))
+    assert arrived != sorted(arrived)
+    assert {now for _, _, _, now in stage.parrots[2].heard} <= set(range(1_000, 6_001))
+    assert stage.parrots[1].heard == []
+
+
+def test_a_datagram_into_a_cut_is_gone() -> None:
+    stage = Stage(1, 2, datagrams=True)
+    stage.world.cut(1, 2, both_ways=False)
+    stage.do(1, Send(2, "lost"))
+    stage.do(2, Send(1, "heard"))
+    stage.world.run(60 * SECOND)
+    stage.world.mend(1, 2)
+    stage.do(1, Send(2, "after"))
+    stage.world.run(SECOND)
+    assert (stage.heard(1, "message"), stage.heard(2, "message")) == (["heard"], ["after"])
+
+
+def test_an_address_and_a_group_are_reached_by_datagrams_beside_streams() -> None:
+    stage = Stage(1, 2, 3)
+    one, two, group = Address("127.0.0.1", 1), Address("127.0.0.1", 2), Address("239.255.0.1", 7400)
+    stage.world.bind(1, one)
+    stage.world.bind(2, two)
+    for node in (1, 2):
+        stage.world.join_group(group, node)
+    stage.do(1, Send(two, "to an address"), Send(group, "to all"), Send(3, "on a stream"))
+    stage.world.run(SECOND)
+    assert [note[1:3] for note in stage.parrots[2].heard] == [("to an address", one), (Multicast("to all"), one)]
+    assert stage.heard(1, "message") == [Multicast("to all")]
+    assert [note[1:3] for note in stage.parrots[3].heard] == [("on a stream", 1)]
+    stage.world.end(2)
+    stage.do(1, Send(two, "too late"), Send(group, "too late"))
+    stage.world.run(SECOND)
+    assert stage.heard(1, "undeliverable") == []
+
+
+def test_a_stream_that_breaks_repeats_its_last_messages_in_order() -> None:
+    stage = Stage(1, 2, duplication=0.2, loss=0.1, jitter=2_000, seed=5)
+    stage.do(1, *(Send(2, number) for number in range(100)))
+    stage.world.run(600 * SECOND)
+    arrived = stage.heard(2, "message")
+    assert len(arrived) > 100
+    assert list(dict.fromkeys(arrived)) == list(range(100))  # the first of each are in order, and none is missing
+    again = [place for place in range(1, len(arrived)) if arrived[place] <= arrived[place - 1]]
+    assert again, "some were repeated"
+
+
+def test_each_process_has_clocks_of_its_own() -> None:
+    stage = Stage(1)
+    parrot = stage.parrots[2] = Parrot()
+    stage.world.start(2, parrot, stage.told.append, clock=5 * SECOND)
+    parrot.alarm = 5 * SECOND + 300
+    stage.do(2, Send(1, "hello"))
+    stage.do(1, Send(2, "you"))
+    stage.world.run(SECOND)
+    assert parrot.heard == [("woken", 5 * SECOND + 300), ("message", "you", 1, 5 * SECOND + 1_000)]
+    assert stage.parrots[1].heard == [("message", "hello", 2, 1_000)]
+    assert (stage.world.time(1), stage.world.time(2)) == (SECOND, 6 * SECOND)
+    stage.world.step_clock(2, -3600 * SECOND)
+    assert (stage.world.wall_time(2), stage.world.time(2)) == (-3599 * SECOND, 6 * SECOND)

@@ -51,7 +51,7 @@ from rookery.brokers.seats import Seat
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.zones import Path, Point, contains, gap
-from rookery.machine import ClientId, Effect, Emit, Node, Send, Write
+from rookery.machine import ClientId, Effect, Emit, Send, Write
 
 __all__ = ["Broker"]
 
@@ -134,7 +134,7 @@ class Broker:
         """Take a message in."""
         self.receive_many((message,), sender, now)
 
-    def receive_many(self, messages: Iterable[Any], sender: Node, now: int) -> None:
+    def receive_many(self, messages: Iterable[Any], sender: int | ClientId, now: int) -> None:
         """Take in the messages of one buffer, of a broker or a client: their parcels are matched together."""
         self.now = max(now, self.now)
         if self.membership.left:
@@ -153,7 +153,7 @@ class Broker:
             self._dispatch(message, sender)
         self._settle()
 
-    def undeliverable(self, message: Any, receiver: Node, now: int) -> None:
+    def undeliverable(self, message: Any, receiver: int | ClientId, now: int) -> None:
         """Take back a message that could not be delivered: its receiver is gone (failure cases 1 to 3)."""
         self.now = max(now, self.now)
         if self.membership.left:
@@ -175,7 +175,7 @@ class Broker:
             self.carriage.undeliverable(message)
         self._settle()
 
-    def lose(self, node: Node, now: int) -> None:
+    def lose(self, node: int | ClientId, now: int) -> None:
         """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
         self.now = max(now, self.now)
         if isinstance(node, ClientId):

@@ -15,10 +15,10 @@ as late as the disk likes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Node", "Send", "Write"]
+__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Multicast", "Node", "Send", "Write"]
 
 
 class ClientId(NamedTuple):
@@ -27,14 +27,20 @@ class ClientId(NamedTuple):
     number: int
 
 
-#: Whom a message comes from or goes to: a peer by its number, or a client.
-Node: TypeAlias = int | ClientId
+#: Whom a message comes from or goes to: a peer by its number, a client, an address.
+Node: TypeAlias = Hashable
 
 
 class Send(NamedTuple):
     """Send a message, in order with what was sent there before; what cannot be delivered comes back."""
 
     receiver: Any
+    message: Any
+
+
+class Multicast(NamedTuple):
+    """A message that came through a group, and not to its receiver alone."""
+
     message: Any
 
 

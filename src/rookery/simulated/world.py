@@ -2,7 +2,8 @@
 
 What runs here is what runs live: the classes themselves, driven by `rookery.machine`'s protocol and by nothing else. A
 history is a function of its seed. Faults: a process may crash without a word, be paused, or find its disk full; a link
-may lose packets, or be cut in one direction or both.
+may lose packets, or be cut in one direction or both. Each process has a monotonic clock of its own, which began when it
+likes, and a wall clock that may step; `now` of its machine is the former.
 
 A connection to a client is broken where its process dies, where the broker closes it, or where it is cut for long: then
 both ends are told (`lose`), and what was on its way is gone. Between brokers what cannot be delivered comes back.
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from rookery.machine import ClientId, Close, Emit, Machine, Node, Send, Write
+from rookery.machine import ClientId, Close, Emit, Machine, Multicast, Node, Send, Write
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.disks import Disk
 from rookery.simulated.links import LinkConditions, Links
@@ -25,12 +26,17 @@ __all__ = ["Process", "World"]
 
 @dataclass(slots=True)
 class Process:
-    """A machine with its disk, until it crashes or ends."""
+    """A machine with its clocks and its disk, until it crashes or ends."""
 
     node: Node
     machine: Machine
     disk: Disk
     on_event: Callable[[Any], None]
+    #: How far its monotonic clock is ahead of the calendar, and its wall clock of the time since 1970.
+    clock: int = 0
+    wall_clock: int = 0
+    #: Where datagrams reach it.
+    address: Node | None = None
     #: When it was last entered into the calendar to be woken.
     timer: int | None = None
     is_alive: bool = True
@@ -59,6 +65,9 @@ class World:
         self._connected = 0
         #: What waits for a cut to end, and the cuts that have lasted too long for that.
         self._stuck: dict[tuple[Node, Node], list[tuple[Any, int | None]]] = {}
+        #: Who is reached at an address of UDP, and through a group of them.
+        self._bound: dict[Node, Node] = {}
+        self._groups: dict[Node, dict[Node, None]] = {}
         self._given_up: set[tuple[Node, Node]] = set()
 
     @property
@@ -73,16 +82,42 @@ class World:
     # ---- processes -----------------------------------------------------------------------------------------------
 
     def start(
-        self, node: Node, machine: Machine, on_event: Callable[[Any], None], *, disk: Disk | None = None
+        self, node: Node, machine: Machine, on_event: Callable[[Any], None], *, disk: Disk | None = None, clock: int = 0
     ) -> Process:
         """Add a process; what its machine wants done is done at `perform`."""
-        process = self.processes[node] = Process(node, machine, disk or Disk(), on_event)
+        process = self.processes[node] = Process(node, machine, disk or Disk(), on_event, clock)
         return process
+
+    def time(self, node: Node) -> int:
+        """Return the time by the monotonic clock of a process: `now` for the commands that are given to it."""
+        return self.now + self.processes[node].clock
+
+    def wall_time(self, node: Node) -> int:
+        """Return the time since 1970 by the wall clock of a process, in microseconds."""
+        return self.now + self.processes[node].wall_clock
+
+    def step_clock(self, node: Node, microseconds: int) -> None:
+        """Set the wall clock of a process forward, or back."""
+        self.processes[node].wall_clock += microseconds
+
+    def bind(self, node: Node, address: Node) -> None:
+        """Let datagrams to an address reach a process, and those that it sends come from there."""
+        self._bound[address] = node
+        self.processes[node].address = address
+
+    def join_group(self, group: Node, node: Node) -> None:
+        """Let what is sent to a group reach a process too, as `Multicast`; the sender hears itself."""
+        self._groups.setdefault(group, {})[node] = None
 
     def end(self, node: Node) -> Disk:
         """End a process, at its own wish or by a crash; return its disk."""
         process = self.processes.pop(node)
         process.is_alive = False
+        self.links.forget(node)
+        for group in self._groups.values():
+            group.pop(node, None)
+        if self._bound.get(process.address) == node:
+            del self._bound[process.address]
         for connection in [connection for connection in self._connections if node in connection]:
             del self._connections[connection]
             self.calendar.after(self.links.conditions.refusal, self._miss(connection, node))
@@ -128,17 +163,17 @@ class World:
         when = machine.timer()
         if when is not None and process.timer != when:
             process.timer = when
-            self.calendar.at(max(when, self.now), lambda: self._wake(process, when))
+            self.calendar.at(max(when - process.clock, self.now), lambda: self._wake(process, when))
 
     def _wake(self, process: Process, when: int) -> None:
         if process.is_alive and process.timer == when:
             process.timer = None
-            self._call(process, lambda: process.machine.wake(self.now))
+            self._call(process, lambda: process.machine.wake(self.now + process.clock))
 
     def _written(self, process: Process, write: Write) -> None:
         if process.is_alive:  # else it died while it wrote
             failure = process.disk.write(write)
-            self._call(process, lambda: process.machine.completed(write, failure, self.now))
+            self._call(process, lambda: process.machine.completed(write, failure, self.now + process.clock))
 
     def _call(self, process: Process, call: Callable[[], None]) -> None:
         """Tell a machine something, when its process is awake, and do what it wants done."""
@@ -152,6 +187,9 @@ class World:
 
     def _send(self, sender: Node, receiver: Node, message: Any) -> None:
         self.messages += 1
+        if self.links.is_datagram(receiver):
+            self._send_datagram(sender, receiver, message)
+            return
         name = receiver
         if isinstance(sender, ClientId):
             while receiver in self._renamed:
@@ -170,6 +208,28 @@ class World:
                 self._reached_as[pair] = name
         arrival = self.links.arrival(sender, receiver, self.now)
         self.calendar.at(arrival, lambda: self._arrive(sender, receiver, message, connection))
+        if connection is None:
+            for again in self.links.repeated(sender, receiver, message):
+                self.calendar.at(arrival, lambda again=again: self._arrive(sender, receiver, again, None))  # type: ignore[misc]
+
+    def _send_datagram(self, sender: Node, receiver: Node, message: Any) -> None:
+        if self.on_message is not None:
+            self.on_message(sender, receiver, message)
+        group = self._groups.get(receiver)
+        source = self.processes[sender].address
+        for node in (self._bound.get(receiver, receiver),) if group is None else group:
+            if not self.links.is_cut(sender, node):
+                arriving = message if group is None else Multicast(message)
+                for when in self.links.copies(sender, node, self.now):
+                    self.calendar.at(when, self._datagram(node, arriving, sender if source is None else source))
+
+    def _datagram(self, receiver: Node, message: Any, source: Node) -> Callable[[], None]:
+        def arrive() -> None:
+            process = self.processes.get(receiver)
+            if process is not None:
+                self._call(process, lambda: process.machine.receive_many((message,), source, self.now + process.clock))
+
+        return arrive
 
     def _arrive(self, sender: Node, receiver: Node, message: Any, connection: int | None) -> None:
         if connection is not None and self._connections.get(_connection(sender, receiver)) != connection:
@@ -185,7 +245,7 @@ class World:
             self._refuse(sender, receiver, message)
         else:
             known = self._name_of(sender, receiver)
-            self._call(process, lambda: process.machine.receive_many((message,), known, self.now))
+            self._call(process, lambda: process.machine.receive_many((message,), known, self.now + process.clock))
 
     def _refuse(self, sender: Node, receiver: Node, message: Any) -> None:
         self.calendar.after(self.links.conditions.refusal, lambda: self._return(sender, receiver, message))
@@ -195,7 +255,7 @@ class World:
             self._break(*_connection(sender, receiver), told=(sender, receiver))()
         elif sender in self.processes:
             process = self.processes[sender]
-            self._call(process, lambda: process.machine.undeliverable(message, receiver, self.now))
+            self._call(process, lambda: process.machine.undeliverable(message, receiver, self.now + process.clock))
 
     # ---- cuts ----------------------------------------------------------------------------------------------------
 
@@ -253,7 +313,7 @@ class World:
 
     def _tell_lost(self, process: Process, other: Node) -> None:
         known = self._name_of(other, process.node)
-        self._call(process, lambda: process.machine.lose(known, self.now))
+        self._call(process, lambda: process.machine.lose(known, self.now + process.clock))
 
 
 def _connection(one: Node, other: Node) -> tuple[Node, Node]:
