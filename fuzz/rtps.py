@@ -27,6 +27,7 @@ from types import FunctionType
 from typing import Any
 
 from rookery.discovery import PROTOCOLS
+from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected
@@ -206,13 +207,16 @@ class Target:
     def receive(self, datagram: bytes, sender: Address) -> None:
         """Take one packet in and check everything."""
         self.now += 2_000
-        self.participant.receive_datagram(datagram, sender, self.now)
+        self.participant.receive_many((datagram,), sender, self.now)
         due = self.participant.timer()
         if due is not None and due <= self.now:
-            self.participant.handle_timer(self.now)
-        while (event := self.participant.next_event()) is not None:
-            self.events += not isinstance(event, MessageRejected)
-        sent = sum(len(octets) for octets, _ in self.participant.datagrams_to_send())
+            self.participant.wake(self.now)
+        sent = 0
+        for effect in self.participant.effects():
+            if isinstance(effect, Send):
+                sent += len(effect.message)
+            elif isinstance(effect, Emit):
+                self.events += not isinstance(effect.event, MessageRejected)
         self.sent += sent
         self.check(sent)
 

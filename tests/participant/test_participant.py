@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.errors import HistoryFullError, TopicError, UnsupportedPolicyError
+from rookery.machine import Machine, Send, Write
 from rookery.participant import ParticipantConfiguration, multicast_address
 from rookery.participant.event_types import event_type
 from rookery.participant.exchange import Exchange
@@ -46,6 +47,25 @@ def test_news_in_the_announcement_reaches_the_others_once() -> None:
     network.run(5 * SECOND)
     prefixes = {peer.prefix: peer.announcement.vendor_parameters for peer in late.participant.peers}
     assert prefixes[one.participant.prefix] == (Parameter(0x8F01, b"\xd1abc"),)
+
+
+def test_it_is_a_machine_and_loss_is_the_business_of_those_who_miss_something() -> None:
+    network = SimulatedNetwork(1)
+    one, other = network.join(), network.join()
+    network.run(SECOND)
+    machine: Machine = one.participant
+    due = machine.timer()
+    assert due is not None
+    machine.undeliverable(b"anything", other.address, one.now)
+    machine.lose(other.address, one.now)
+    machine.completed(Write(None, (), ()), "no disk", one.now)
+    assert (machine.effects(), machine.timer()) == ([], due)
+    assert [peer.prefix for peer in one.participant.peers] == [other.participant.prefix]
+    machine.wake(due)
+    (announced,) = machine.effects()
+    assert isinstance(announced, Send)
+    assert announced.receiver == multicast_address(0)
+    assert machine.effects() == []
 
 
 def test_what_is_not_there_says_so() -> None:

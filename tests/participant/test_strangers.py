@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
+from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, AllowedNetworks, Limits, QualityOfService, Reliability
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
@@ -67,7 +68,7 @@ class Victim:
 
     def hear_octets(self, octets: bytes, *, sender: Address = THERE) -> list[Event]:
         self.now += 1_000
-        self.participant.receive_datagram(octets, sender, self.now)
+        self.participant.receive_many((octets,), sender, self.now)
         return self.after()
 
     def wait(self, microseconds: int) -> list[Event]:
@@ -75,16 +76,14 @@ class Victim:
         end = self.now + microseconds
         while (due := self.participant.timer()) is not None and due <= end:
             self.now = max(due, self.now)
-            self.participant.handle_timer(self.now)
+            self.participant.wake(self.now)
         self.now = end
         return self.after()
 
     def after(self) -> list[Event]:
-        self.sent += self.participant.datagrams_to_send()
-        events = []
-        while (event := self.participant.next_event()) is not None:
-            events.append(event)
-        return events
+        effects = self.participant.effects()
+        self.sent += [(effect.message, effect.receiver) for effect in effects if isinstance(effect, Send)]
+        return [effect.event for effect in effects if isinstance(effect, Emit)]
 
     @property
     def counters(self) -> dict[str, int]:
@@ -358,7 +357,7 @@ def test_events_that_nobody_reads_stop_the_reading() -> None:
     victim = Victim(queued_events=10)
     for number in range(50):
         said = encode_message(prefix_of(number), [announced(prefix_of(number))])
-        victim.participant.receive_datagram(said, THERE, 0)
+        victim.participant.receive_many((said,), THERE, 0)
     assert victim.counters["queued_events"] == 40
     assert len(victim.after()) == 10
     victim.hear(announced())

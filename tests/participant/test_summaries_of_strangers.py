@@ -10,6 +10,7 @@ from rookery.discovery.carriage import Seal, observer_container, summary_paramet
 from rookery.discovery.hashes import HashList
 from rookery.discovery.interests import interest_of
 from rookery.filters import BloomTree, SubNode
+from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Limits, QualityOfService, Reliability
 from rookery.rtps.announcements import ParticipantAnnouncement
@@ -54,8 +55,8 @@ class Victim:
         end, sent = self.now + microseconds, []
         while (due := self.participant.timer()) is not None and due <= end:
             self.now = max(self.now, due)
-            self.participant.handle_timer(self.now)
-            sent += [datagram for datagram, _ in self.participant.datagrams_to_send()]
+            self.participant.wake(self.now)
+            sent += [effect.message for effect in self.participant.effects() if isinstance(effect, Send)]
         self.now = end
         return sent
 
@@ -65,11 +66,10 @@ class Victim:
         address = address_of(who)
         prelude = [ToParticipant(self.participant.prefix)] if proved else []
         octets = encode_message(prefix_of(who), [*prelude, data])
-        self.participant.receive_datagram(octets, address, self.now)
-        events = []
-        while (event := self.participant.next_event()) is not None:
-            events.append(event)
-        return events, told([datagram for datagram, _ in self.participant.datagrams_to_send()])
+        self.participant.receive_many((octets,), address, self.now)
+        effects = self.participant.effects()
+        events = [effect.event for effect in effects if isinstance(effect, Emit)]
+        return events, told([effect.message for effect in effects if isinstance(effect, Send)])
 
     @property
     def counters(self) -> dict[str, int]:
@@ -201,7 +201,7 @@ def test_a_closed_tree_is_searched_and_tells_where_a_topic_is(mode: str) -> None
     assert victim.participant.sub_nodes(prefix_of(2)) == {}
     # An endpoint that comes later is looked for in the tree that is kept.
     victim.participant.create_writer("elsewhere", "T", RELIABLE, keyed=False, now=victim.now)
-    later = victim.participant.next_event()
+    later = next(effect.event for effect in victim.participant.effects() if isinstance(effect, Emit))
     assert isinstance(later, TreeSearched)
     assert [tuple(found) for found in later.found] == [("elsewhere", "T", 1, 1)]
 

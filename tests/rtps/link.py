@@ -63,7 +63,7 @@ class Link:
         """Put what was said on its way, and return it."""
         said = []
         for prefix, box in self.boxes.items():
-            for datagram, _ in box.datagrams():
+            for _, datagram in box.sends():
                 self.way.append((prefix, datagram))
                 said += decode_message(datagram).submessages
         return said

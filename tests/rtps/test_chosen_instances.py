@@ -61,7 +61,7 @@ class Scene:
 
     def said(self, to: Guid = READER) -> list[Submessage]:
         said = []
-        for datagram, _ in self.outbox.datagrams():
+        for _, datagram in self.outbox.sends():
             for each in decode_message(datagram).submessages:
                 if isinstance(each, Data | Gap | Heartbeat):
                     said.append((datagram[24:36] if datagram[20] == 0x0E else b"", each))

@@ -29,7 +29,7 @@ def test_everything_arrives_in_order_for_whom_and_with_the_time_it_is_meant(
     for number, (place, size, time) in enumerate(entries, start=1):
         outbox.add(place, Data(0, 3, number, bytes(size - size % 4)), timestamp=time)
     arrived: dict[Address, list[tuple[bytes, int, int | None]]] = {}
-    for datagram, address in outbox.datagrams():
+    for address, datagram in outbox.sends():
         message = decode_message(datagram)
         assert message.fault is None
         assert message.prefix == OURS
@@ -52,7 +52,7 @@ def test_everything_arrives_in_order_for_whom_and_with_the_time_it_is_meant(
         assert [entry[:2] for entry in got] == [entry[:2] for entry in meant]
         # Whoever gave no time does not care which one is in force.
         assert all(time is None or time == seen for (_, _, time), (_, _, seen) in zip(meant, got, strict=True))
-    assert outbox.datagrams() == []
+    assert outbox.sends() == []
 
 
 def test_what_is_not_permitted_is_not_sent() -> None:
@@ -65,7 +65,7 @@ def test_what_is_not_permitted_is_not_sent() -> None:
     outbox = Outbox(OURS, datagram_octets=700, permit=permit)
     for place in PLACES[:4]:
         outbox.add(place, Data(0, 3, 1, bytes(8)))
-    sent = outbox.datagrams()
+    sent = outbox.sends()
     assert [destination for destination, _ in asked] == [PLACES[0], PLACES[2], PLACES[1], PLACES[3]]
     assert len(sent) == 3
-    assert {len(datagram) for datagram, _ in sent} == {octets for _, octets in asked}
+    assert {len(datagram) for _, datagram in sent} == {octets for _, octets in asked}

@@ -19,6 +19,7 @@ from ipaddress import IPv4Network
 from rookery.errors import JoinError
 from rookery.live.groups import GroupListener, listen_to_group
 from rookery.live.interfaces import Interface, find_interface
+from rookery.machine import Emit, Multicast, Send
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
 from rookery.rtps.limits import Limits
@@ -81,10 +82,12 @@ class UdpParticipant:
         """Send what waits, report what happened, set the timer; to be called after every call of the participant."""
         if self._closed:
             return
-        for datagram, address in self.participant.datagrams_to_send():
-            self._send(datagram, address)
-        while (event := self.participant.next_event()) is not None:
-            self._on_event(event)
+        while effects := self.participant.effects():  # whoever hears of an event may want more
+            for effect in effects:
+                if isinstance(effect, Send):
+                    self._send(effect.message, effect.receiver)
+                elif isinstance(effect, Emit):
+                    self._on_event(effect.event)
         when = self.participant.timer()
         if when == self._when and self._timer is not None:
             return  # as after most datagrams
@@ -119,14 +122,15 @@ class UdpParticipant:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self.participant.handle_timer(self.now())
+        self.participant.wake(self.now())
         self.flush()
 
     def _hear(self, heard: tuple[bytes, Address] | None) -> None:
         if heard is None:
             self.flush()
         else:
-            self.participant.receive_datagram(*heard, self.now(), by_multicast=True)
+            datagram, sender = heard
+            self.participant.receive_many((Multicast(datagram),), sender, self.now())
 
     def _read(self) -> None:
         for _ in range(_BATCH):
@@ -137,7 +141,7 @@ class UdpParticipant:
             except OSError:  # an ICMP error about something sent earlier
                 self.participant.counters["receive_failed"] += 1
                 continue
-            self.participant.receive_datagram(data, Address(*sender), self.now())
+            self.participant.receive_many((data,), Address(*sender), self.now())
         self.flush()
 
 

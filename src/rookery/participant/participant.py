@@ -1,18 +1,17 @@
-"""One DDS participant without I/O: datagrams and times go in, datagrams and events come out.
+"""One DDS participant, as a machine: datagrams and times go in, datagrams and events come out.
 
-The five verbs, as in aioquic: `receive_datagram(data, sender, now)` and `handle_timer(now)` push it; after either,
-`datagrams_to_send()` is to be sent, `next_event()` is to be read until it gives None, and `timer()` says when to call
-again. `now` is integer microseconds that never go back. Same inputs, same outputs, byte for byte. Nothing that arrives
-raises: it becomes `MessageRejected` and a counter.
+The messages of this machine are datagrams: bytes, or `Multicast` of bytes for what came through the domain's group;
+senders and receivers are addresses. Same inputs, same effects, byte for byte. Nothing that arrives raises: it becomes
+`MessageRejected` and a counter.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from rookery.errors import TopicError
+from rookery.machine import Effect, Emit, Multicast, Write
 from rookery.participant.announcing import announcement_seal
 from rookery.participant.configuration import ParticipantConfiguration, multicast_address
 from rookery.participant.contacts import Contacts
@@ -68,12 +67,12 @@ class Participant:
         self.prefix = configuration.prefix
         self.counters = Counters()
         self._limits = configuration.limits
-        self._events: deque[Event] = deque()
+        self._events: list[Event] = []
         self._deadlines = Deadlines()
         self._budget = FragmentBudget()
         self._peers = Peers(self._limits, self.counters)
         self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
-        self._pairing = Pairing(peers=self._peers, report=self._events.append)
+        self._pairing = Pairing(peers=self._peers, report=self._report)
         self._entity_count = 0
         self._sender = Address("0.0.0.0", 0)
         locators = (Locator.of(configuration.unicast),)
@@ -124,7 +123,7 @@ class Participant:
             budget=self._budget,
             counters=self.counters,
             reject=self._reject,
-            report=self._events.append,
+            report=self._report,
         )
         self._reception = Reception(
             self.prefix,
@@ -136,10 +135,47 @@ class Participant:
             reject=self._reject,
         )
 
-    # The five verbs.
+    # ---- the machine ---------------------------------------------------------------------------------------------
 
-    def receive_datagram(self, data: bytes, sender: Address, now: int, *, by_multicast: bool = False) -> None:
-        """Take in whatever arrived; it may be anything. `by_multicast` if it came through the domain's group."""
+    def receive_many(self, messages: Iterable[bytes | Multicast], sender: Address, now: int) -> None:
+        """Take in the datagrams of one address; they may be anything."""
+        for message in messages:
+            if isinstance(message, Multicast):
+                self._receive(message.message, sender, now, by_multicast=True)
+            else:
+                self._receive(message, sender, now, by_multicast=False)
+
+    def undeliverable(self, message: bytes, receiver: Address, now: int) -> None:
+        """Do nothing: UDP returns no datagram, and a loss is repaired by those who miss what was in it."""
+
+    def lose(self, node: Address, now: int) -> None:
+        """Do nothing: UDP has no connections, and a participant is lost when its lease ends."""
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Do nothing: a participant writes nothing to a disk."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due."""
+        self._sedp.at(now)
+        self._contacts.at(now)
+        self._deadlines.run(now)
+
+    def timer(self) -> int | None:
+        """Return when `wake` is wanted next."""
+        return self._deadlines.next()
+
+    def effects(self) -> list[Effect]:
+        """Return the datagrams to send and the events that happened, and forget them."""
+        effects: list[Effect] = []
+        for send in self._outbox.sends():
+            self.counters["octets_out"] += len(send.message)
+            effects.append(send)
+        if self._events:
+            events, self._events = self._events, []
+            effects += map(Emit, events)
+        return effects
+
+    def _receive(self, data: bytes, sender: Address, now: int, *, by_multicast: bool) -> None:
         self.counters["octets_in"] += len(data)
         repetition = read_repetition(data)
         if repetition is not None and self._spdp.is_repetition(*repetition):
@@ -159,27 +195,7 @@ class Participant:
         if message.fault is not None:
             self._reject(message.fault)
 
-    def handle_timer(self, now: int) -> None:
-        """Do what is due."""
-        self._sedp.at(now)
-        self._contacts.at(now)
-        self._deadlines.run(now)
-
-    def timer(self) -> int | None:
-        """Return when `handle_timer` is wanted next."""
-        return self._deadlines.next()
-
-    def datagrams_to_send(self) -> list[tuple[bytes, Address]]:
-        """Return what is to be sent, and forget it."""
-        datagrams = self._outbox.datagrams()
-        self.counters["octets_out"] += sum(len(datagram) for datagram, _ in datagrams)
-        return datagrams
-
-    def next_event(self) -> Event | None:
-        """Return the next thing that happened."""
-        return self._events.popleft() if self._events else None
-
-    # What the owner does.
+    # ---- commands of the owner -----------------------------------------------------------------------------------
 
     def start(self, now: int) -> None:
         """Announce this participant."""
@@ -326,11 +342,14 @@ class Participant:
         remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
         return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
 
+    def _report(self, event: Event) -> None:
+        self._events.append(event)
+
     def _reject(self, reason: str) -> None:
         self.counters["rejected"] += 1
         self._events.append(MessageRejected(self._sender, reason))
 
-    # What discovery finds.
+    # ---- what discovery finds ------------------------------------------------------------------------------------
 
     def _participant_discovered(self, peer: Peer, now: int) -> None:
         self._events.append(ParticipantDiscovered(peer.announcement))

@@ -44,7 +44,7 @@ class Limits:
     resend_octets: int = 256 << 10
     """Octets sent again in answer to one ACKNACK; the rest waits for the next."""
     queued_events: int = 16_384
-    """Events waiting for `next_event`; above it datagrams are refused unread, as if lost."""
+    """Events waiting for `effects`; above it datagrams are refused unread, as if lost."""
     summary_octets: int = 4 << 20
     """Octets of the discovery summaries kept of all participants; whose summary is not kept is told everything."""
     contacts_per_second: int = 1_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rookery.machine import Send
 from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import encode_header
@@ -34,15 +35,17 @@ class Outbox:
         entry = (destination, timestamp, submessage.encode())
         self._waiting.setdefault(destination.address, []).append(entry)
 
-    def datagrams(self) -> list[tuple[bytes, Address]]:
-        """Return everything that waits, as datagrams, and forget it."""
+    def sends(self) -> list[Send]:
+        """Return everything that waits, as datagrams to send, and forget it."""
+        if not self._waiting:
+            return []
         waiting, self._waiting = self._waiting, {}
-        sent: list[tuple[bytes, Address]] = []
+        sent: list[Send] = []
         for address, entries in waiting.items():
             self._pack(address, entries, sent)
         return sent
 
-    def _pack(self, address: Address, entries: list[_Entry], sent: list[tuple[bytes, Address]]) -> None:
+    def _pack(self, address: Address, entries: list[_Entry], sent: list[Send]) -> None:
         parts: list[bytes] = []
         size = 0
         current: Destination | None = None
@@ -62,11 +65,9 @@ class Outbox:
             size += sum(map(len, prelude)) + len(octets)
         self._close(current, address, parts, sent)
 
-    def _close(
-        self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[tuple[bytes, Address]]
-    ) -> None:
+    def _close(self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[Send]) -> None:
         if destination is None:
             return
         datagram = b"".join(parts)
         if self._permit(destination, len(datagram)):
-            sent.append((datagram, address))
+            sent.append(Send(address, datagram))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rookery.machine import Emit, Multicast, Send
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
 from rookery.rtps.locators import Address
@@ -53,10 +54,11 @@ class SimulatedParticipant:
 
     def flush(self) -> None:
         """Send what waits, take the events, set the timer; to be called after every call of the participant."""
-        for datagram, address in self.participant.datagrams_to_send():
-            self._network.send(self, datagram, address)
-        while (event := self.participant.next_event()) is not None:
-            self.on_event(event)
+        for effect in self.participant.effects():
+            if isinstance(effect, Send):
+                self._network.send(self, effect.message, effect.receiver)
+            elif isinstance(effect, Emit):
+                self.on_event(effect.event)
         when = self.participant.timer()
         if when is not None and (self._timer is None or when < self._timer):
             self._timer = when
@@ -65,7 +67,8 @@ class SimulatedParticipant:
     def receive(self, datagram: bytes, sender: Address, *, by_multicast: bool = False) -> None:
         """Take a datagram in, unless crashed."""
         if not self.crashed:
-            self.participant.receive_datagram(datagram, sender, self.now, by_multicast=by_multicast)
+            message = Multicast(datagram) if by_multicast else datagram
+            self.participant.receive_many((message,), sender, self.now)
             self.flush()
 
     def leave(self) -> None:
@@ -82,7 +85,7 @@ class SimulatedParticipant:
         if self.crashed or self._timer != when:
             return
         self._timer = None
-        self.participant.handle_timer(self.now)
+        self.participant.wake(self.now)
         self.flush()
 
 
