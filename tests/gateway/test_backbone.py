@@ -11,28 +11,28 @@ from hypothesis import strategies as st
 
 from rookery.gateway.backbone import Backbone
 from rookery.gateway.messages import (
+    Acknowledgment,
     Body,
+    Envelope,
     Forwarded,
     Greeting,
     Offer,
-    Parcel,
     Ready,
-    Receipt,
+    Recipient,
     SiteState,
-    Stage,
     Want,
     Withdraw,
     decode_body,
     decode_message,
     encode,
 )
+from rookery.machine import Close, Emit
 from rookery.rtps.qos import QualityOfService, Reliability
-
-from .backbone_in_memory import World
+from rookery.simulated.gateways import SimulatedIslands
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "", "x" * 300])
 NUMBERS = st.integers(0, 6) | st.integers(0, (1 << 63) - 1)
-OCTETS = st.binary(max_size=40)
+BYTES = st.binary(max_size=40)
 TEXTS = st.text(max_size=8)
 TOPICS = st.just("quotes") | TEXTS
 TYPES = st.just("Quote") | TEXTS
@@ -41,16 +41,20 @@ BODIES = st.one_of(
     st.builds(Offer, NUMBERS, TOPICS, TYPES, *[st.booleans()] * 3, st.lists(TEXTS, max_size=2), DEPTHS),
     st.builds(Withdraw, NUMBERS),
     st.builds(Want, NUMBERS, st.booleans(), st.lists(TEXTS, max_size=2), st.just({}), NUMBERS),
-    st.builds(Forwarded, NUMBERS, OCTETS, NUMBERS, st.integers(-3, 9), OCTETS, OCTETS),
+    st.builds(Forwarded, NUMBERS, BYTES, NUMBERS, st.integers(-3, 9), BYTES, BYTES),
     st.builds(Ready, NUMBERS, NUMBERS),
 )
 MESSAGES = st.one_of(
     st.builds(Greeting, NAMES, NUMBERS),
-    st.builds(SiteState, NAMES, NUMBERS, NUMBERS, st.lists(NAMES, max_size=5), OCTETS | st.just(b"")),
+    st.builds(SiteState, NAMES, NUMBERS, NUMBERS, st.lists(NAMES, max_size=5), BYTES | st.just(b"")),
     st.builds(
-        Parcel, NAMES, NUMBERS, st.lists(st.builds(Stage, NAMES, NUMBERS, NUMBERS), max_size=3), BODIES.map(encode)
+        Envelope,
+        NAMES,
+        NUMBERS,
+        st.lists(st.builds(Recipient, NAMES, NUMBERS, NUMBERS), max_size=3),
+        BODIES.map(encode),
     ),
-    st.builds(Receipt, NAMES, NAMES, NUMBERS, NUMBERS, NUMBERS),
+    st.builds(Acknowledgment, NAMES, NAMES, NUMBERS, NUMBERS, NUMBERS),
 )
 FRAMES = MESSAGES.map(encode) | st.binary(max_size=30)
 
@@ -80,15 +84,14 @@ def test_a_body_is_read_as_it_was_written(body: Body) -> None:
 def test_nothing_that_a_link_brings_is_raised(frames: list[tuple[int, bytes]], later: int) -> None:
     backbone = Backbone("a", incarnation=5, owner=Quiet())
     for link in (1, 2):
-        backbone.link_opened(link)
+        backbone.open(link)
     now = 0
     for link, frame in frames:
         now += 1_000
-        backbone.receive_frames(link, [frame], now)
-        for number, _ in backbone.links_to_close():
-            backbone.link_closed(number, now)
-    backbone.handle_timer(now + later)
-    assert all(isinstance(frame, bytes) for _, frame in backbone.frames_to_send())
+        backbone.receive_many([frame], link, now)
+    backbone.wake(now + later)
+    for effect in backbone.effects():
+        assert isinstance(effect, Emit | Close) or isinstance(effect.message, bytes)
 
 
 def test_text_that_is_no_utf8_is_no_message() -> None:
@@ -101,8 +104,8 @@ def test_text_that_is_no_utf8_is_no_message() -> None:
 
 def test_what_sites_agree_upon_is_sent_although_too_many_samples_wait() -> None:
     backbone = Backbone("a", incarnation=5, owner=Quiet())
-    backbone.link_opened(1)
-    backbone.receive_frames(1, [encode(Greeting("b", 1)), encode(SiteState("b", 1, 1, ["a"], b""))], 0)
+    backbone.open(1)
+    backbone.receive_many([encode(Greeting("b", 1)), encode(SiteState("b", 1, 1, ["a"], b""))], 1, 0)
     sample = encode(Forwarded(1, b"writer", 1, 0, b"", bytes(16 << 20)))
     for _ in range(5):
         backbone.send(["b"], sample, 0, is_sample=True)
@@ -115,10 +118,10 @@ def test_what_sites_agree_upon_is_sent_although_too_many_samples_wait() -> None:
 @given(st.binary(max_size=20).filter(lambda data: decode_message(data) is None))
 def test_a_neighbor_that_speaks_nonsense_loses_its_link(data: bytes) -> None:
     backbone = Backbone("a", incarnation=5, owner=Quiet())
-    backbone.link_opened(1)
-    backbone.receive_frames(1, [encode(Greeting("b", 1))], 0)
-    backbone.receive_frames(1, [data, encode(Receipt("b", "a", 1, 1, 0))], 1)
-    assert backbone.links_to_close() == [(1, "malformed")]
+    backbone.open(1)
+    backbone.receive_many([encode(Greeting("b", 1))], 1, 0)
+    backbone.receive_many([data, encode(Acknowledgment("b", "a", 1, 1, 0))], 1, 1)
+    assert [effect for effect in backbone.effects() if isinstance(effect, Close)] == [Close(1, "malformed")]
     assert backbone.counters["malformed"] == 1
 
 
@@ -142,18 +145,18 @@ WANTS = st.builds(Want, st.integers(0, 3), st.booleans(), st.lists(TEXTS | st.ju
 @settings(max_examples=60)
 @given(st.lists(STORIES | st.lists(BODIES | WANTS, max_size=3), max_size=6).map(itertools.chain.from_iterable))
 def test_nothing_that_another_site_says_is_raised(bodies: Iterable[Body]) -> None:
-    world = World()
+    world = SimulatedIslands()
     first, second = world.site("a"), world.site("b")
-    world.link("a", "b")
+    world.join("a", "b")
     for site in (first, second):
-        member = site.application()
+        member = site.member()
         qos = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
         member.participant.create_reader("quotes", "Quote", qos, keyed=False, now=member.now)
         member.participant.create_writer("quotes", "Quote", qos, keyed=False, now=member.now)
         member.flush()
     world.run(3)
     for body in bodies:
-        first.gateway.take("b", body, first.member.now)
+        first.gateway.take("b", body, first.now)
         first.flush()
         world.run(0.1)
     world.run(5)

@@ -23,10 +23,10 @@ __all__ = ["Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
 
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
-#: Octets that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
-HELD_OCTETS = 1 << 20
+#: Bytes that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
+HELD_BYTES = 1 << 20
 #: What another site may offer: names as long as discovery allows them (`rtps.limits`), and not too many.
-NAME_OCTETS = 1_024
+NAME_BYTES = 1_024
 MOST_PARTITIONS = 64
 
 
@@ -40,6 +40,11 @@ class Channel(NamedTuple):
     transient_local: bool
     partitions: tuple[str, ...]
     depth: int | None
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The topic and the name of its type."""
+        return self.topic, self.type_name
 
     def quality(self, *, depth: int | None) -> QualityOfService:
         """Return the policies of a tap or proxy."""
@@ -79,7 +84,7 @@ def channel_of(writer: EndpointAnnouncement) -> Channel:
 def channel_of_offer(offer: Offer) -> Channel | None:
     """Return the channel that another site offers, or None if no writer can be like that."""
     names = (offer.topic, offer.type_name, *offer.partitions)
-    if len(offer.partitions) > MOST_PARTITIONS or max(len(name.encode()) for name in names) > NAME_OCTETS:
+    if len(offer.partitions) > MOST_PARTITIONS or max(len(name.encode()) for name in names) > NAME_BYTES:
         return None
     if not offer.topic or not offer.type_name or (offer.depth is not None and offer.depth < 1):
         return None
@@ -121,7 +126,7 @@ class Proxy:
     turn: int = 0
     #: Samples that wait for the readers to know the writer, and when they are written in any case.
     held: deque[Forwarded] = field(default_factory=deque)
-    held_octets: int = 0
+    held_bytes: int = 0
     patience: int | None = None
     #: The last sample of each writer: a repetition is known by it.
     seen: dict[bytes, int] = field(default_factory=dict)
@@ -135,15 +140,15 @@ class Proxy:
 
     def hold(self, sample: Forwarded) -> bool:
         """Let a sample wait; False if there is no room."""
-        if self.held and self.held_octets + len(sample.payload) > HELD_OCTETS:
+        if self.held and self.held_bytes + len(sample.payload) > HELD_BYTES:
             return False
         self.held.append(sample)
-        self.held_octets += len(sample.payload)
+        self.held_bytes += len(sample.payload)
         return True
 
     def forget(self) -> None:
         """Begin anew, without a writer."""
         self.writer = self.patience = None
         self.held.clear()
-        self.held_octets = 0
+        self.held_bytes = 0
         self.seen.clear()

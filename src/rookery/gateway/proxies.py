@@ -46,10 +46,10 @@ class Proxies:
         return iter([(origin, proxy) for (origin, _), proxy in self._proxies.items()])
 
     def timer(self) -> int | None:
-        """Return when `handle_timer` is wanted next."""
+        """Return when `wake` is wanted next."""
         return min((at for at in (self._look_at, self._stale_at) if at is not None), default=None)
 
-    def handle_timer(self, now: int) -> None:
+    def wake(self, now: int) -> None:
         """Write what was held where the readers know the proxy now; drop what was not offered again."""
         if self._look_at is not None and now >= self._look_at:
             self._look_at = None
@@ -159,7 +159,7 @@ class Proxies:
         """Write what has waited for the readers to know the proxy, if they do or it has waited long enough."""
         if proxy.patience is None or now >= proxy.patience or self._participant.is_known(writer):
             while proxy.held and self._write_here(writer, proxy.held[0], now):
-                proxy.held_octets -= len(proxy.held.popleft().payload)
+                proxy.held_bytes -= len(proxy.held.popleft().payload)
             if not proxy.held:
                 proxy.patience = None
                 del self._new[writer]

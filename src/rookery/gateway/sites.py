@@ -21,7 +21,7 @@ __all__ = ["MOST_NEIGHBORS", "MOST_SITES", "MOST_SUMMARY", "Sites"]
 
 MOST_SITES = 256
 MOST_NEIGHBORS = 64
-#: Octets of one site's summary: at the default rate some 70,000 topics.
+#: Bytes of one site's summary: at the default rate some 70,000 topics.
 MOST_SUMMARY = 64 << 10
 #: One in so many topics that nobody wants is offered in vain.
 _RATE = 1 / 1024

@@ -4,80 +4,44 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rookery.gateway import GatewayFound, SiteTakenOver
 from rookery.gateway.channels import channel_of
 from rookery.model import Schema
-from rookery.participant.event_types import event_type
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
+from rookery.rtps.events import SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability, require_supported
-from rookery.simulated.domain import Conditions, SimulatedParticipant
+from rookery.simulated.gateways import SimulatedIslands
+from rookery.simulated.links import LinkConditions
 
-from .backbone_in_memory import Site, World
-
-QUOTES = Schema(symbol=str, price=float)
-TYPE = event_type(QUOTES, type_name="Quote")
-VOLATILE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
-VOLATILE_BEST_EFFORT = QualityOfService(reliability=Reliability.BEST_EFFORT, history_depth=None)
-DURABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None)
+from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application
 
 
-class Application:
-    """A plain participant with writers and readers of quotes."""
-
-    def __init__(self, site: Site) -> None:
-        self.member: SimulatedParticipant = site.application()
-        self.writers: dict[str, Any] = {}
-
-    def read(self, topic: str, qos: QualityOfService = VOLATILE) -> None:
-        self.member.participant.create_reader(topic, "Quote", qos, keyed=False, now=self.member.now)
-        self.member.flush()
-
-    def advertise(self, topic: str, qos: QualityOfService = VOLATILE) -> None:
-        participant = self.member.participant
-        self.writers[topic] = participant.create_writer(topic, "Quote", qos, keyed=False, now=self.member.now)
-        self.member.flush()
-
-    def write(self, topic: str, *prices: float, symbol: str = "ACME") -> None:
-        for price in prices:
-            payload = TYPE.encode({"symbol": symbol, "price": price})
-            self.member.participant.write(self.writers[topic], payload, now=self.member.now)
-        self.member.flush()
-
-    @property
-    def prices(self) -> list[float]:
-        samples = [event for event in self.member.events if isinstance(event, SampleReceived)]
-        return [TYPE.decode(one.payload)["price"] for one in samples if one.kind is SampleKind.ALIVE]
-
-
-def ring(names: str = "abc") -> World:
-    world = World()
-    for name in names:
-        world.site(name)
-    for one, other in zip(names, names[1:] + names[0], strict=True):
-        world.link(one, other)
+def ring(names: str = "abc") -> SimulatedIslands:
+    world = chain(names)
+    world.join(names[-1], names[0])
     return world
 
 
-def chain(names: str, world: World | None = None) -> World:
-    world = world or World()
+def chain(names: str, world: SimulatedIslands | None = None) -> SimulatedIslands:
+    world = world or SimulatedIslands()
     for name in names:
         world.site(name)
     for one, other in itertools.pairwise(names):
-        world.link(one, other)
+        world.join(one, other)
     return world
 
 
 @pytest.mark.parametrize(
     "world", [ring("abc"), chain("abc"), chain("ab"), ring("abcdef")], ids=["ring", "chain", "two", "six"]
 )
-def test_every_reader_of_every_site_gets_every_sample_once(world: World) -> None:
+def test_every_reader_of_every_site_gets_every_sample_once(world: SimulatedIslands) -> None:
     applications = {name: Application(site) for name, site in world.sites.items()}
     for application in applications.values():
         application.read("quotes")
@@ -123,8 +87,8 @@ def test_a_condition_acts_at_the_source() -> None:
     source = Application(world.sites["a"])
     source.advertise("quotes")
     target = world.sites["b"]
-    now = target.member.now
-    target.member.participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=now)
+    now = target.now
+    target.gateway.participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=now)
     target.gateway.restrict(1, topic="quotes", type_name="Quote", where="price < 10", schema=QUOTES, now=now)
     target.flush()
     world.run(5)
@@ -138,15 +102,15 @@ def test_a_condition_acts_at_the_source() -> None:
     source.write("quotes", 80.0)
     world.run(3)
     assert plain.prices == [80.0]
-    target.gateway.release(1, target.member.now)
+    target.gateway.release(1, target.now)
 
 
 def test_a_condition_that_does_not_fit_lets_everything_through() -> None:
     world = chain("ab")
     source, target = Application(world.sites["a"]), world.sites["b"]
     source.advertise("quotes")
-    now = target.member.now
-    target.member.participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=now)
+    now = target.now
+    target.gateway.participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=now)
     wrong = Schema(volume=int)
     target.gateway.restrict(1, topic="quotes", type_name="Quote", where="volume < 1", schema=wrong, now=now)
     world.run(5)
@@ -164,7 +128,7 @@ def test_a_late_site_gets_what_durable_writers_kept() -> None:
     early.read("quotes", DURABLE)
     world.run(5)
     world.site("c")
-    world.link("b", "c")
+    world.join("b", "c")
     late = Application(world.sites["c"])
     late.read("quotes", DURABLE)
     world.run(5)
@@ -179,12 +143,11 @@ def test_a_link_of_the_cycle_may_go_while_samples_are_on_their_way() -> None:
     source.advertise("quotes")
     reader.read("quotes")
     world.run(5)
-    link = next(link for link, (other, _) in world.sites["a"].links.items() if other.name == "b")
     for step in range(50):
         source.write("quotes", float(step))
         world.run(0.002)
         if step == 25:
-            world.cut(world.sites["a"], link)
+            world.part("a", "b")
     world.run(10)
     assert reader.prices == [float(step) for step in range(50)]
     assert world.sites["c"].gateway.backbone.counters["relayed"] > 0
@@ -199,12 +162,12 @@ def test_a_site_vanishes_and_returns() -> None:
     world.run(5)
     source.write("quotes", 1.0)
     world.run(2)
-    for link in list(world.sites["b"].links):
-        world.cut(world.sites["b"], link)
+    for other in "ac":
+        world.part("b", other)
     source.write("quotes", 2.0)
     world.run(20)
     assert (reader.prices, third.prices) == ([1.0], [1.0, 2.0])
-    world.link("a", "b")
+    world.join("a", "b")
     world.run(5)
     source.write("quotes", 3.0)
     world.run(5)
@@ -222,9 +185,7 @@ def test_a_gateway_crashes_and_another_takes_its_place(who: str) -> None:
     world.run(2)
     world.sites[who].crash()
     world.run(15)  # its lease ends
-    world.site(who)
-    for other in "abc".replace(who, ""):
-        world.link(who, other)
+    world.sites[who].start()
     world.run(10)
     source.write("quotes", 2.0, 3.0)
     world.run(5)
@@ -241,7 +202,7 @@ def test_a_site_that_stays_away_is_forgotten() -> None:
     world.run(70)
     assert set(world.sites["b"].gateway.backbone.sites.states) == {"b", "c"}
     assert not any(
-        one.guid in world.sites["b"].gateway._own for one in world.sites["b"].member.participant.local_endpoints
+        one.guid in world.sites["b"].gateway._own for one in world.sites["b"].gateway.participant.local_endpoints
     )
 
 
@@ -258,7 +219,7 @@ def test_writers_and_readers_come_and_go() -> None:
     source.advertise("quotes")
     reader.read("quotes")
     world.run(5)
-    taps = world.sites["a"].member.participant
+    taps = world.sites["a"].gateway.participant
     assert [one.topic for one in taps.local_endpoints] == ["quotes"]
     reader.member.leave()
     world.run(3)
@@ -272,15 +233,14 @@ def test_writers_and_readers_come_and_go() -> None:
     source.member.leave()
     world.run(3)
     assert taps.local_endpoints == ()
-    assert world.sites["b"].member.participant.local_endpoints == ()
+    assert world.sites["b"].gateway.participant.local_endpoints == ()
 
 
 def test_two_islands_on_one_network_do_not_echo() -> None:
-    world = World()
+    world = SimulatedIslands()
     first = world.site("a")
-    second = Site(world, "b", domain_id=first.domain_id, incarnation=2_000)
-    world.sites["b"] = second
-    world.link("a", "b")
+    world.site("b", domain_id=first.domain_id)
+    world.join("a", "b")
     source, reader = Application(first), Application(first)
     source.advertise("quotes")
     reader.read("quotes")
@@ -288,6 +248,7 @@ def test_two_islands_on_one_network_do_not_echo() -> None:
     source.write("quotes", *[float(step) for step in range(10)])
     world.run(20)
     assert first.gateway.other_gateways == ("b",)
+    assert first.events.count(GatewayFound("b")) == 1
     assert reader.prices == [float(step) for step in range(10)]  # directly, and not over the backbone as well
     before = world.frames
     world.run(30)
@@ -296,15 +257,15 @@ def test_two_islands_on_one_network_do_not_echo() -> None:
 
 def test_an_older_gateway_of_the_same_site_notices() -> None:
     world = ring()
-    usurper = Site(world, "a", domain_id=9, incarnation=99_000_000_000)
-    world.sites["a2"] = usurper
-    world.link("a2", "b")
+    world.run(1)
+    usurper = world.site("a2", called="a", domain_id=9)
+    world.join("a2", "b")
     world.run(3)
-    assert world.sites["a"].gateway.backbone.taken_over
-    assert not usurper.gateway.backbone.taken_over
+    assert [event for event in world.sites["a"].events if isinstance(event, SiteTakenOver)] == [SiteTakenOver("a")]
+    assert SiteTakenOver("a") not in usurper.events
 
 
-@pytest.mark.parametrize("qos", [VOLATILE, VOLATILE_BEST_EFFORT], ids=["reliable", "best-effort"])
+@pytest.mark.parametrize("qos", [VOLATILE, BEST_EFFORT], ids=["reliable", "best-effort"])
 @pytest.mark.parametrize("names", ["abc", "abcde"])
 def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOfService) -> None:
     world = chain(names)
@@ -320,7 +281,7 @@ def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOf
         source.write("quotes", float(written))
         written += 1
         world.run(0.001)
-        if known_from is None and any(isinstance(event, EndpointMatched) for event in late.member.events):
+        if known_from is None and late.is_matched:
             known_from = written
     world.run(5)
     assert known_from is not None
@@ -339,7 +300,7 @@ def test_a_reader_that_knows_its_proxy_misses_nothing(names: str, qos: QualityOf
     pause=st.integers(1, 20),
 )
 def test_who_knows_its_proxy_misses_nothing_on_a_bad_network(seed: int, loss: float, names: str, pause: int) -> None:
-    world = chain(names, World(seed, Conditions(loss=loss, shortest_delay=50, longest_delay=5_000)))
+    world = chain(names, SimulatedIslands(seed=seed, conditions=LinkConditions(latency=50, jitter=4_950, loss=loss)))
     dice = random.Random(seed)
     source = Application(world.sites["a"])
     source.advertise("quotes")
@@ -353,7 +314,7 @@ def test_who_knows_its_proxy_misses_nothing_on_a_bad_network(seed: int, loss: fl
         source.write("quotes", float(written))
         world.run(pause / 1_000)
         for name, reader in readers.items():
-            if name not in known_from and any(isinstance(event, EndpointMatched) for event in reader.member.events):
+            if name not in known_from and reader.is_matched:
                 known_from[name] = written + 1
     world.run(60)
     for name, first in known_from.items():
@@ -370,7 +331,7 @@ def test_a_writer_that_knows_a_tap_is_heard_from_then_on() -> None:
     written: list[float] = []
     while len(written) < 100:
         world.run(0.0005)
-        if any(isinstance(event, EndpointMatched) for event in source.member.events):
+        if source.is_matched:
             source.write("quotes", float(len(written)))
             written.append(float(len(written)))
     world.run(5)
@@ -382,10 +343,46 @@ def test_more_than_a_proxy_may_hold_waits_at_the_site_of_the_writer() -> None:
     source, reader = Application(world.sites["a"]), Application(world.sites["b"])
     source.advertise("quotes")
     reader.read("quotes")
-    world.run(5, until=lambda: any(isinstance(event, EndpointMatched) for event in source.member.events))
+    world.run(5, until=lambda: source.is_matched)
     prices = [float(number) for number in range(300)]
     source.write("quotes", *prices, symbol="x" * 10_000)  # three times what is held
     world.run(20)
     assert reader.prices == prices
     assert world.sites["b"].gateway.backbone.counters["held back"] > 0
     assert world.sites["a"].gateway.backbone.waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [(replace(VOLATILE, history_depth=5), VOLATILE), (BEST_EFFORT, BEST_EFFORT), (DURABLE, VOLATILE)],
+    ids=["depth", "reliability", "durability"],
+)
+def test_a_sample_crosses_once_where_writers_of_its_topic_differ(
+    other: QualityOfService, wanted: QualityOfService
+) -> None:
+    world = chain("ab")
+    first, second, reader = (Application(world.sites[name]) for name in "aab")
+    first.advertise("quotes", VOLATILE)
+    second.advertise("quotes", other)
+    reader.read("quotes", wanted)
+    world.run(5)
+    first.write("quotes", 1.0)
+    second.write("quotes", 2.0)
+    world.run(5)
+    assert sorted(reader.prices) == [1.0, 2.0]
+
+
+def test_a_command_to_the_participant_is_heard_by_the_gateway_first() -> None:
+    world = chain("ab")
+    source, reader = world.sites["a"], Application(world.sites["b"])
+    participant = source.gateway.participant
+    writer = participant.create_writer("quotes", "Quote", VOLATILE, keyed=False, now=source.now)
+    own = participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=source.now)
+    source.flush()
+    reader.read("quotes")
+    world.run(5)
+    participant.write(writer, TYPE.encode({"symbol": "ACME", "price": 6.0}), now=source.now)
+    source.flush()
+    world.run(1)
+    assert reader.prices == [6.0]
+    assert [event.payload for event in source.events if isinstance(event, SampleReceived) and event.reader == own]
