@@ -26,10 +26,11 @@ from rookery.gateway.messages import (
     decode_message,
     encode,
 )
-from rookery.machine import Close, Emit
+from rookery.machine import Close, Emit, Send
 from rookery.rtps.qos import QualityOfService, Reliability
 from rookery.simulated.gateways import SimulatedIslands
 
+SECOND = 1_000_000
 NAMES = st.sampled_from(["a", "b", "c", "d", "", "x" * 300])
 NUMBERS = st.integers(0, 6) | st.integers(0, (1 << 63) - 1)
 BYTES = st.binary(max_size=40)
@@ -64,14 +65,20 @@ class Quiet:
 
     def __init__(self) -> None:
         self.taken: Counter[str] = Counter()
+        self.renewed: list[str] = []
+        self.sessions: list[str] = []
 
     def take(self, origin: str, body: Body, now: int) -> bool:
         self.taken[origin] += 1
         return True
 
     def site_changed(self, site: str, now: int) -> None: ...
-    def session_began(self, origin: str, now: int) -> None: ...
-    def site_renewed(self, site: str, now: int) -> None: ...
+    def session_began(self, origin: str, now: int) -> None:
+        self.sessions.append(origin)
+
+    def site_renewed(self, site: str, now: int) -> None:
+        self.renewed.append(site)
+
     def site_gone(self, site: str, now: int) -> None: ...
 
 
@@ -161,3 +168,78 @@ def test_nothing_that_another_site_says_is_raised(bodies: Iterable[Body]) -> Non
         world.run(0.1)
     world.run(5)
     assert first.gateway.participant.local_endpoints
+
+
+class Wire:
+    """Two backbones and a link between them."""
+
+    def __init__(self) -> None:
+        self.owners = {"a": Quiet(), "b": Quiet()}
+        self.ends = {name: Backbone(name, incarnation=5, owner=owner) for name, owner in self.owners.items()}
+
+    def open(self, now: int) -> None:
+        for end in self.ends.values():
+            end.open("link")
+        self.pump(now)
+
+    def pump(self, now: int) -> None:
+        """Carry frames until there are none."""
+        moved = True
+        while moved:
+            moved = False
+            for name, other in (("a", "b"), ("b", "a")):
+                frames = [effect.message for effect in self.ends[name].effects() if isinstance(effect, Send)]
+                self.ends[other].receive_many(frames, "link", now)
+                moved = moved or bool(frames)
+
+    def run(self, until: int, *, but: str = "") -> None:
+        """Wake both ends when they want it, but one."""
+        while True:
+            due = [(at, name) for name, end in self.ends.items() if name != but and (at := end.timer()) is not None]
+            if not due or min(due)[0] > until:
+                return
+            now, name = min(due)
+            self.ends[name].wake(now)
+            self.pump(now)
+
+
+def test_a_site_that_was_forgotten_at_one_end_alone_begins_anew() -> None:
+    wire = Wire()
+    wire.open(0)
+    for number in range(3):
+        wire.ends["b"].send(["a"], encode(Ready(1, number)), 0)
+    wire.pump(0)
+    wire.run(SECOND)
+    assert wire.owners["a"].taken["b"] == 3
+    wire.ends["a"].lose("link", SECOND)
+    wire.ends["b"].lose("link", 6 * SECOND)  # the two ends notice at different times
+    wire.run(62 * SECOND)
+    assert "b" not in wire.ends["a"].sites.states
+    assert "a" in wire.ends["b"].sites.states
+    wire.open(63 * SECOND)
+    wire.run(70 * SECOND)
+    assert wire.owners["b"].renewed == ["a"]  # although b had nothing to say
+    wire.ends["b"].send(["a"], encode(Ready(1, 9)), 70 * SECOND)
+    wire.pump(70 * SECOND)
+    wire.run(75 * SECOND)
+    assert wire.owners["a"].taken["b"] == 4
+    assert wire.ends["b"].waiting == 0
+
+
+def test_a_site_that_was_forgotten_goes_on_with_no_old_session() -> None:
+    wire = Wire()
+    wire.open(0)
+    wire.ends["b"].send(["a"], encode(Ready(1, 1)), 0)
+    wire.pump(0)
+    wire.run(SECOND)
+    for name in "ab":
+        wire.ends[name].lose("link", SECOND)
+    wire.run(70 * SECOND, but="b")  # b is held up meanwhile, and has not noticed the time
+    wire.ends["b"].send(["a"], encode(Ready(1, 2)), 70 * SECOND)
+    wire.open(71 * SECOND)
+    assert wire.owners["a"].taken["b"] == 1
+    wire.run(90 * SECOND)
+    wire.ends["b"].send(["a"], encode(Ready(1, 3)), 90 * SECOND)
+    wire.pump(90 * SECOND)
+    assert wire.owners["a"].taken["b"] == 2
+    assert wire.owners["a"].sessions == ["b", "b"]

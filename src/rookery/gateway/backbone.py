@@ -16,6 +16,7 @@ import msgspec
 
 from rookery.gateway.events import SiteTakenOver
 from rookery.gateway.messages import (
+    BEGIN_ANEW,
     MOST_HOPS,
     Acknowledgment,
     Body,
@@ -27,7 +28,7 @@ from rookery.gateway.messages import (
     decode_message,
     encode,
 )
-from rookery.gateway.sites import Sites
+from rookery.gateway.sites import MOST_SITES, Sites
 from rookery.gateway.streams import Inbound, Outbound
 from rookery.machine import Close, Effect, Emit, Send
 
@@ -72,6 +73,8 @@ class Backbone:
         self._links: dict[Hashable, str] = {}
         self._outbound: dict[str, Outbound] = {}
         self._inbound: defaultdict[str, Inbound] = defaultdict(Inbound)
+        #: The session of each site that was forgotten: it has to begin anew, and is told so if it goes on.
+        self._forgotten: dict[str, int] = {}
         #: Whose bodies have come, and when the acknowledgment is due.
         self._heard: dict[str, int] = {}
         self._effects: list[Effect] = []
@@ -158,19 +161,14 @@ class Backbone:
     def wake(self, now: int) -> None:
         """Send acknowledgments and what must be sent again, forget who is gone."""
         for origin in [origin for origin, due in self._heard.items() if now >= due]:
-            del self._heard[origin]
-            heard = self._inbound[origin]
-            acknowledgment = Acknowledgment(self.sites.own, origin, heard.session, heard.expected, 0)
-            self._to_neighbor(self.sites.next_hops.get(origin), encode(acknowledgment))
+            self._acknowledge(origin, now)
         for site, stream in self._outbound.items():
             if stream.due is not None and now >= stream.due and site in self.sites.next_hops:
                 self.counters["resends"] += 1
                 self._send_again(site, stream, now)
         if self._look_at is not None and now >= self._look_at:
             for site in self.sites.forget_unreachable(now, after=FORGET_AFTER):
-                self._outbound.pop(site, None)
-                self._inbound.pop(site, None)
-                self._heard.pop(site, None)
+                self._forget(site)
                 self._owner.site_gone(site, now)
             self._watch(now)
 
@@ -186,6 +184,32 @@ class Backbone:
             session = self.sites.mine.incarnation + self._sessions
             stream = self._outbound[site] = Outbound(session, state.incarnation)
         return stream
+
+    def _acknowledge(self, origin: str, now: int) -> None:
+        """Say how far the stream of a site has come, or that it has to begin anew."""
+        hop = self.sites.next_hops.get(origin)
+        forgotten, heard = self._forgotten.get(origin), self._inbound[origin]
+        session, number = (heard.session, heard.expected) if forgotten is None else (forgotten, BEGIN_ANEW)
+        if hop is None and forgotten is not None:
+            self._heard[origin] = now + _LOOK_AGAIN
+            return
+        del self._heard[origin]
+        self._to_neighbor(hop, encode(Acknowledgment(self.sites.own, origin, session, number, 0)))
+
+    def _forget(self, site: str) -> None:
+        """Forget the streams to and from a site, but for the session that it must not go on with."""
+        self._outbound.pop(site, None)
+        self._heard.pop(site, None)
+        heard = self._inbound.pop(site, None)
+        if heard is not None and heard.session:
+            self._forgotten[site] = heard.session
+            if len(self._forgotten) > MOST_SITES:
+                del self._forgotten[next(iter(self._forgotten))]
+
+    def _renew(self, site: str, now: int) -> None:
+        """Begin anew what there is to say to a site, which knows nothing of it any more."""
+        self._outbound.pop(site, None)
+        self._owner.site_renewed(site, now)
 
     def _greet(self, link: Hashable, greeting: Greeting, now: int) -> None:
         if greeting.site == self.sites.own:
@@ -214,8 +238,9 @@ class Backbone:
             return
         self._flood(state, but=link)
         if known is not None and known.incarnation != state.incarnation:
-            self._outbound.pop(state.site, None)
-            self._owner.site_renewed(state.site, now)
+            self._renew(state.site, now)
+        if known is None and state.site in self._forgotten:
+            self._heard.setdefault(state.site, now)
         self._ways_changed(ways, now)
         self._owner.site_changed(state.site, now)
 
@@ -236,12 +261,10 @@ class Backbone:
 
     def _watch(self, now: int) -> None:
         """Look again in a while if some site cannot be reached."""
-        lost = len(self.sites.next_hops) + 1 < len(self.sites.states)
-        if lost and (self._look_at is None or self._look_at <= now):
-            self._look_at = now + _LOOK_AGAIN
-        elif not lost:
+        if not self.sites.note_unreachable(now):
             self._look_at = None
-        self.sites.forget_unreachable(now, after=FORGET_AFTER + _LOOK_AGAIN)
+        elif self._look_at is None or self._look_at <= now:
+            self._look_at = now + _LOOK_AGAIN
 
     def _send_again(self, site: str, stream: Outbound, now: int) -> None:
         hop = self.sites.next_hops.get(site)
@@ -271,10 +294,13 @@ class Backbone:
         origin = envelope.origin
         if origin not in self.sites.states:
             return
+        self._heard.setdefault(origin, now + _ACKNOWLEDGE_AFTER)
+        if recipient.session <= self._forgotten.get(origin, -1):
+            return
+        self._forgotten.pop(origin, None)
         stream = self._inbound[origin]
         if stream.begins(recipient.session):
             self._owner.session_began(origin, now)
-        self._heard.setdefault(origin, now + _ACKNOWLEDGE_AFTER)
         if not stream.is_next(recipient.session, recipient.number):
             self.counters["out of turn"] += 1
             return
@@ -289,7 +315,10 @@ class Backbone:
     def _take_acknowledgment(self, acknowledgment: Acknowledgment, now: int) -> None:
         if acknowledgment.to == self.sites.own:
             stream = self._outbound.get(acknowledgment.origin)
-            if stream is not None:
+            if stream is not None and (acknowledgment.session, acknowledgment.number) == (stream.session, BEGIN_ANEW):
+                self._renew(acknowledgment.origin, now)
+                self._owner.site_changed(acknowledgment.origin, now)
+            elif stream is not None:
                 stream.acknowledge(acknowledgment.session, acknowledgment.number, now)
         elif acknowledgment.hops + 1 < MOST_HOPS:
             passed = msgspec.structs.replace(acknowledgment, hops=acknowledgment.hops + 1)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 __all__ = [
+    "BEGIN_ANEW",
     "MOST_HOPS",
     "Acknowledgment",
     "Body",
@@ -35,6 +36,8 @@ __all__ = [
 
 #: Sites that an envelope may pass: more than any sensible backbone has between two sites.
 MOST_HOPS = 16
+#: The number of an acknowledgment that says: this session is forgotten here, begin another.
+BEGIN_ANEW = -1
 
 
 class Greeting(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -73,7 +76,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
 
 class Acknowledgment(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """`origin` has of the stream of `to` everything before `number`."""
+    """`origin` has of the stream of `to` everything before `number`; or has forgotten it (`BEGIN_ANEW`)."""
 
     origin: str
     to: str

@@ -1,0 +1,260 @@
+"""Histories of islands: a seed says the sites, the network, what is written, and the faults. What must hold:
+
+*Nothing doubled.* A reader gets a sample of a volatile writer once at most, whatever happens; of a durable writer once
+from each proxy, and a new proxy is made only where the gateway of the reader's site was started anew, or the writer's
+site was out of reach for more than a minute. From one proxy samples come in the order in which they were written.
+
+*Nothing missed.* What is written while a reader is there arrives, whatever becomes of links, datagrams and the gateways
+between. A reader is there from when its site's gateway has the samples and it has found the proxy; it is there no more
+when the gateway of either site crashes, or the two sites do not reach each other for more than a minute. What durable
+writers wrote arrives in any case.
+
+*All is well in the end.* When the faults are over, every reader is there again within a minute.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from random import Random
+
+from rookery.rtps.events import SampleKind
+from rookery.simulated.gateways import SimulatedIslands
+from rookery.simulated.links import LinkConditions
+
+from .application import BEST_EFFORT, DURABLE, TYPE, VOLATILE, Application
+
+__all__ = ["Fault", "History", "live_through", "shrunk"]
+
+POLICIES = {"volatile": VOLATILE, "durable": DURABLE, "loose": BEST_EFFORT}
+#: Seconds that a cut lasts: less than a site is remembered, so that nothing is missed, and more.
+SHORT, LONG = (0.2, 25.0), (62.0, 100.0)
+#: Seconds until a fault has been repaired, and before the next one.
+REPAIR = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong, for how many seconds, and how many are quiet behind it."""
+
+    kind: str
+    sites: tuple[str, ...]
+    lasts: float
+    quiet: float
+
+
+class History:
+    """One run: the sites with an application that writes and one that reads at each.
+
+    `only` are those of the seed's faults that happen, by their places; None for all.
+    """
+
+    def __init__(self, seed: int, only: frozenset[int] | None = None) -> None:
+        self.only = only
+        self.random = Random(seed)
+        self.names = "abcd"[: self.random.randint(2, 4)]
+        self.islands = SimulatedIslands(seed=seed, conditions=_conditions(self.random))
+        for name in self.names:
+            self.islands.site(name)
+        self.pairs = list(itertools.pairwise(self.names))
+        if len(self.names) > 2 and self.random.random() < 0.5:
+            self.pairs.append((self.names[-1], self.names[0]))
+        for pair in self.pairs:
+            self.islands.join(*pair)
+        self.sources = {name: Application(self.islands.sites[name]) for name in self.names}
+        self.readers = {name: Application(self.islands.sites[name]) for name in self.names}
+        for topic, qos in POLICIES.items():
+            for name in self.names:
+                self.sources[name].advertise(topic, qos)
+                self.readers[name].read(topic, qos)
+        #: Every sample: its price is its number; of which site and topic it is, and the sites where it must arrive.
+        self.written: list[tuple[str, str]] = []
+        self.due: dict[tuple[str, str], list[int]] = {pair: [] for pair in itertools.permutations(self.names, 2)}
+        self.faults = [self._fault() for _ in range(self.random.randint(1, 4))]
+
+    # ---- the run -------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Live through the history, and check it."""
+        assert self.islands.run(60, until=self.all_there), f"not all there: {self._absent()}"
+        self._write(1.0)
+        for place, fault in enumerate(self.faults):
+            if self.only is None or place in self.only:
+                self._suffer(fault)
+            self._write(fault.quiet)
+        self._write(REPAIR)
+        assert self.islands.run(60, until=self.all_there), f"not all there again: {self._absent()}"
+        self._write(1.0)
+        self.islands.run(60, until=self._all_arrived)
+        self.islands.run(5)
+        self.check()
+
+    def _fault(self) -> Fault:
+        one, other = self.random.choice(self.pairs)
+        kind = self.random.choice(["crash", "cut", "cut one way", "break", "long cut"])
+        lasts = self.random.uniform(*(LONG if kind == "long cut" else SHORT))
+        sites = {"crash": (one,), "break": (one, other)}.get(
+            kind, (one, other) if self.random.random() < 0.5 else (other, one)
+        )
+        return Fault(kind, sites, lasts, REPAIR + self.random.uniform(0, 5))
+
+    def _suffer(self, fault: Fault) -> None:
+        world = self.islands.world
+        match fault.kind:
+            case "crash":
+                (name,) = fault.sites
+                self._absent_from_now(name)
+                self.islands.sites[name].crash()
+                self._write(fault.lasts)
+                self.islands.sites[name].start()
+            case "break":
+                self.islands.break_links(*fault.sites)
+            case _:
+                world.cut(*fault.sites, both_ways=fault.kind != "cut one way")
+                self._write(fault.lasts)
+                if fault.kind == "long cut":
+                    self._absent_from_now(*self.names)
+                world.mend(*fault.sites)
+
+    def _write(self, seconds: float) -> None:
+        """Write for so long, now and then."""
+        until = self.islands.world.now + round(seconds * 1_000_000)
+        while self.islands.world.now < until:
+            there = self._there()
+            for name in self.random.sample(self.names, self.random.randint(1, len(self.names))):
+                for topic in POLICIES:
+                    number = len(self.written)
+                    self.written.append((name, topic))
+                    self.sources[name].write(topic, float(number))
+                    for pair in there if topic == "volatile" else ():
+                        if pair[0] == name:
+                            self.due[pair].append(number)
+            left = (until - self.islands.world.now) / 1_000_000
+            self.islands.run(min(left, self.random.choice([0.003, 0.05, 0.3, max(1.0, seconds / 8)])))
+
+    # ---- who is there --------------------------------------------------------------------------------------------
+
+    def _there(self) -> list[tuple[str, str]]:
+        """The pairs of sites, of the writer and the reader, whose reader of what is volatile is there."""
+        return [pair for pair in self.due if self._is_there(*pair, "volatile")]
+
+    def _is_there(self, source: str, target: str, topic: str) -> bool:
+        here, there = self.islands.sites[source], self.islands.sites[target]
+        if not (here.is_up and there.is_up):
+            return False
+        taps = [tap for channel, tap in here.gateway._taps._taps.items() if channel.topic == topic]
+        writer = self.sources[source].writers[topic]
+        heard = [
+            tap
+            for tap in taps
+            if target in tap.wanted and target not in tap.unready and tap.reader is not None
+            if writer in here.gateway.participant.matched(tap.reader)
+            if tap.reader in self.sources[source].member.participant.matched(writer)
+        ]
+        proxies = [
+            proxy.writer
+            for origin, proxy in there.gateway._proxies
+            if (origin, proxy.channel.topic) == (source, topic) and proxy.is_wanted and not proxy.stale
+        ]
+        member, reader = self.readers[target].member, self.readers[target].readers[topic]
+        return bool(heard) and any(proxy in member.participant.matched(reader) for proxy in proxies)
+
+    def all_there(self) -> bool:
+        """Whether every reader has found the writers of all other sites."""
+        return not self._absent()
+
+    def _absent(self) -> list[tuple[str, str, str]]:
+        return [(*pair, topic) for pair in self.due for topic in POLICIES if not self._is_there(*pair, topic)]
+
+    def _absent_from_now(self, *names: str) -> None:
+        """Expect no more what has not arrived yet where the gateways of these sites are concerned."""
+        for pair in self.due:
+            if set(names) & set(pair):
+                arrived = self._arrived(pair[1], "volatile")
+                self.due[pair] = [number for number in self.due[pair] if number in arrived]
+
+    # ---- what must hold ------------------------------------------------------------------------------------------
+
+    def _arrived(self, name: str, topic: str) -> set[int]:
+        reader = self.readers[name].readers[topic]
+        return {
+            int(TYPE.decode(one.payload)["price"])
+            for one in self.readers[name].samples
+            if one.reader == reader and one.kind is SampleKind.ALIVE
+        }
+
+    def _missing(self) -> dict[str, list[int]]:
+        missing: dict[str, list[int]] = {}
+        for name in self.names:
+            volatile = set(itertools.chain.from_iterable(due for pair, due in self.due.items() if pair[1] == name))
+            durable = {number for number, (_, topic) in enumerate(self.written) if topic == "durable"}
+            missed = (volatile - self._arrived(name, "volatile")) | (durable - self._arrived(name, "durable"))
+            if missed:
+                missing[name] = sorted(missed)
+        return missing
+
+    def _all_arrived(self) -> bool:
+        return self.islands.world.now % 16 == 0 and not self._missing()
+
+    def check(self) -> None:
+        """Nothing missed, nothing doubled, all in order."""
+        missing = self._missing()
+        assert not missing, f"missed: {missing}"
+        for name, reader in self.readers.items():
+            topics = {guid: topic for topic, guid in reader.readers.items()}
+            by_reader: defaultdict[str, list[int]] = defaultdict(list)
+            by_proxy: defaultdict[object, list[int]] = defaultdict(list)
+            for one in reader.samples:
+                number = int(TYPE.decode(one.payload)["price"])
+                by_reader[topics[one.reader]].append(number)
+                by_proxy[one.reader, one.writer].append(number)
+            for topic in ("volatile", "loose"):
+                doubled = _doubled(by_reader[topic])
+                assert not doubled, f"{topic} at {name}, doubled: {doubled}"
+            for (_, proxy), numbers in by_proxy.items():
+                assert not _doubled(numbers), f"at {name} from {proxy}, doubled: {_doubled(numbers)}"
+                assert numbers == sorted(numbers), f"at {name} from {proxy}, not in order"
+
+
+def _conditions(random: Random) -> LinkConditions:
+    return LinkConditions(
+        latency=50,
+        jitter=random.choice([0, 0, 1_000, 5_000]),
+        loss=random.choice([0.0, 0.0, 0.02, 0.1]),
+        duplication=random.choice([0.0, 0.05, 0.2]),
+    )
+
+
+def _doubled(numbers: Iterable[int]) -> list[int]:
+    seen: set[int] = set()
+    return [number for number in numbers if number in seen or seen.add(number)]  # type: ignore[func-returns-value]
+
+
+def live_through(seed: int) -> History:
+    """Live through the history of a seed; where it fails, find the fewest faults that do it, and say how to replay."""
+    only = os.environ.get("ROOKERY_FAULTS")
+    chosen = None if only is None else frozenset(int(place) for place in only.split(",") if place)
+    history = History(seed, chosen)
+    try:
+        history.run()
+    except AssertionError as error:
+        fewest = sorted(shrunk(seed, chosen))
+        faults = [history.faults[place] for place in fewest]
+        chosen_again = f"ROOKERY_SEED={seed} ROOKERY_FAULTS={','.join(map(str, fewest))}"
+        replay = f"{chosen_again} pytest tests/gateway/test_histories.py -k replay"
+        raise AssertionError(f"{error}\nfaults: {faults}\nreplay: {replay}") from error
+    return history
+
+
+def shrunk(seed: int, chosen: frozenset[int] | None) -> frozenset[int]:
+    """Return the fewest faults with which a history that fails still does, leaving out one after the other."""
+    places = frozenset(range(len(History(seed).faults))) if chosen is None else chosen
+    for place in sorted(places):
+        try:
+            History(seed, places - {place}).run()
+        except AssertionError:
+            places -= {place}
+    return places
