@@ -74,7 +74,7 @@ def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_ente
     low, left = made.publish(3, {"x": 0.1, "y": 0.5}), zones_of(made, wire)
     made.run(2 * SECOND)
     broker.placement.subscribe(wire, "x > 0.8", (), 9)
-    broker.introduce(3, made.world.now)  # any command: what was sent to oneself is done
+    broker.introduce(3, made.world.time(broker.id))  # any command: what was sent to oneself is done
     made.perform(7)
     made.run(2 * SECOND)
     assert left - zones_of(made, wire)

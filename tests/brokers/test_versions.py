@@ -198,6 +198,6 @@ def ask(
 ) -> None:
     """Say something to a broker as a client does that is no machine, and listen to what all brokers answer."""
     broker = world.made.brokers[number]
-    broker.receive_many(requests, ClientId(client), world.made.world.now)
+    broker.receive_many(requests, ClientId(client), world.made.world.time(broker.id))
     world.made.world.on_message = heard
     world.made.perform(number)

@@ -34,16 +34,18 @@ from rookery.brokers.client import (
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left
 from rookery.brokers.messages import EventId
-from rookery.machine import ClientId
+from rookery.machine import ClientId, Node
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.disks import Disk
 from rookery.simulated.links import LinkConditions
-from rookery.simulated.world import World
+from rookery.simulated.world import Process, World
 
 __all__ = ["SimulatedBrokers", "SimulatedClient"]
 
 #: Microseconds until a client's program has taken what was delivered.
 TAKING = 500
+#: How far apart the monotonic clocks of two processes may be: eleven days.
+MOST_AHEAD = 1_000_000_000_000
 #: Brokers that a client knows of before any has named others.
 ENTRIES = 8
 #: Clients of simulated brokers do not give up: somebody will come back.
@@ -68,9 +70,7 @@ class SimulatedClient:
         self._names: dict[str, int] = {}
         self._conditions: dict[str, tuple[str, tuple[object, ...]]] = {}
         self._left: list[Delivered] = []
-        self._process = network.world.start(ClientId(number), self.machine, self._on_event)
-        self.machine.start(network.world.now)
-        self.perform()
+        self._process = self._start()
 
     def subscribe(self, name: str, where: str, parameters: tuple[object, ...] = ()) -> None:
         """Subscribe to a condition under a name."""
@@ -86,7 +86,7 @@ class SimulatedClient:
 
     def publish(self, *events: Mapping[str, Any]) -> list[EventId]:
         """Publish events in one batch; return their ids."""
-        now = self._network.world.now
+        now = self._now
         published = [(self.number, self.machine.publish(dict(event), now)) for event in events]
         self.perform()
         return published
@@ -106,9 +106,8 @@ class SimulatedClient:
         world = self._network.world
         world.end(ClientId(self.number))
         self.machine = ClientMachine(self.number, list(self._network.brokers), patience=PATIENCE)
-        self._process = world.start(ClientId(self.number), self.machine, self._on_event)
         self.in_force.clear()
-        self.machine.start(world.now)
+        self._process = self._start()
         for name in self._names:
             self._names[name] = self.machine.subscribe({name: self._conditions[name]})
         self.perform()
@@ -124,6 +123,17 @@ class SimulatedClient:
     def perform(self) -> None:
         """Do what the machine wants done."""
         self._network.world.perform(self._process)
+
+    @property
+    def _now(self) -> int:
+        return self._network.world.time(ClientId(self.number))
+
+    def _start(self) -> Process:
+        node = ClientId(self.number)
+        process = self._network.world.start(node, self.machine, self._on_event, clock=self._network.clock(node))
+        self.machine.start(self._now)
+        self._network.world.perform(process)
+        return process
 
     def _on_event(self, event: ClientEvent) -> None:
         network = self._network
@@ -195,6 +205,10 @@ class SimulatedBrokers:
         """Let time pass, at most so much of it, or until a condition holds; say whether it does."""
         return self.world.run(microseconds, until=until)
 
+    def clock(self, node: Node) -> int:
+        """Return how far ahead the monotonic clock of a process begins: no two are alike, as those of machines."""
+        return Random(f"{self.seed}/{node}/clock").randrange(MOST_AHEAD)
+
     # ---- brokers -------------------------------------------------------------------------------------------------
 
     def join(self, *, bootstrap: int | None = None, position: tuple[float, ...] = (), disk: Disk | None = None) -> int:
@@ -205,19 +219,21 @@ class SimulatedBrokers:
         if bootstrap is None and self.brokers:
             bootstrap = list(self.brokers)[self.world.random.randrange(len(self.brokers))]
         self.brokers[number] = broker
-        self.world.start(number, broker, lambda event: self._on_event(broker, event), disk=disk)
+        self.world.start(
+            number, broker, lambda event: self._on_event(broker, event), disk=disk, clock=self.clock(number)
+        )
         if disk is not None:
             broker.restore(disk.records())
         if bootstrap is None:
-            broker.start(self.world.now)
+            broker.start(self.world.time(number))
         else:
-            broker.join(bootstrap, self.world.now)
+            broker.join(bootstrap, self.world.time(number))
         self.perform(number)
         return number
 
     def leave(self, number: int) -> None:
         """Let a broker go; it is gone when it has handed over all it has."""
-        self.brokers[number].leave(self.world.now)
+        self.brokers[number].leave(self.world.time(number))
         self.perform(number)
 
     def crash(self, number: int) -> None:
@@ -258,9 +274,9 @@ class SimulatedBrokers:
         if others and broker.id in self.brokers:
             other = others[self.world.random.randrange(len(others))]
             if broker.seats:
-                broker.introduce(other, self.world.now)
+                broker.introduce(other, self.world.time(broker.id))
             else:
-                broker.join(other, self.world.now)
+                broker.join(other, self.world.time(broker.id))
             self.perform(broker.id)
 
     # ---- clients -------------------------------------------------------------------------------------------------

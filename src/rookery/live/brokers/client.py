@@ -6,15 +6,14 @@
                 ...
 
 The interface is `PublishSubscribe` (`pubsub.py`). What a client does is in its machine (`brokers.client`): how
-it finds another broker when its own is gone, what it sends again, what counts once. Here are its socket, its clock and
-the coroutines that wait for it.
+it finds another broker when its own is gone, what it sends again, what counts once; `live/driver.py` runs it. Here are
+its socket and the coroutines that wait for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -40,9 +39,9 @@ from rookery.brokers.requests import FromBroker, Place, Release
 from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
+from rookery.live.driver import Driver
 from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.live.tcp_peers import node_address
-from rookery.machine import Close, Emit, Send
 from rookery.model.schema import Schema
 
 __all__ = ["BrokerClient", "connect"]
@@ -76,15 +75,13 @@ class BrokerClient:
         self._refusal = ""
         self._line: _Line | None = None
         self._dialing: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._scheduled = False
         self._news = asyncio.Event()
         self._welcomed = asyncio.Event()
         self._answers: list[asyncio.Future[dict[str, Any]]] = []
-        self._closed = False
         self._loop = asyncio.get_running_loop()
-        self.machine.start(self._now())
-        self._flush()
+        self._driver = Driver(self.machine, transport=self, on_event=self._on_event, is_held=self._is_congested)
+        self.machine.start(self._driver.now())
+        self._driver.flush()
 
     # ---- for the program -----------------------------------------------------------------------------------------
 
@@ -129,15 +126,14 @@ class BrokerClient:
         """End a subscription; to leave its `async with` does the same."""
         if self._feeds.pop(feed.number, None) is not None:
             self.machine.unsubscribe(feed.number)
-            self._schedule()
+            self._driver.flush_soon()
         feed.end()
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
         self._check(topic)
-        self.machine.publish(event if type(event) is dict else dict(event), self._now())
-        if not self._scheduled:
-            self._schedule()
+        self.machine.publish(event if type(event) is dict else dict(event), self._driver.now())
+        self._driver.flush_soon()
 
     async def room(self) -> None:
         """Wait until `publish` has room."""
@@ -173,22 +169,22 @@ class BrokerClient:
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._answers.append(answer)
         self.machine.ask()
-        self._flush()
+        self._driver.flush()
         return await answer
 
     def order(self, request: Release | Place) -> None:
         """Tell the broker that this client is attached to to move (`resplit.py`)."""
         self.machine.order(request)
-        self._flush()
+        self._driver.flush()
 
     async def close(self) -> None:
         """End the subscriptions and leave."""
-        if self._closed:
+        if self._driver.is_closed:
             return
         for feed in list(self._feeds.values()):
             self.unsubscribe(feed)
         self.machine.close()
-        self._flush()
+        self._driver.flush()
         await self._leave("goodbye")
         for answer in self._answers:
             answer.cancel()
@@ -198,9 +194,7 @@ class BrokerClient:
         await self._leave("back soon")
 
     async def _leave(self, reason: str) -> None:
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._driver.close()
         if self._dialing is not None:
             self._dialing.cancel()
             await asyncio.gather(self._dialing, return_exceptions=True)
@@ -216,17 +210,16 @@ class BrokerClient:
         feed = Feed(named=named, taken=self._taken, over=self.unsubscribe)
         feed.number = self.machine.subscribe(conditions)
         self._feeds[feed.number] = feed
-        self._schedule()
+        self._driver.flush_soon()
         return feed
 
     def _taken(self, feed: Feed, key: DeliveryKey) -> None:
         self.machine.taken(feed.number, key)
-        if not self._scheduled:
-            self._schedule()
+        self._driver.flush_soon()
 
     def _check(self, topic: str) -> None:
         self._raise()
-        if self._closed:
+        if self._driver.is_closed:
             raise BrokerError("this client is closed")
         if topic != self.topic:
             host, port = self.brokers[0]
@@ -236,50 +229,27 @@ class BrokerClient:
         if self._failure is not None:
             raise self._failure
 
-    # ---- the machine ---------------------------------------------------------------------------------------------
+    # ---- the transport of the driver -------------------------------------------------------------------------------
 
-    def _now(self) -> int:
-        return time.monotonic_ns() // 1_000
+    def send(self, receiver: Any, messages: list[Any]) -> None:
+        """Send to a broker; the first message dials it."""
+        if self._line is None or self._line.broker != receiver:
+            self._dial(receiver)
+        assert self._line is not None
+        self._line.send(b"".join([frame_of(_encode(message)) for message in messages]))
 
-    def _schedule(self) -> None:
-        self._scheduled = True
-        self._loop.call_soon(self._flush)
+    def disconnect(self, node: Any, reason: str) -> None:
+        """Let go of the broker."""
+        self._hang_up(reason)
 
-    def _flush(self) -> None:
-        """Do what the machine wants done: what it says goes out in one write."""
-        self._scheduled = False
-        if self._closed:
-            return
-        frames: list[bytes] = []
-        for effect in self.machine.effects():
-            match effect:
-                case Send(broker, message):
-                    if self._line is None or self._line.broker != broker:
-                        self._dial(broker)
-                    frames.append(frame_of(_encode(message)))
-                case Emit(event):
-                    self._on_event(event)
-                case Close(_, reason):
-                    self._hang_up(reason)
-        if frames and self._line is not None:
-            self._line.send(frames)
-        self._set_timer()
+    def _hang_up(self, reason: str) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close(reason)
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        when = self.machine.timer()
-        if when is not None:
-            self._timer = self._loop.call_later(max(0, when - self._now()) / SECOND, self._wake)
-
-    def _wake(self) -> None:
-        self._timer = None
-        if self._line is not None and self._line.congested:  # to publish again would add to what does not go out
-            self._timer = self._loop.call_later(0.1, self._wake)
-            return
-        self.machine.wake(self._now())
-        self._flush()
+    def _is_congested(self) -> bool:
+        """Whether what was sent does not go out: to publish it again would add to that."""
+        return self._line is not None and self._line.congested
 
     def _on_event(self, event: ClientEvent) -> None:
         match event:
@@ -319,11 +289,6 @@ class BrokerClient:
         self._line = _Line(self, broker)
         self._dialing = self._loop.create_task(self._line.dial(self._settings))
 
-    def _hang_up(self, reason: str) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close(reason)
-
     def take(self, line: _Line, frames: list[bytes]) -> None:
         """Take in what the broker says."""
         if line is not self._line:
@@ -336,15 +301,13 @@ class BrokerClient:
                 self._settings.faults["malformed reply"] += 1
                 line.close("malformed reply")
                 return
-        self.machine.receive_many(replies, line.broker, self._now())
-        self._flush()
+        self._driver.receive(replies, line.broker)
 
     def lost(self, line: _Line, reason: str) -> None:
         """Find another broker."""
-        if line is self._line and not self._closed:
+        if line is self._line and not self._driver.is_closed:
             self._line, self._refusal = None, reason
-            self.machine.lose(line.broker, self._now())
-            self._flush()
+            self._driver.lose(line.broker)
 
 
 class _Line:
@@ -363,11 +326,11 @@ class _Line:
         except JoinError as error:
             self._client.lost(self, str(error))
 
-    def send(self, frames: list[bytes]) -> None:
+    def send(self, frames: bytes) -> None:
         if self._link is not None:
-            self._link.send_framed(b"".join(frames) if len(frames) > 1 else frames[0])
+            self._link.send_framed(frames)
         elif self._unsent is not None:
-            self._unsent += frames
+            self._unsent.append(frames)
 
     def close(self, reason: str) -> None:
         self._unsent = None

@@ -1,8 +1,7 @@
 """A live broker: the machine of `brokers` with sockets, a clock, dice and a disk.
 
-The loop is always the same: what came in one buffer goes into the machine together, then what the machine wants sent is
-sent in one write for each receiver, what it wants written goes to the log, and one timer is set. Clients and brokers
-come in through one port. While some broker does not keep up, clients are not read from.
+The driver (`live/driver.py`) runs the machine; here are its sockets. Clients and brokers use one port. While
+some broker does not keep up, clients are not read from.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import logging
 import operator
 import os
 import random
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +23,17 @@ from rookery.brokers.configuration import Durability
 from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left, StatusAsked
 from rookery.brokers.messages import Message
 from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import FromBroker, Status
+from rookery.brokers.requests import Status
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.brokers.status import describe
+from rookery.live.driver import Driver
 from rookery.live.slices import Slices
 from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.live.tcp_peers import Peers, node_address, node_id
-from rookery.machine import ClientId, Close, Emit, Send, Write
+from rookery.machine import ClientId
 from rookery.model.schema import Schema
 
 __all__ = ["LiveBroker", "identity_at", "warm"]
@@ -53,33 +52,20 @@ class LiveBroker:
         self.settings = settings
         self.log: BrokerLog | None = None
         self.machine: Broker
+        self.driver: Driver
         self.peers: Peers
         self.address: Address = settings.listen
         self._sessions: dict[ClientId, Session] = {}
-        #: Those that something waits for.
-        self._outspoken: set[Session] = set()
-        self._timer: asyncio.TimerHandle | None = None
         self._left = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._known: tuple[Address, ...] = ()
         self._paused = False
-        self._stopped = False
-        self._held_up = 0
-        self._due = 0
         self._frames: Slices[tuple[int, bytes]] = Slices(self._take_frames)
 
     @property
     def is_paused(self) -> bool:
         """Whether clients are not read from, because some broker does not keep up."""
         return self._paused
-
-    def now(self) -> int:
-        """Return the time of this broker: monotonic microseconds, without the time in which it was held up.
-
-        A broker that was stopped, or had too much to do, has not heard the others meanwhile; that does not make them
-        silent.
-        """
-        return time.monotonic_ns() // 1_000 - self._held_up
 
     # ---- start and stop ------------------------------------------------------------------------------------------
 
@@ -117,6 +103,14 @@ class LiveBroker:
         )
         self.peers.on_relief = self._relieve
         self.machine = Broker(identity, settings.configuration(), random.Random(os.urandom(16)))
+        self.driver = Driver(
+            self.machine,
+            transport=self,
+            on_event=self._on_event,
+            log=self.log,
+            on_wake=self._on_wake,
+            without_pauses=True,
+        )
         entries = self._recovered()
         self.address = await self.peers.listen(settings.listen)
         entry = await self._find_entry()
@@ -125,10 +119,10 @@ class LiveBroker:
             if settings.join:
                 await self.stop(leave=False)
                 raise JoinError(f"nobody answers at {', '.join(f'{host}:{port}' for host, port in settings.join)}")
-            self.machine.start(self.now())
+            self.machine.start(self.driver.now())
         else:
-            self.machine.join(entry, self.now())
-        self.flush()
+            self.machine.join(entry, self.driver.now())
+        self.driver.flush()
 
     def _recovered(self) -> list[Any]:
         if self.log is None:
@@ -150,19 +144,17 @@ class LiveBroker:
 
     async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
         """Hand the zones over to others, then close; what subscribers still have to get is on the heir's disk."""
-        if self._stopped:
+        if self.driver.is_closed:
             return
         if leave:
             try:
-                self.machine.leave(self.now())
-                self.flush()
+                self.machine.leave(self.driver.now())
+                self.driver.flush()
                 async with asyncio.timeout(seconds):
                     await self._left.wait()
             except TimeoutError:
                 _LOG.warning("nobody took the zones over within %g s", seconds)
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self.driver.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -170,52 +162,32 @@ class LiveBroker:
         if self.log is not None:
             await self.log.close()
 
-    # ---- the loop ------------------------------------------------------------------------------------------------
+    # ---- the transport of the driver -------------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        """Carry out what the machine wants; to be called after every call of it."""
-        if self._stopped:
+    def send(self, receiver: int | ClientId, messages: list[Any]) -> None:
+        """Send to a broker, or to a client if it is here."""
+        if isinstance(receiver, ClientId):
+            session = self._sessions.get(receiver)
+            if session is not None:
+                session.link.send_framed(b"".join([frame_of(_encode(message)) for message in messages]))
             return
-        machine = self.machine
-        by_receiver: dict[int, list[bytes]] = {}
-        for effect in machine.effects():
-            match effect:
-                case Send(ClientId() as client, message):
-                    self._tell(client, message)
-                case Send(receiver, message):
-                    by_receiver.setdefault(receiver, []).append(_encode(message))
-                case Write():
-                    assert self.log is not None
-                    self.log.append(effect.entries, effect.done, self._when_written(effect))
-                case Close(client, reason):
-                    self._close(client, reason)
-                case Emit(event):
-                    self._on_event(event)
-        for receiver, payloads in by_receiver.items():
-            self.peers.send_many(receiver, payloads)
-        for session in self._outspoken:
-            session.flush()
-        self._outspoken.clear()
+        self.peers.send_many(receiver, [_encode(message) for message in messages])
         if not self._paused and self.peers.congested:
             self._paused = True
             for session in self._sessions.values():
                 session.link.pause()
-        when = machine.timer()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if when is not None:
-            self._due = when
-            delay = max(0, when - self.now()) / 1_000_000
-            self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
 
-    def _on_timer(self) -> None:
-        self._timer = None
-        self._held_up += max(0, self.now() - self._due)
-        self.machine.wake(self.now())
+    def disconnect(self, node: int | ClientId, reason: str) -> None:
+        """Close the connection of a client."""
+        session = self._sessions.pop(node, None) if isinstance(node, ClientId) else None
+        if session is not None:
+            if reason != "leaving":
+                self.peers.settings.faults[reason] += 1
+            session.link.close(reason)
+
+    def _on_wake(self) -> None:
         self._remember()
         self._relieve()
-        self.flush()
 
     def _relieve(self) -> None:
         if self._paused and not self.peers.congested:
@@ -228,8 +200,6 @@ class LiveBroker:
         self._frames.add([(sender, frame) for frame in frames])
 
     def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
-        if self._stopped:
-            return
         for sender, group in itertools.groupby(frames, key=operator.itemgetter(0)):
             messages: list[Message] = []
             for _, frame in group:
@@ -237,33 +207,19 @@ class LiveBroker:
                     messages.append(_MESSAGES.decode(frame))
                 except MALFORMED:
                     self.machine.counters["malformed"] += 1
-            self.machine.receive_many(messages, sender, self.now())
-        self.flush()
+            self.driver.receive(messages, sender)
 
     def _on_undeliverable(self, receiver: int, frames: list[bytes]) -> None:
-        self.machine.lose(receiver, self.now())
-        for frame in frames:
-            self.machine.undeliverable(_MESSAGES.decode(frame), receiver, self.now())
-        self.flush()
+        self.driver.undeliverable(map(_MESSAGES.decode, frames), receiver)
 
     def _on_event(self, event: BrokerEvent) -> None:
         match event:
             case StatusAsked(client):
-                self._tell(ClientId(client), Status(self.status()))
+                self.send(ClientId(client), [Status(self.status())])
             case Left():
                 self._left.set()
             case JoinFailed() | Isolated():
                 self._spawn(self._look_for_others())
-
-    def _when_written(self, write: Write) -> Callable[[str | None], None] | None:
-        if write.token is None:
-            return None
-
-        def written(failure: str | None) -> None:
-            self.machine.completed(write, failure, self.now())
-            self.flush()
-
-        return written
 
     async def _look_for_others(self) -> None:
         entry = await self._find_entry()
@@ -272,10 +228,10 @@ class LiveBroker:
             entry = await self._find_entry()
         if entry is not None:
             if self.machine.seats:
-                self.machine.introduce(entry, self.now())
+                self.machine.introduce(entry, self.driver.now())
             else:
-                self.machine.join(entry, self.now())
-            self.flush()
+                self.machine.join(entry, self.driver.now())
+            self.driver.flush()
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -291,40 +247,21 @@ class LiveBroker:
         """Tell whether a session is the present one of its client."""
         return self._sessions.get(session.client) is session
 
-    def _tell(self, client: ClientId, message: FromBroker) -> None:
-        """Say something to a client at the next flush, if it is here."""
-        session = self._sessions.get(client)
-        if session is not None:
-            session.outbox.append(frame_of(_encode(message)))
-            self._outspoken.add(session)
-
-    def _close(self, client: ClientId, reason: str) -> None:
-        session = self._sessions.pop(client, None)
-        if session is not None:
-            if reason != "leaving":
-                self.peers.settings.faults[reason] += 1
-            session.flush()
-            self._outspoken.discard(session)
-            session.link.close(reason)
-
     def arrived(self, session: Session) -> None:
         """A client is here; a session it had before is over."""
         before = self._sessions.get(session.client)
         self._sessions[session.client] = session
         if before is not None:
             before.link.abort("replaced")
-            self.machine.lose(session.client, self.now())
+            self.driver.lose(session.client)
         if self._paused:
             session.link.pause()
-        self.flush()
 
     def departed(self, session: Session) -> None:
         """A client's link is gone."""
         if self.is_session(session):
             del self._sessions[session.client]
-            if not self._stopped:
-                self.machine.lose(session.client, self.now())
-                self.flush()
+            self.driver.lose(session.client)
 
     def status(self) -> dict[str, Any]:
         """Return zones, loads, neighbors, hops, and who holds what, as plain data."""

@@ -27,15 +27,7 @@ class Session:
         self.link = link
         self.client = ClientId(link.identity)
         self._broker = broker
-        #: Frames that wait for the broker's next flush.
-        self.outbox: list[bytes] = []
         self._slices: Slices[bytes] = Slices(self._take)
-
-    def flush(self) -> None:
-        """Send what waits, in one write."""
-        if self.outbox:
-            self.link.send_framed(b"".join(self.outbox) if len(self.outbox) > 1 else self.outbox[0])
-            self.outbox = []
 
     def opened(self, link: Link) -> None:
         """The client speaks first."""
@@ -58,8 +50,7 @@ class Session:
             broker.peers.settings.faults["malformed request"] += 1
             self.link.close("malformed request")
         if broker.is_session(self):
-            broker.machine.receive_many(requests, self.client, broker.now())
-            broker.flush()
+            broker.driver.receive(requests, self.client)
         if not self._slices and not broker.is_paused:
             self.link.resume()
 
