@@ -1,15 +1,17 @@
-"""A plain participant of a site with writers and readers of quotes, for the tests of gateways."""
+"""Sites in a row or a ring, and plain participants there that write and read quotes, for the tests of gateways."""
 
 from __future__ import annotations
+
+import itertools
 
 from rookery.model import Schema
 from rookery.participant.event_types import event_type
 from rookery.rtps.events import EndpointMatched, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
-from rookery.simulated.gateways import SimulatedSite
+from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
 
-__all__ = ["BEST_EFFORT", "DURABLE", "QUOTES", "TYPE", "VOLATILE", "Application"]
+__all__ = ["BEST_EFFORT", "DURABLE", "QUOTES", "TYPE", "VOLATILE", "Application", "chain", "ring"]
 
 QUOTES = Schema(symbol=str, price=float)
 TYPE = event_type(QUOTES, type_name="Quote")
@@ -59,3 +61,20 @@ class Application:
     def is_matched(self) -> bool:
         """Whether anything here was ever matched."""
         return any(isinstance(event, EndpointMatched) for event in self.member.events)
+
+
+def ring(names: str = "abc") -> SimulatedIslands:
+    """Join sites in a ring."""
+    world = chain(names)
+    world.join(names[-1], names[0])
+    return world
+
+
+def chain(names: str, world: SimulatedIslands | None = None) -> SimulatedIslands:
+    """Join sites in a row."""
+    world = world or SimulatedIslands()
+    for name in names:
+        world.site(name)
+    for one, other in itertools.pairwise(names):
+        world.join(one, other)
+    return world

@@ -94,7 +94,7 @@ class Backbone:
             if stream is None or (is_sample and not stream.has_room(len(body))):
                 self.counters["overflow" if stream else "unknown site"] += 1
                 continue
-            recipient = Recipient(site, stream.session, stream.append(body, now))
+            recipient = Recipient(site, stream.session, stream.append(body, now), stream.incarnation)
             hop = self.sites.next_hops.get(site)
             if hop is not None:
                 by_hop[hop].append(recipient)
@@ -239,6 +239,8 @@ class Backbone:
         self._flood(state, but=link)
         if known is not None and known.incarnation != state.incarnation:
             self._renew(state.site, now)
+            if self._inbound[state.site].session < state.incarnation:  # no session of this one has begun yet
+                self._owner.session_began(state.site, now)
         if known is None and state.site in self._forgotten:
             self._heard.setdefault(state.site, now)
         self._ways_changed(ways, now)
@@ -269,7 +271,7 @@ class Backbone:
     def _send_again(self, site: str, stream: Outbound, now: int) -> None:
         hop = self.sites.next_hops.get(site)
         for number, body in stream.again(now):
-            envelope = Envelope(self.sites.own, 0, [Recipient(site, stream.session, number)], body)
+            envelope = Envelope(self.sites.own, 0, [Recipient(site, stream.session, number, stream.incarnation)], body)
             self._to_neighbor(hop, encode(envelope))
 
     def _take_envelope(self, envelope: Envelope, now: int) -> None:
@@ -292,6 +294,9 @@ class Backbone:
 
     def _take_body(self, envelope: Envelope, recipient: Recipient, now: int) -> None:
         origin = envelope.origin
+        if recipient.incarnation != self.sites.mine.incarnation:
+            self.counters["for another incarnation"] += 1
+            return
         if origin not in self.sites.states:
             return
         self._heard.setdefault(origin, now + _ACKNOWLEDGE_AFTER)

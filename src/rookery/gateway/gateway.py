@@ -208,6 +208,7 @@ class Gateway:
         """A site knows nothing any more: it is offered everything again."""
         self._taps.renew(site, now)
         self._proxies.tell_again(site)
+        self._look_soon(now)
 
     def site_gone(self, site: str, now: int) -> None:
         """A site has vanished for good, as far as can be told."""

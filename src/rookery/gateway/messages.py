@@ -59,11 +59,15 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, tag=2):
 
 
 class Recipient(msgspec.Struct, frozen=True, array_like=True):
-    """One receiver of an envelope, and the envelope's place in the stream to that receiver."""
+    """One receiver of an envelope, and the envelope's place in the stream to that receiver.
+
+    The stream is for one incarnation of the site: the next one knows nothing of what came before.
+    """
 
     site: str
     session: int
     number: int
+    incarnation: int
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -24,8 +24,9 @@ PATIENCE = 2_000_000
 LOOK = 10_000
 #: Channels of other sites that are remembered.
 MOST_CHANNELS = 1 << 16
-#: How long the proxies of a site that began anew wait to be offered again.
-_STALE = 5_000_000
+#: How long the proxies of a site that began anew wait to be offered again: a gateway that was started again has to find
+#: the writers of its site first, on a bad network too.
+_STALE = 30_000_000
 
 
 class Proxies:

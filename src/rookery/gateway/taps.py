@@ -135,6 +135,8 @@ class Taps:
         """Learn whether a site wants a channel, and which samples of it."""
         tap = self._by_number.get(want.channel)
         if tap is None:
+            if want.wanted:  # its withdrawal has not arrived there, and never will if this site was forgotten since
+                self._backbone.send([site], encode(Withdraw(want.channel)), now)
             return
         if not want.wanted:
             self._counters["false contacts"] += site not in tap.wanted
