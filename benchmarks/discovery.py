@@ -167,10 +167,10 @@ def fleet(participants: int, endpoints: int) -> dict[str, Any]:
 
 def _simulate(scene: Scene) -> tuple[float, int]:
     from rookery.rtps import QualityOfService, Reliability
-    from rookery.simulated.domain import Conditions, SimulatedNetwork
+    from rookery.simulated.domain import SimulatedNetwork, conditions_between
 
     qos = QualityOfService(reliability=Reliability.RELIABLE)
-    network = SimulatedNetwork(1, Conditions(shortest_delay=50, longest_delay=500))
+    network = SimulatedNetwork(1, conditions_between(50, 500))
     members = []
     for index in range(scene.participants):
         member = network.join(lease=LEASE_SECONDS * _SECOND, period=PERIOD_SECONDS * _SECOND, discovery="ribbon")

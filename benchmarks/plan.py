@@ -167,17 +167,11 @@ def _simulate(protocol: str, shape: str, participants: int, endpoints: int, seed
     from benchmarks.plan_scene import describe
 
     from rookery.rtps import QualityOfService, Reliability
-    from rookery.simulated.domain import Conditions, SimulatedNetwork
+    from rookery.simulated.domain import SimulatedNetwork, conditions_between
 
-    network = SimulatedNetwork(seed, Conditions(shortest_delay=50, longest_delay=1_000))
+    network = SimulatedNetwork(seed, conditions_between(50, 1_000))
     sent: list[bytes] = []
-    carry = network.send
-
-    def keep(sender: Any, datagram: bytes, to: Any) -> None:
-        sent.append(datagram)
-        carry(sender, datagram, to)
-
-    network.send = keep  # type: ignore[method-assign]
+    network.on_datagram = lambda _, datagram, to: sent.append(datagram)
     dice = random.Random(seed)
     starts = sorted(dice.randrange(_SPREAD) for _ in range(participants))
     qos = QualityOfService(reliability=Reliability.RELIABLE)

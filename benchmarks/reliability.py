@@ -13,15 +13,16 @@ from dataclasses import dataclass
 
 from rookery.rtps import Guid, QualityOfService, Reliability
 from rookery.rtps.events import SampleReceived
-from rookery.simulated.domain import Conditions, SimulatedNetwork
+from rookery.simulated.domain import SimulatedNetwork, conditions_between
+from rookery.simulated.links import LinkConditions
 
 SECOND = 1_000_000
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 NETWORKS = {
-    "clean": Conditions(),
-    "20 % loss, 0.1-0.3 ms": Conditions(loss=0.2, shortest_delay=100, longest_delay=300),
-    "20 % loss, 0.1-30 ms": Conditions(loss=0.2, shortest_delay=100, longest_delay=30_000),
-    "the same, 20 % twice": Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000),
+    "clean": conditions_between(100, 100),
+    "20 % loss, 0.1-0.3 ms": conditions_between(100, 300, loss=0.2),
+    "20 % loss, 0.1-30 ms": conditions_between(100, 30_000, loss=0.2),
+    "the same, 20 % twice": conditions_between(100, 30_000, loss=0.2, duplication=0.2),
 }
 
 
@@ -37,7 +38,7 @@ class Run:
     """Microseconds until the last sample had arrived."""
 
 
-def run(seed: int, conditions: Conditions, samples: int) -> Run:
+def run(seed: int, conditions: LinkConditions, samples: int) -> Run:
     """Let two participants write to each other until everything is there."""
     network = SimulatedNetwork(seed, conditions)
     members = [network.join(lease=600 * SECOND) for _ in range(2)]
@@ -50,7 +51,7 @@ def run(seed: int, conditions: Conditions, samples: int) -> Run:
     pairs = list(zip(members, writers, strict=True))
     assert network.run(600 * SECOND, until=lambda: all(m.participant.matched(w) for m, w in pairs))
     network.run(SECOND)
-    octets, datagrams, start = network.octets, network.datagrams, network.calendar.now
+    octets, datagrams, start = network.bytes_sent, network.datagrams, network.calendar.now
     payload = b"\0\1\0\0" + bytes(204)
     for _ in range(samples):
         for member, writer in pairs:
@@ -66,7 +67,7 @@ def run(seed: int, conditions: Conditions, samples: int) -> Run:
     assert network.run(600 * SECOND, until=lambda: all(m.participant.is_acknowledged(w) for m, w in pairs))
     counters = [member.participant.counters for member in members]
     return Run(
-        network.octets - octets,
+        network.bytes_sent - octets,
         network.datagrams - datagrams,
         sum(each["resent"] for each in counters),
         sum(each["duplicate"] for each in counters),

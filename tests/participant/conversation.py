@@ -24,11 +24,12 @@ class Tap(SimulatedNetwork):
         super().__init__(seed=7)
         self.seen: list[tuple[int, Address, Address, bytes]] = []
         self.lose: set[int] = set()
+        self.on_datagram = self._see
 
-    def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+    def _see(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+        # What is to be lost is sent into a cut, which ends with the next datagram.
+        (self.world.cut if len(self.seen) in self.lose else self.world.mend)(sender.address, to)
         self.seen.append((self.calendar.now, sender.address, to, datagram))
-        if len(self.seen) - 1 not in self.lose:
-            super().send(sender, datagram, to)
 
 
 def converse() -> list[tuple[int, Address, Address, bytes]]:

@@ -24,10 +24,10 @@ class Recorded(SimulatedNetwork):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.seen: list[tuple[int, Address, Address, bytes]] = []
+        self.on_datagram = self._see
 
-    def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+    def _see(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
         self.seen.append((self.calendar.now, sender.address, to, datagram))
-        super().send(sender, datagram, to)
 
 
 def converse(protocol: str, *, sealed: bool) -> list[tuple[int, Address, Address, bytes]]:

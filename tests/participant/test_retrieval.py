@@ -12,9 +12,10 @@ from rookery.rtps.events import MessageRejected
 from rookery.rtps.identity import SPDP_WRITER
 from rookery.rtps.messages import decode_message
 from rookery.rtps.submessages import Data, DataFragment
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
+from rookery.simulated.links import LinkConditions
 
-BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
+BAD = conditions_between(100, 30_000, loss=0.2, duplication=0.2)
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE)
 SECOND = 1_000_000
 
@@ -22,13 +23,13 @@ SECOND = 1_000_000
 class Watched(SimulatedNetwork):
     """A network that keeps what was sent."""
 
-    def __init__(self, seed: int, conditions: Conditions | None = None) -> None:
+    def __init__(self, seed: int, conditions: LinkConditions | None = None) -> None:
         super().__init__(seed, conditions)
         self.seen: list[tuple[int, Address, bytes]] = []
+        self.on_datagram = self._see
 
-    def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+    def _see(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
         self.seen.append((self.calendar.now, sender.address, datagram))
-        super().send(sender, datagram, to)
 
     def containers(self, sender: SimulatedParticipant) -> list[bytes]:
         """Return the containers that a participant announced, in order."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.deadlines import Deadlines
 from rookery.rtps.events import SampleKind
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Counters, Limits
@@ -35,14 +35,15 @@ class Link:
         self.boxes = {prefix: Outbox(prefix, datagram_octets=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
         self.deadlines = Deadlines()
         history = History(depth=depth, keeps_for_late_readers=keeps, at_most=1_000)
-        common = {"deadlines": self.deadlines, "limits": limits, "counters": self.counters}
-        self.writer = Writer(WRITER, history=history, outbox=self.boxes[LEFT], **common)
+        contexts = {prefix: ParticipantContext(prefix, limits=limits) for prefix in (LEFT, RIGHT)}
+        for prefix, context in contexts.items():
+            context.outbox = self.boxes[prefix]  # the two have not met: nobody is a peer, and all may be sent
+            context.deadlines, context.counters = self.deadlines, self.counters
+        self.writer = Writer(WRITER, history=history, context=contexts[LEFT])
         self.reader = Reader(
             READER,
-            deliver=lambda _, received: self.received.append(received),
-            outbox=self.boxes[RIGHT],
-            budget=FragmentBudget(),
-            **common,
+            deliver=lambda _, received, now: self.received.append(received),
+            context=contexts[RIGHT],
             **reader_options,
         )
         self.way: list[tuple[bytes, bytes]] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
 from rookery.rtps.history import History
 from rookery.rtps.identity import Guid
-from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import decode_message
 from rookery.rtps.outbox import Outbox
@@ -23,14 +22,13 @@ class Scene:
     """A writer with instances, and what it says to its reader."""
 
     def __init__(self, *instances: str) -> None:
-        self.outbox = Outbox(b"writer......", datagram_octets=60_000, permit=lambda *_: True)
+        context = ParticipantContext(b"writer......")
+        # The reader is no peer, and all may be sent to it.
+        self.outbox = context.outbox = Outbox(b"writer......", datagram_octets=60_000, permit=lambda *_: True)
         self.writer = Writer(
             Guid(b"writer......", 0x3C2),
             history=History(depth=1, keeps_for_late_readers=True, at_most=10_000),
-            outbox=self.outbox,
-            deadlines=Deadlines(),
-            limits=Limits(),
-            counters=Counters(),
+            context=context,
         )
         self.count = 0
         self.wanted: set[bytes] = set()

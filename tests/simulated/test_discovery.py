@@ -19,9 +19,9 @@ from rookery.discovery import PROTOCOLS
 from rookery.experiments.announced import ListeningNetwork, read, write
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected, ParticipantLost, TreeSearched
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
 
-BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
+BAD = conditions_between(100, 30_000, loss=0.2, duplication=0.2)
 SECOND = 1_000_000
 MANY_SEEDS = 700
 TOPICS = [(f"rt/topic{number}", f"Type{number % 3}") for number in range(12)]

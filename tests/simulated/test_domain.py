@@ -16,9 +16,10 @@ from rookery.rtps import Durability, Guid, QualityOfService, Reliability, Sample
 from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
+from rookery.simulated.links import LinkConditions
 
-BAD = Conditions(loss=0.2, duplication=0.2, shortest_delay=100, longest_delay=30_000)
+BAD = conditions_between(100, 30_000, loss=0.2, duplication=0.2)
 MANY_SEEDS = 1_000
 LASTING = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None)
 SECOND = 1_000_000
@@ -27,7 +28,9 @@ SECOND = 1_000_000
 class Ring:
     """Participants that each write a topic of their own and read the next one's."""
 
-    def __init__(self, seed: int, *, size: int, samples: int, conditions: Conditions, qos: QualityOfService) -> None:
+    def __init__(
+        self, seed: int, *, size: int, samples: int, conditions: LinkConditions, qos: QualityOfService
+    ) -> None:
         self.network = SimulatedNetwork(seed, conditions)
         self.samples = samples
         self.members = [self.network.join(lease=60 * SECOND) for _ in range(size)]

@@ -17,7 +17,8 @@ from rookery.rtps.messages import decode_message
 from rookery.rtps.qos import QualityOfService
 from rookery.rtps.spdp import read_repetition
 from rookery.rtps.submessages import Data
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.links import LinkConditions
 
 __all__ = ["PERIOD", "Announced", "ListeningNetwork", "read", "write"]
 
@@ -44,13 +45,14 @@ class Announced:
 class ListeningNetwork(SimulatedNetwork):
     """The simulated network, with an ear for summaries."""
 
-    def __init__(self, seed: int, conditions: Conditions | None = None) -> None:
+    def __init__(self, seed: int, conditions: LinkConditions | None = None) -> None:
         super().__init__(seed, conditions)
+        self.on_datagram = self._hear
         self.announced: dict[Address, list[Announced]] = {}
         self._last: dict[bytes, int] = {}
 
-    def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
-        """Keep a summary that was not announced before, and carry the datagram."""
+    def _hear(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+        """Keep a summary that was not announced before."""
         said = read_repetition(datagram)
         if said is not None and said[1] > self._last.get(said[0], 0):
             self._last[said[0]] = said[1]
@@ -60,7 +62,6 @@ class ListeningNetwork(SimulatedNetwork):
                     if container and decode_reference(container) is None:
                         heard = self.announced.setdefault(sender.address, [])
                         heard.append(Announced(self.calendar.now, container))
-        super().send(sender, datagram, to)
 
     def of(self, member: SimulatedParticipant) -> list[Announced]:
         """Return what a participant announced so far, in order."""

@@ -14,7 +14,7 @@ from typing import Any
 from rookery.rtps.events import EndpointMatched
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
-from rookery.simulated.domain import Conditions, SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
 
 __all__ = ["discover"]
 
@@ -39,7 +39,7 @@ def discover(
     """
     spoken = protocol.split("+")
     dice = random.Random(f"fleet {seed}")
-    network = network or SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
+    network = network or SimulatedNetwork(seed, conditions_between(200, 2_000))
     members = [network.join(discovery=spoken[number % len(spoken)]) for number in range(participants)]
     half = endpoints // 2
     completed = 0
@@ -66,7 +66,7 @@ def discover(
         member.flush()
     network.run(seconds * SECOND)
     return {
-        "octets": network.octets,
+        "octets": network.bytes_sent,
         "datagrams": network.datagrams,
         "records": sum(len(member.participant.remote_endpoints) for member in members) / participants,
         "summary_octets": sum(member.participant.summary_octets for member in members) / participants,

@@ -18,7 +18,7 @@ from rookery.discovery.carriage import decode_summary
 from rookery.experiments.announced import PERIOD, ListeningNetwork, read, write
 from rookery.experiments.endpoints import absent_keys
 from rookery.rtps.identity import Guid
-from rookery.simulated.domain import Conditions, SimulatedParticipant
+from rookery.simulated.domain import SimulatedParticipant, conditions_between
 
 __all__ = ["APPLICATIONS", "PEERS", "SENDS", "Joined", "joined"]
 
@@ -64,7 +64,7 @@ def joined(
     protocol: str, *, peers: int, applications: int, endpoints: int, ratio: float, seed: int, seconds: int = 5
 ) -> Joined:
     """Let nine nodes meet, then let one more join that reads a share of what they write."""
-    network = ListeningNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
+    network = ListeningNetwork(seed, conditions_between(200, 2_000))
     there = tuple(network.join(discovery=protocol) for _ in range(peers))
     writers = {
         write(node, topic, TYPE_NAME): topic

@@ -2,9 +2,8 @@
 
 Two sockets: one of its own, on a port that the kernel chooses and the announcement tells, for everything that is sent
 and everything that is addressed to this participant; and one on the domain's multicast port, shared with every other
-participant of the machine and heard once for all of this process (`groups`), for announcements. The loop is always the
-same: read what is there, hand it to the participant, send what it wants sent, set one timer. Loopback is the default:
-to speak on another interface is a decision.
+participant of the machine and heard once for all of this process (`groups`), for announcements. They are the transport
+of a `Driver`. Loopback is the default: to speak on another interface is a decision.
 """
 
 from __future__ import annotations
@@ -17,16 +16,17 @@ from collections.abc import Callable
 from ipaddress import IPv4Network
 
 from rookery.errors import JoinError
+from rookery.live.driver import Driver
 from rookery.live.groups import GroupListener, listen_to_group
 from rookery.live.interfaces import Interface, find_interface
-from rookery.machine import Emit, Multicast, Send
+from rookery.machine import Multicast
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.rtps.events import Event
-from rookery.rtps.limits import Limits
+from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
 
-__all__ = ["UdpParticipant", "open_participant"]
+__all__ = ["UdpParticipant", "UdpTransport", "open_participant"]
 
 #: Datagrams read in one go before sending and before the loop's other tasks get their turn.
 _BATCH = 64
@@ -49,6 +49,65 @@ def _own_socket(interface: Interface, multicast_hops: int) -> socket.socket:
     return own
 
 
+class UdpTransport:
+    """The datagrams of one participant: through a socket of its own, and from the group of its domain."""
+
+    def __init__(self, own: socket.socket, group: GroupListener | None, counters: Counters) -> None:
+        self._own = own
+        self._group = group
+        self._counters = counters
+        self._driver: Driver | None = None
+
+    def start(self, driver: Driver) -> None:
+        """Begin to read, for a driver."""
+        self._driver = driver
+        asyncio.get_running_loop().add_reader(self._own, self._read, driver)
+        if self._group is not None:
+            self._group.join(self._hear)
+
+    def stop(self) -> None:
+        """Read no more, and close the sockets."""
+        if self._group is not None:
+            self._group.leave(self._hear)
+        asyncio.get_running_loop().remove_reader(self._own)
+        self._own.close()
+
+    def send(self, receiver: Address, messages: list[bytes]) -> None:
+        """Send datagrams to an address."""
+        for datagram in messages:
+            try:
+                self._own.sendto(datagram, receiver)
+            except OSError:
+                # A full buffer, a port that nobody listens to any more: for UDP that is loss, and loss is repaired.
+                self._counters["send_failed"] += 1
+
+    def disconnect(self, node: Address, reason: str) -> None:
+        """Do nothing: UDP has no connections."""
+
+    def _hear(self, heard: tuple[bytes, Address] | None) -> None:
+        """Take a datagram of the group in; None ends a batch of them."""
+        driver = self._driver
+        if driver is None or driver.is_closed:
+            return
+        if heard is None:
+            driver.flush()
+        else:
+            datagram, sender = heard
+            driver.machine.receive_many((Multicast(datagram),), sender, driver.now())
+
+    def _read(self, driver: Driver) -> None:
+        for _ in range(_BATCH):
+            try:
+                data, sender = self._own.recvfrom(_LARGEST_DATAGRAM)
+            except (BlockingIOError, InterruptedError):
+                break
+            except OSError:  # an ICMP error about something sent earlier
+                self._counters["receive_failed"] += 1
+                continue
+            driver.machine.receive_many((data,), Address(*sender), driver.now())
+        driver.flush()  # once for the batch: answers to one peer share datagrams
+
+
 class UdpParticipant:
     """A `Participant` with sockets and a clock; `on_event` is called with everything that happens."""
 
@@ -61,88 +120,28 @@ class UdpParticipant:
         on_event: Callable[[Event], None],
     ) -> None:
         self.participant = participant
-        self._own = own
-        self._group = group
-        self._on_event = on_event
-        self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._when: int | None = None
-        self._closed = False
-        self._loop.add_reader(own, self._read)
-        if group is not None:
-            group.join(self._hear)
+        self._transport = UdpTransport(own, group, participant.counters)
+        self._driver = Driver(participant, transport=self._transport, on_event=on_event)
+        self._transport.start(self._driver)
         participant.start(self.now())
         self.flush()
 
     def now(self) -> int:
         """Return the time of this participant: monotonic microseconds."""
-        return time.monotonic_ns() // 1_000
+        return self._driver.now()
 
     def flush(self) -> None:
-        """Send what waits, report what happened, set the timer; to be called after every call of the participant."""
-        if self._closed:
-            return
-        while effects := self.participant.effects():  # whoever hears of an event may want more
-            for effect in effects:
-                if isinstance(effect, Send):
-                    self._send(effect.message, effect.receiver)
-                elif isinstance(effect, Emit):
-                    self._on_event(effect.event)
-        when = self.participant.timer()
-        if when == self._when and self._timer is not None:
-            return  # as after most datagrams
-        self._when = when
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if when is not None:
-            delay = max(0, when - self.now()) / 1_000_000
-            self._timer = self._loop.call_later(delay, self._on_timer)
+        """Do what the participant wants done; to be called after every command to it."""
+        self._driver.flush()
 
     async def close(self) -> None:
         """Say goodbye and close the sockets."""
-        if self._closed:
+        if self._driver.is_closed:
             return
         self.participant.stop(self.now())
         self.flush()
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._group is not None:
-            self._group.leave(self._hear)
-        self._loop.remove_reader(self._own)
-        self._own.close()
-
-    def _send(self, datagram: bytes, address: Address) -> None:
-        try:
-            self._own.sendto(datagram, address)
-        except OSError:
-            # A full buffer, a port that nobody listens to any more: for UDP that is loss, and loss is repaired.
-            self.participant.counters["send_failed"] += 1
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        self.participant.wake(self.now())
-        self.flush()
-
-    def _hear(self, heard: tuple[bytes, Address] | None) -> None:
-        if heard is None:
-            self.flush()
-        else:
-            datagram, sender = heard
-            self.participant.receive_many((Multicast(datagram),), sender, self.now())
-
-    def _read(self) -> None:
-        for _ in range(_BATCH):
-            try:
-                data, sender = self._own.recvfrom(_LARGEST_DATAGRAM)
-            except (BlockingIOError, InterruptedError):
-                break
-            except OSError:  # an ICMP error about something sent earlier
-                self.participant.counters["receive_failed"] += 1
-                continue
-            self.participant.receive_many((data,), Address(*sender), self.now())
-        self.flush()
+        self._driver.close()
+        self._transport.stop()
 
 
 def open_participant(

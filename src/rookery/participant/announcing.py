@@ -15,7 +15,7 @@ from rookery.discovery.carriage import Seal, observer_container, summary_paramet
 from rookery.discovery.protocols import summary_of
 from rookery.participant.configuration import ParticipantConfiguration
 from rookery.participant.retrieval import Retrieval
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.parameters import Parameter
 from rookery.rtps.spdp import ParticipantDiscovery
 
@@ -38,19 +38,19 @@ class Announcing:
 
     def __init__(
         self,
+        context: ParticipantContext,
         configuration: ParticipantConfiguration,
         *,
         domain_key: DomainKey | None,
         spdp: ParticipantDiscovery,
         retrieval: Retrieval,
-        deadlines: Deadlines,
     ) -> None:
+        self._deadlines = context.deadlines
         self._configuration = configuration
         self._keyed = domain_key is not None
         self._summary = summary_of(configuration.discovery, domain_key=domain_key)
         self._spdp = spdp
         self._retrieval = retrieval
-        self._deadlines = deadlines
         self._vendor_parameters = configuration.vendor_parameters
         self._last = -SPACING
         self._started = False

@@ -14,7 +14,7 @@ filter us likewise, so it is told everything: that is `simple`, between the two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 
 from rookery.discovery.carriage import (
@@ -32,13 +32,10 @@ from rookery.participant.announcing import Announcing, domain_key
 from rookery.participant.configuration import ParticipantConfiguration
 from rookery.participant.retrieval import LARGEST_SUMMARY, Retrieval
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import FoundTopic, TreeSearched
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
-from rookery.rtps.limits import Counters
-from rookery.rtps.outbox import Outbox
-from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.peers import Peer
 from rookery.rtps.sedp import EndpointDiscovery, other_side, topic_of
 from rookery.rtps.spdp import ParticipantDiscovery
 
@@ -57,42 +54,20 @@ class Contacts:
 
     def __init__(
         self,
+        context: ParticipantContext,
         configuration: ParticipantConfiguration,
         *,
-        peers: Peers,
         spdp: ParticipantDiscovery,
         sedp: EndpointDiscovery,
-        outbox: Outbox,
-        deadlines: Deadlines,
-        budget: FragmentBudget,
-        counters: Counters,
-        reject: Callable[[str], None],
-        report: Callable[[TreeSearched], None],
     ) -> None:
         self.directory = Directory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
-        self._configuration = configuration
-        self._limits = configuration.limits
-        self._peers = peers
+        self._context = context
         self._sedp = sedp
-        self._deadlines = deadlines
-        self._counters = counters
-        self._reject = reject
-        self._report = report
         self._domain_key = domain_key(configuration)
-        self.retrieval = Retrieval(
-            configuration.prefix,
-            peers=peers,
-            arrived=self._summary_arrived,
-            outbox=outbox,
-            deadlines=deadlines,
-            budget=budget,
-            limits=configuration.limits,
-            counters=counters,
-        )
+        self.retrieval = Retrieval(context, arrived=self._summary_arrived)
         self.announcing = Announcing(
-            configuration, domain_key=self._domain_key, spdp=spdp, retrieval=self.retrieval, deadlines=deadlines
+            context, configuration, domain_key=self._domain_key, spdp=spdp, retrieval=self.retrieval
         )
-        self._now = 0
         self._catching_up: dict[bytes, None] = {}
         self._postponed: dict[bytes, None] = {}
         self._contacts = 0
@@ -160,7 +135,7 @@ class Contacts:
         self.directory.forget(peer.prefix)
         self._catching_up.pop(peer.prefix, None)
         self._postponed.pop(peer.prefix, None)
-        self._deadlines.cancel(("catch up", peer.prefix))
+        self._context.deadlines.cancel(("catch up", peer.prefix))
 
     def consider(self, peer: Peer, now: int) -> None:
         """Read a participant's summary, or find that it has none, and act on it."""
@@ -175,15 +150,10 @@ class Contacts:
             return
         self._go_by(peer, container, now)
 
-    def _summary_arrived(self, peer: Peer, container: bytes) -> None:
+    def _summary_arrived(self, peer: Peer, container: bytes, now: int) -> None:
         if peer.incomplete:
             peer.incomplete = False  # and the asking ends by itself, after its acknowledgment
-            self._go_by(peer, container, self._now)
-
-    def at(self, now: int) -> None:
-        """Set the time at which what is delivered next arrives."""
-        self._now = now
-        self.retrieval.at(now)
+            self._go_by(peer, container, now)
 
     def _go_by(self, peer: Peer, container: bytes, now: int) -> None:
         try:
@@ -197,8 +167,8 @@ class Contacts:
                 self.retrieval.cancel(peer.prefix)
             fresh = self._read(peer, container)
         except FilterError as error:
-            self._counters["unreadable_summary"] += 1
-            self._reject(f"a summary that is not used: {error}")
+            self._context.counters["unreadable_summary"] += 1
+            self._context.reject(f"a summary that is not used: {error}")
             self.directory.drop_summary(peer.prefix)
             fresh = self.directory.set_everything(peer.prefix)
             for topic in self._sedp.writers:
@@ -208,7 +178,7 @@ class Contacts:
     def _read(self, peer: Peer, container: bytes) -> list[Guid]:
         """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
         if self._domain_key is not None and not peer.authentic:
-            self._counters["unauthentic_summary"] += 1
+            self._context.counters["unauthentic_summary"] += 1
             raise FilterError("it does not bear the seal of this domain")
         if is_observer(container):
             return self.directory.set_everything(peer.prefix)
@@ -218,9 +188,9 @@ class Contacts:
         if summary.epoch != peer.sequence & 0xFFFFFFFF:
             raise FilterError(f"its epoch is {summary.epoch}, that of its announcement {peer.sequence}")
         others = self.directory.octets - self.directory.view(peer.prefix).octets
-        if others + len(container) > self._limits.summary_octets:
-            self._counters["summary_octets"] += 1
-            raise FilterError(f"no room for it; the limit is {self._limits.summary_octets} octets")
+        if others + len(container) > self._context.limits.summary_octets:
+            self._context.counters["summary_octets"] += 1
+            raise FilterError(f"no room for it; the limit is {self._context.limits.summary_octets} octets")
         fresh = self.directory.set_summary(peer.prefix, summary, octets=len(container))
         self._report_search(peer.prefix, self.directory.sought)
         return fresh
@@ -232,13 +202,13 @@ class Contacts:
             found = [
                 FoundTopic(*topic_of_key(key), *sub_node) for key in asked for sub_node in view.sub_nodes.get(key, ())
             ]
-            self._report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
+            self._context.report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
 
     # Telling and listening.
 
     def _tell(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
         """Tell a participant about some endpoints; harmless if it knows them."""
-        peer = self._peers.get(prefix)
+        peer = self._context.peers.get(prefix)
         if peer is None or prefix in self._catching_up:
             return
         for guid in guids:
@@ -247,7 +217,7 @@ class Contacts:
                 self._sedp.tell_again(prefix, guid, now)
             elif self._may_contact(prefix, now):
                 # To an address that has proved nothing, a HEARTBEAT must do: the answer to it is the proof.
-                push = self._peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
+                push = self._context.peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
                 self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
             else:
                 return
@@ -263,12 +233,13 @@ class Contacts:
             return True
         if now // _SECOND != self._second:
             self._second, self._contacts = now // _SECOND, 0
-        if self._contacts >= self._limits.contacts_per_second:
-            self._counters["contacts_per_second"] += 1
+        most = self._context.limits.contacts_per_second
+        if self._contacts >= most:
+            self._context.counters["contacts_per_second"] += 1
             if not self._postponed:
-                self._reject(f"more than {self._limits.contacts_per_second} contacts in a second; the rest wait")
+                self._context.reject(f"more than {most} contacts in a second; the rest wait")
             self._postponed[prefix] = None
-            self._deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
+            self._context.deadlines.arm(("contacts",), (self._second + 1) * _SECOND, self._contact_postponed)
             return False
         self._contacts += 1
         return True
@@ -285,33 +256,33 @@ class Contacts:
         began = [self._sedp.listen(peer, topic, now=now) for topic in self._sedp.writers]
         if any(began):
             self._catching_up[peer.prefix] = None
-            self._deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
+            self._context.deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
 
     def after_message(self, prefix: bytes, now: int) -> None:
         """See whether an unmodified peer has told everything, after anything that came from it."""
         if prefix in self._catching_up:
-            peer = self._peers.get(prefix)
+            peer = self._context.peers.get(prefix)
             if peer is not None and self._sedp.is_up_to_date(peer):
                 self._answer(peer, now)
 
     def _answer(self, peer: Peer, now: int) -> None:
         """Serve a peer with all topics: what it has a counterpart for, and a GAP for everything else."""
         self._catching_up.pop(peer.prefix, None)
-        self._deadlines.cancel(("catch up", peer.prefix))
-        if self._peers.get(peer.prefix) is peer:
+        self._context.deadlines.cancel(("catch up", peer.prefix))
+        if self._context.peers.get(peer.prefix) is peer:
             for topic in self._sedp.writers:
                 self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
 
     def is_heard(self, writer: Guid, now: int) -> bool:
         """Listen to a builtin writer that speaks to us although we did not expect it; say whether we do."""
-        peer = self._peers.get(writer.prefix)
+        peer = self._context.peers.get(writer.prefix)
         if peer is None or self.is_simple or writer.entity not in self._sedp.writers:
             return False
         return self._sedp.listen(peer, writer.entity, now=now, expected=True)
 
     def be_asked(self, prefix: bytes, topic: int, now: int) -> None:
         """Serve a builtin topic to a participant that asks for it although we have nothing for it."""
-        peer = self._peers.get(prefix)
+        peer = self._context.peers.get(prefix)
         if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.tells(prefix, topic):
             return
         if self._may_contact(prefix, now):

@@ -6,23 +6,20 @@ both state machines and to the owner. Readers and writers of one participant are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rookery.errors import TopicError
 from rookery.participant.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.early import EarlyNumbers
 from rookery.rtps.events import (
     EndpointDiscovered,
     EndpointLost,
     EndpointMatched,
     EndpointUnmatched,
-    Event,
     QualityIncompatible,
     SampleReceived,
 )
 from rookery.rtps.history import Change
 from rookery.rtps.identity import UNKNOWN_ENTITY, VENDOR, Guid, is_writer
-from rookery.rtps.peers import Peers
 from rookery.rtps.qos import Durability
 from rookery.rtps.reader import Reader
 from rookery.rtps.sedp import RemoteEndpoint
@@ -33,15 +30,14 @@ __all__ = ["Pairing"]
 class Pairing:
     """All endpoints that one participant knows, and its pairs."""
 
-    def __init__(self, *, peers: Peers, report: Callable[[Event], None]) -> None:
+    def __init__(self, context: ParticipantContext) -> None:
         self.writers: ByTopic[LocalWriter] = ByTopic()
         self.readers: ByTopic[LocalReader] = ByTopic()
         self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
         self._remote_readers: ByTopic[RemoteEndpoint] = ByTopic()
         self._listening: dict[Guid, dict[int, Reader]] = {}
         self.early = EarlyNumbers()
-        self._peers = peers
-        self._report = report
+        self._context = context
 
     def add_writer(self, local: LocalWriter, now: int) -> None:
         """Take a local writer in and find its readers."""
@@ -79,7 +75,7 @@ class Pairing:
     def add_remote(self, endpoint: RemoteEndpoint, now: int) -> None:
         """Take a remote endpoint in and find its partners here."""
         announcement = endpoint.announcement
-        self._report(EndpointDiscovered(announcement))
+        self._context.report(EndpointDiscovered(announcement))
         if is_writer(announcement.guid.entity):
             self._remote_writers.add(endpoint)
             for reader in self.readers.of_topic(announcement.topic):
@@ -95,13 +91,13 @@ class Pairing:
         if self._remote_writers.remove(guid) is not None:
             for reader in self._listening.pop(guid, {}).values():
                 reader.unmatch(guid)
-                self._report(EndpointUnmatched(reader.guid, guid))
+                self._context.report(EndpointUnmatched(reader.guid, guid))
         elif self._remote_readers.remove(guid) is not None:
             for local in self.writers.of_topic(topic):
                 if guid in local.writer.readers:
                     local.writer.unmatch(guid)
-                    self._report(EndpointUnmatched(local.announcement.guid, guid))
-        self._report(EndpointLost(guid))
+                    self._context.report(EndpointUnmatched(local.announcement.guid, guid))
+        self._context.report(EndpointLost(guid))
 
     def listeners(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
         """Return the local readers that a remote writer's submessage is for."""
@@ -133,7 +129,7 @@ class Pairing:
     def deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
         """Hand a change to a reader of the same participant."""
         key_hash = change.instance or None
-        self._report(
+        self._context.report(
             SampleReceived(reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash)
         )
 
@@ -157,7 +153,7 @@ class Pairing:
         reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
         writer_forgets = writer.qos.durability is Durability.VOLATILE
         # Our own writers offer each reader only what it is entitled to; others offer the past to everyone.
-        peer = self._peers.get(writer.guid.prefix)
+        peer = self._context.peers.get(writer.guid.prefix)
         writer_offers_rightly = peer is not None and peer.announcement.vendor == VENDOR
         self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
         local.reader.match(
@@ -173,7 +169,7 @@ class Pairing:
         writer, reader = local.announcement, own.announcement
         if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
             return
-        self._report(EndpointMatched(reader.guid, writer.guid))
+        self._context.report(EndpointMatched(reader.guid, writer.guid))
         local.local[reader.guid] = None
         if min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL:
             for change in local.writer.history:
@@ -181,7 +177,7 @@ class Pairing:
 
     def _may_pair(self, local: Guid, remote: Guid, faults: tuple[str, ...]) -> bool:
         if faults:
-            self._report(QualityIncompatible(local, remote, faults))
+            self._context.report(QualityIncompatible(local, remote, faults))
             return False
-        self._report(EndpointMatched(local, remote))
+        self._context.report(EndpointMatched(local, remote))
         return True

@@ -19,17 +19,14 @@ from rookery.participant.endpoints import LocalReader, LocalWriter
 from rookery.participant.pairing import Pairing
 from rookery.participant.reception import Reception
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import (
-    Event,
-    MessageRejected,
     ParticipantChanged,
     ParticipantDiscovered,
     ParticipantLost,
     SampleKind,
     SampleReceived,
 )
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import (
     READER_KEYED,
@@ -38,12 +35,10 @@ from rookery.rtps.identity import (
     WRITER_KEYLESS,
     Guid,
 )
-from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, Locator
 from rookery.rtps.messages import decode_message, decode_shared_message
-from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter
-from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.peers import Peer
 from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
@@ -65,18 +60,18 @@ class Participant:
     def __init__(self, configuration: ParticipantConfiguration) -> None:
         self.configuration = configuration
         self.prefix = configuration.prefix
-        self.counters = Counters()
-        self._limits = configuration.limits
-        self._events: list[Event] = []
-        self._deadlines = Deadlines()
-        self._budget = FragmentBudget()
-        self._peers = Peers(self._limits, self.counters)
-        self._outbox = Outbox(self.prefix, datagram_octets=configuration.datagram_octets, permit=self._peers.permit)
-        self._pairing = Pairing(peers=self._peers, report=self._report)
+        self._context = context = ParticipantContext(
+            self.prefix,
+            limits=configuration.limits,
+            networks=configuration.networks,
+            datagram_octets=configuration.datagram_octets,
+            epoch=configuration.epoch,
+        )
+        self.counters = context.counters
         self._entity_count = 0
-        self._sender = Address("0.0.0.0", 0)
         locators = (Locator.of(configuration.unicast),)
         self._spdp = ParticipantDiscovery(
+            context,
             ParticipantAnnouncement(
                 self.prefix,
                 configuration.lease,
@@ -89,50 +84,18 @@ class Participant:
             announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
             period=configuration.period,
             quick_repeats=configuration.quick_repeats,
-            epoch=configuration.epoch,
-            peers=self._peers,
-            networks=configuration.networks,
             listener=ParticipantListener(
                 self._participant_discovered, self._participant_changed, self._participant_lost
             ),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            limits=self._limits,
-            counters=self.counters,
             seal=announcement_seal(configuration),
         )
         self._sedp = EndpointDiscovery(
-            self.prefix,
-            epoch=configuration.epoch,
-            peers=self._peers,
-            networks=configuration.networks,
-            listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost, self._reject),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            limits=self._limits,
-            counters=self.counters,
+            context, listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost)
         )
-        self._contacts = Contacts(
-            configuration,
-            peers=self._peers,
-            spdp=self._spdp,
-            sedp=self._sedp,
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            counters=self.counters,
-            reject=self._reject,
-            report=self._report,
-        )
+        self._pairing = Pairing(context)
+        self._contacts = Contacts(context, configuration, spdp=self._spdp, sedp=self._sedp)
         self._reception = Reception(
-            self.prefix,
-            peers=self._peers,
-            spdp=self._spdp,
-            sedp=self._sedp,
-            pairing=self._pairing,
-            contacts=self._contacts,
-            reject=self._reject,
+            context, spdp=self._spdp, sedp=self._sedp, pairing=self._pairing, contacts=self._contacts
         )
 
     # ---- the machine ---------------------------------------------------------------------------------------------
@@ -156,44 +119,42 @@ class Participant:
 
     def wake(self, now: int) -> None:
         """Do what is due."""
-        self._sedp.at(now)
-        self._contacts.at(now)
-        self._deadlines.run(now)
+        self._context.deadlines.run(now)
 
     def timer(self) -> int | None:
         """Return when `wake` is wanted next."""
-        return self._deadlines.next()
+        return self._context.deadlines.next()
 
     def effects(self) -> list[Effect]:
         """Return the datagrams to send and the events that happened, and forget them."""
-        effects: list[Effect] = []
-        for send in self._outbox.sends():
-            self.counters["octets_out"] += len(send.message)
-            effects.append(send)
-        if self._events:
-            events, self._events = self._events, []
+        context = self._context
+        sends = context.outbox.sends()
+        if sends:
+            self.counters["octets_out"] += sum(len(send.message) for send in sends)
+        effects: list[Effect] = [*sends]
+        if context.events:
+            events, context.events = context.events, []
             effects += map(Emit, events)
         return effects
 
     def _receive(self, data: bytes, sender: Address, now: int, *, by_multicast: bool) -> None:
+        context = self._context
         self.counters["octets_in"] += len(data)
         repetition = read_repetition(data)
         if repetition is not None and self._spdp.is_repetition(*repetition):
-            self._peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
+            context.peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
             return
-        self._sender = sender
-        if len(self._events) >= self._limits.queued_events:
+        context.sender = sender
+        if len(context.events) >= context.limits.queued_events:
             self.counters["queued_events"] += 1
             return
         shared = by_multicast and len(data) <= _SHARED_OCTETS
         message = (decode_shared_message if shared else decode_message)(data)
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
-        self._sedp.at(now)
-        self._contacts.at(now)
         self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
         if message.fault is not None:
-            self._reject(message.fault)
+            context.reject(message.fault)
 
     # ---- commands of the owner -----------------------------------------------------------------------------------
 
@@ -212,7 +173,7 @@ class Participant:
     @property
     def peers(self) -> tuple[Peer, ...]:
         """The remote participants that are alive."""
-        return tuple(self._peers)
+        return tuple(self._context.peers)
 
     @property
     def remote_endpoints(self) -> tuple[RemoteEndpoint, ...]:
@@ -239,7 +200,9 @@ class Participant:
         """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
-        return self._budget.used + sum(proxy.held_octets for reader in readers for proxy in reader.writers.values())
+        return self._context.fragment_bytes + sum(
+            proxy.held_octets for reader in readers for proxy in reader.writers.values()
+        )
 
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
         """Make a writer and tell everyone; raise for a policy that is not supported."""
@@ -247,16 +210,9 @@ class Participant:
         history = History(
             depth=qos.history_depth,
             keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
-            at_most=self._limits.history_samples,
+            at_most=self._context.limits.history_samples,
         )
-        writer = Writer(
-            announcement.guid,
-            history=history,
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            limits=self._limits,
-            counters=self.counters,
-        )
+        writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
         self._pairing.add_writer(LocalWriter(announcement, writer), now)
         return announcement.guid
@@ -281,12 +237,8 @@ class Participant:
         guid = announcement.guid
         reader = Reader(
             guid,
-            deliver=lambda writer, received: self._deliver(guid, writer, received),
-            outbox=self._outbox,
-            deadlines=self._deadlines,
-            budget=self._budget,
-            limits=self._limits,
-            counters=self.counters,
+            deliver=lambda writer, received, _: self._deliver(guid, writer, received),
+            context=self._context,
             acknowledge_when_kept=acknowledge_when_kept,
             kept=kept,
         )
@@ -342,26 +294,19 @@ class Participant:
         remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
         return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
 
-    def _report(self, event: Event) -> None:
-        self._events.append(event)
-
-    def _reject(self, reason: str) -> None:
-        self.counters["rejected"] += 1
-        self._events.append(MessageRejected(self._sender, reason))
-
     # ---- what discovery finds ------------------------------------------------------------------------------------
 
     def _participant_discovered(self, peer: Peer, now: int) -> None:
-        self._events.append(ParticipantDiscovered(peer.announcement))
+        self._context.report(ParticipantDiscovered(peer.announcement))
         self._contacts.add_peer(peer, now)
 
     def _participant_changed(self, peer: Peer, now: int) -> None:
-        self._events.append(ParticipantChanged(peer.announcement))
+        self._context.report(ParticipantChanged(peer.announcement))
         self._contacts.change_peer(peer, now)
 
     def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
-        self._events.append(ParticipantLost(peer.prefix, reason))
+        self._context.report(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
         self._pairing.add_remote(endpoint, now)
@@ -372,7 +317,7 @@ class Participant:
         self._pairing.remove_remote(endpoint, now)
 
     def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
-        self._events.append(
+        self._context.report(
             SampleReceived(
                 reader,
                 writer,

@@ -8,15 +8,13 @@ submessage refuses that one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rookery.errors import WireFormatError
 from rookery.participant.contacts import Contacts
 from rookery.participant.pairing import Pairing
 from rookery.participant.retrieval import SUMMARY_WRITER
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.identity import SPDP_READER, SPDP_WRITER, UNKNOWN_ENTITY, UNKNOWN_PREFIX, Guid, is_builtin
 from rookery.rtps.messages import Message
-from rookery.rtps.peers import Peers
 from rookery.rtps.reader import Reader
 from rookery.rtps.sedp import EndpointDiscovery
 from rookery.rtps.spdp import ParticipantDiscovery
@@ -42,22 +40,19 @@ class Reception:
 
     def __init__(
         self,
-        prefix: bytes,
+        context: ParticipantContext,
         *,
-        peers: Peers,
         spdp: ParticipantDiscovery,
         sedp: EndpointDiscovery,
         pairing: Pairing,
         contacts: Contacts,
-        reject: Callable[[str], None],
     ) -> None:
-        self._prefix = prefix
-        self._peers = peers
+        self._context = context
+        self._prefix = context.prefix
         self._spdp = spdp
         self._sedp = sedp
         self._pairing = pairing
         self._contacts = contacts
-        self._reject = reject
         self._octets = 0
         self._by_multicast = False
 
@@ -78,11 +73,11 @@ class Reception:
                 directed = destination == self._prefix
                 if not credited:
                     credited = True
-                    self._peers.heard(source, host=host, octets=octets, addressed_to_us=directed, now=now)
+                    self._context.peers.heard(source, host=host, octets=octets, addressed_to_us=directed, now=now)
                 try:
                     self._handle(submessage, source, directed, timestamp, now)
                 except WireFormatError as error:
-                    self._reject(str(error))
+                    self._context.reject(str(error))
         self._contacts.after_message(source, now)
 
     def _handle(self, submessage: Submessage, source: bytes, directed: bool, timestamp: int | None, now: int) -> None:

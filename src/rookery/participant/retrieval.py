@@ -13,14 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rookery.discovery.carriage import Reference, container_digest
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import Guid
-from rookery.rtps.limits import Counters, Limits
-from rookery.rtps.outbox import Outbox
-from rookery.rtps.peers import Peer, Peers
+from rookery.rtps.peers import Peer
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.submessages import AckNack
 from rookery.rtps.writer import Writer
@@ -39,41 +36,13 @@ _FAREWELL = 1_000_000
 class Retrieval:
     """Serves this participant's summary to those who ask, and asks for the others'."""
 
-    def __init__(
-        self,
-        prefix: bytes,
-        *,
-        peers: Peers,
-        arrived: Callable[[Peer, bytes], None],
-        outbox: Outbox,
-        deadlines: Deadlines,
-        budget: FragmentBudget,
-        limits: Limits,
-        counters: Counters,
-    ) -> None:
-        self._peers = peers
+    def __init__(self, context: ParticipantContext, *, arrived: Callable[[Peer, bytes, int], None]) -> None:
+        self._context = context
         self._arrived = arrived
-        self._deadlines = deadlines
-        self._counters = counters
         self._wanted: dict[bytes, Reference] = {}
-        self._now = 0
-        self.writer = Writer(
-            Guid(prefix, SUMMARY_WRITER),
-            history=History(depth=1, keeps_for_late_readers=True, at_most=1),
-            outbox=outbox,
-            deadlines=deadlines,
-            limits=limits,
-            counters=counters,
-        )
-        self.reader = Reader(
-            Guid(prefix, SUMMARY_READER),
-            deliver=self._deliver,
-            outbox=outbox,
-            deadlines=deadlines,
-            budget=budget,
-            limits=limits,
-            counters=counters,
-        )
+        history = History(depth=1, keeps_for_late_readers=True, at_most=1)
+        self.writer = Writer(Guid(context.prefix, SUMMARY_WRITER), history=history, context=context)
+        self.reader = Reader(Guid(context.prefix, SUMMARY_READER), deliver=self._deliver, context=context)
 
     def publish(self, container: bytes, now: int) -> Reference:
         """Offer a summary to whoever asks, instead of the last one; return what stands for it."""
@@ -93,40 +62,36 @@ class Retrieval:
     def cancel(self, prefix: bytes) -> None:
         """Ask no more: the summary came another way, or the peer is gone."""
         self._wanted.pop(prefix, None)
-        self._deadlines.cancel(("farewell", prefix))
+        self._context.deadlines.cancel(("farewell", prefix))
         self.reader.unmatch(Guid(prefix, SUMMARY_WRITER))
 
     def forget(self, prefix: bytes) -> None:
         """Stop asking a peer and serving it."""
         self.cancel(prefix)
         self.writer.unmatch(Guid(prefix, SUMMARY_READER))
-        self._deadlines.cancel(("served", prefix))
-
-    def at(self, now: int) -> None:
-        """Set the time at which what is delivered next arrives."""
-        self._now = now
+        self._context.deadlines.cancel(("served", prefix))
 
     def serve(self, prefix: bytes, message: AckNack, now: int) -> None:
         """Take an ACKNACK for the summary: begin to serve who asks, and end when it has everything."""
-        reader, peer = Guid(prefix, SUMMARY_READER), self._peers.get(prefix)
+        reader, peer = Guid(prefix, SUMMARY_READER), self._context.peers.get(prefix)
         if peer is None or not self.writer.history.last:
             return
         if reader not in self.writer.readers:
             destination = peer.metatraffic_destination
             self.writer.match(reader, destination=destination, reliable=True, with_history=True, now=now)
-            self._deadlines.arm(("served", prefix), now + _SERVICE, lambda _: self.writer.unmatch(reader))
+            self._context.deadlines.arm(("served", prefix), now + _SERVICE, lambda _: self.writer.unmatch(reader))
         self.writer.receive_acknack(reader, message, now)
         if self.writer.readers[reader].acknowledged > self.writer.history.last:
             self.writer.unmatch(reader)
-            self._deadlines.cancel(("served", prefix))
+            self._context.deadlines.cancel(("served", prefix))
 
-    def _deliver(self, writer: Guid, received: Received) -> None:
-        reference, peer = self._wanted.pop(writer.prefix, None), self._peers.get(writer.prefix)
-        self._deadlines.arm(("farewell", writer.prefix), self._now + _FAREWELL, lambda _: self.reader.unmatch(writer))
+    def _deliver(self, writer: Guid, received: Received, now: int) -> None:
+        reference, peer = self._wanted.pop(writer.prefix, None), self._context.peers.get(writer.prefix)
+        self._context.deadlines.arm(("farewell", writer.prefix), now + _FAREWELL, lambda _: self.reader.unmatch(writer))
         if reference is None or peer is None:
             return
         if container_digest(received.payload) != reference.digest:
             # It has a newer one already, whose announcement is on its way or will be repeated.
-            self._counters["other_summary"] += 1
+            self._context.counters["other_summary"] += 1
             return
-        self._arrived(peer, received.payload)
+        self._arrived(peer, received.payload, now)

@@ -11,21 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rookery.errors import WireFormatError
-from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.sequences import SET_BITS, NumberSet
 from rookery.rtps.submessages import DataFragment
 
-__all__ = ["FragmentBudget", "Reassembly"]
+__all__ = ["Reassembly"]
 
 #: What a kept piece costs beside its octets: a dictionary entry and an object, rounded up.
 _PIECE_COST = 160
-
-
-@dataclass(slots=True)
-class FragmentBudget:
-    """Octets in use by all unfinished samples of a participant."""
-
-    used: int = 0
 
 
 @dataclass(slots=True)
@@ -43,10 +36,8 @@ class _Partial:
 class Reassembly:
     """The unfinished samples of one writer."""
 
-    def __init__(self, *, budget: FragmentBudget, limits: Limits, counters: Counters) -> None:
-        self._budget = budget
-        self._limits = limits
-        self._counters = counters
+    def __init__(self, context: ParticipantContext) -> None:
+        self._context = context
         self._partials: dict[int, _Partial] = {}
 
     def __contains__(self, sequence: int) -> bool:
@@ -54,16 +45,16 @@ class Reassembly:
 
     def add(self, message: DataFragment) -> bytes | None:
         """Take fragments in; return the sample when it is whole."""
-        if message.sample_size > self._limits.sample_octets:
-            self._counters["sample_octets"] += 1
+        if message.sample_size > self._context.limits.sample_octets:
+            self._context.counters["sample_octets"] += 1
             raise WireFormatError(
-                f"a sample of {message.sample_size} octets; the limit is {self._limits.sample_octets}"
+                f"a sample of {message.sample_size} octets; the limit is {self._context.limits.sample_octets}"
             )
         partial = self._partials.get(message.sequence)
         if partial is None:
             partial = _Partial(message.sample_size, message.fragment_size)
-            while len(self._partials) >= self._limits.fragmented_samples:
-                self._counters["fragmented_samples"] += 1
+            while len(self._partials) >= self._context.limits.fragmented_samples:
+                self._context.counters["fragmented_samples"] += 1
                 self.discard(next(iter(self._partials)))
             self._partials[message.sequence] = partial
         elif (partial.sample_size, partial.fragment_size) != (message.sample_size, message.fragment_size):
@@ -72,7 +63,7 @@ class Reassembly:
         for offset in range(min(message.count, partial.count - message.first + 1)):
             number = message.first + offset
             if number in partial.pieces:
-                self._counters["duplicate_fragment"] += 1
+                self._context.counters["duplicate_fragment"] += 1
                 continue
             piece = message.payload[offset * size : (offset + 1) * size]
             if not self._charge(message.sequence, partial, len(piece) + _PIECE_COST):
@@ -96,7 +87,7 @@ class Reassembly:
         """Forget an unfinished sample."""
         partial = self._partials.pop(sequence, None)
         if partial is not None:
-            self._budget.used -= partial.charged
+            self._context.fragment_bytes -= partial.charged
 
     def discard_below(self, sequence: int) -> None:
         """Forget every unfinished sample before `sequence`."""
@@ -109,12 +100,12 @@ class Reassembly:
             self.discard(number)
 
     def _charge(self, sequence: int, partial: _Partial, octets: int) -> bool:
-        while self._budget.used + octets > self._limits.fragment_octets:
-            self._counters["fragment_octets"] += 1
+        while self._context.fragment_bytes + octets > self._context.limits.fragment_octets:
+            self._context.counters["fragment_octets"] += 1
             oldest = next(iter(self._partials))
             self.discard(oldest)
             if oldest == sequence:
                 return False
         partial.charged += octets
-        self._budget.used += octets
+        self._context.fragment_bytes += octets
         return True

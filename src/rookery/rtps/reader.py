@@ -20,13 +20,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rookery.errors import WireFormatError
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
-from rookery.rtps.fragments import FragmentBudget, Reassembly
+from rookery.rtps.fragments import Reassembly
 from rookery.rtps.identity import Guid
 from rookery.rtps.keeping import Keeping
-from rookery.rtps.limits import Counters, Limits
-from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
 from rookery.rtps.repair import NACK_DELAY, Repairs
@@ -86,12 +84,8 @@ class Reader:
         self,
         guid: Guid,
         *,
-        deliver: Callable[[Guid, Received], None],
-        outbox: Outbox,
-        deadlines: Deadlines,
-        budget: FragmentBudget,
-        limits: Limits,
-        counters: Counters,
+        deliver: Callable[[Guid, Received, int], None],
+        context: ParticipantContext,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
     ) -> None:
@@ -99,11 +93,7 @@ class Reader:
         self.writers: dict[Guid, WriterProxy] = {}
         self._keeping = Keeping(kept or {}) if acknowledge_when_kept else None
         self._owner_deliver = deliver
-        self._outbox = outbox
-        self._deadlines = deadlines
-        self._budget = budget
-        self._limits = limits
-        self._counters = counters
+        self._context = context
         # One count for all writers and for the reader's whole life: a writer that is forgotten and found again still
         # remembers the last count that it saw and would take a fresh start for old news.
         self._answer_count = 0
@@ -124,8 +114,7 @@ class Reader:
         With `expected` its HEARTBEAT is on the way already, and it is asked for one only if none comes. `pushed_from`
         is the first number that came from it before it was known here.
         """
-        fragments = Reassembly(budget=self._budget, limits=self._limits, counters=self._counters)
-        proxy = WriterProxy(writer, destination, reliable, from_first, fragments, pushed_from)
+        proxy = WriterProxy(writer, destination, reliable, from_first, Reassembly(self._context), pushed_from)
         following = None if self._keeping is None else self._keeping.next_of(writer)
         if following is not None:
             proxy.next, proxy.from_first = following, True
@@ -138,8 +127,8 @@ class Reader:
         proxy = self.writers.pop(writer, None)
         if proxy is not None:
             proxy.fragments.clear()
-            self._deadlines.cancel(("begin", self.guid.entity, writer))
-            self._deadlines.cancel(("nack", self.guid.entity, writer))
+            self._context.deadlines.cancel(("begin", self.guid.entity, writer))
+            self._context.deadlines.cancel(("nack", self.guid.entity, writer))
 
     def keep(self, writer: Guid, *, through: int, now: int) -> None:
         """Take the owner's word that everything up to a number is safe, and acknowledge it."""
@@ -157,8 +146,8 @@ class Reader:
         proxy = self.writers.get(writer)
         if proxy is None:
             return
-        if message.payload is not None and len(message.payload) > self._limits.sample_octets:
-            self._counters["sample_octets"] += 1
+        if message.payload is not None and len(message.payload) > self._context.limits.sample_octets:
+            self._context.counters["sample_octets"] += 1
             raise WireFormatError(f"a sample of {len(message.payload)} octets")
         self._accept(proxy, message.sequence, _received(message, message.payload, timestamp), now)
 
@@ -182,7 +171,7 @@ class Reader:
         if proxy is None or not proxy.reliable:
             return
         if not is_newer(message.count, proxy.last_heartbeat):
-            self._counters["stale_heartbeat"] += 1
+            self._context.counters["stale_heartbeat"] += 1
             return
         proxy.last_heartbeat = message.count
         proxy.last = max(proxy.last, message.last)
@@ -192,10 +181,10 @@ class Reader:
         else:
             proxy.repairs.begin(proxy.last, now)
         if not proxy.begun:
-            self._begin(proxy, message)
+            self._begin(proxy, message, now)
         if message.first > proxy.next:
-            self._counters["lost"] += message.first - proxy.next
-            self._advance_to(proxy, message.first)
+            self._context.counters["lost"] += message.first - proxy.next
+            self._advance_to(proxy, message.first, now)
         if not message.final:
             # What waits to be kept will be acknowledged when it is: until then there is nothing to say.
             self._answer(proxy, now, owed=self._keeping is None or not self._keeping.waits(writer))
@@ -209,25 +198,25 @@ class Reader:
             return
         end = message.rest.base
         if message.start <= proxy.next < end:
-            self._advance_to(proxy, end)
+            self._advance_to(proxy, end, now)
         else:
-            window_end = proxy.next + self._limits.reorder_window
+            window_end = proxy.next + self._context.limits.reorder_window
             for number in range(max(message.start, proxy.next), min(end, window_end)):
                 proxy.held.setdefault(number, None)
         for number in message.rest:
-            if proxy.next <= number < proxy.next + self._limits.reorder_window:
+            if proxy.next <= number < proxy.next + self._context.limits.reorder_window:
                 proxy.held.setdefault(number, None)
         if proxy.begun:
-            self._drain(proxy)
+            self._drain(proxy, now)
             self._look_for_missing(proxy, now)
 
     def _is_wanted(self, proxy: WriterProxy, sequence: int) -> bool:
         if sequence < proxy.next or sequence in proxy.held:
-            self._counters["duplicate"] += 1
+            self._context.counters["duplicate"] += 1
             proxy.repairs.repeated(sequence)
             return False
-        if proxy.reliable and proxy.begun and sequence >= proxy.next + self._limits.reorder_window:
-            self._counters["reorder_window"] += 1
+        if proxy.reliable and proxy.begun and sequence >= proxy.next + self._context.limits.reorder_window:
+            self._context.counters["reorder_window"] += 1
             return False
         return True
 
@@ -239,7 +228,7 @@ class Reader:
             proxy.next = sequence + 1
             proxy.fragments.discard_below(sequence)
             if received is not None:
-                self._deliver(proxy, received)
+                self._deliver(proxy, received, now)
             return
         proxy.repairs.saw(proxy.last, now)
         proxy.repairs.arrived(sequence, now)
@@ -247,27 +236,27 @@ class Reader:
         if proxy.begun and sequence == proxy.next:
             proxy.next += 1
             if received is not None:
-                self._deliver(proxy, received)
-            self._drain(proxy)
+                self._deliver(proxy, received, now)
+            self._drain(proxy, now)
             self._look_for_missing(proxy, now)
             return
         octets = _KEPT_COST + (len(received.payload) if received is not None else 0)
-        full = len(proxy.held) >= self._limits.reorder_window
-        if full or proxy.held_octets + octets > self._limits.reorder_octets:
-            self._counters["reorder_window" if full else "reorder_octets"] += 1
+        full = len(proxy.held) >= self._context.limits.reorder_window
+        if full or proxy.held_octets + octets > self._context.limits.reorder_octets:
+            self._context.counters["reorder_window" if full else "reorder_octets"] += 1
             return
         proxy.held[sequence] = received
         proxy.held_octets += octets
         self._look_for_missing(proxy, now)
 
-    def _deliver(self, proxy: WriterProxy, received: Received) -> None:
+    def _deliver(self, proxy: WriterProxy, received: Received, now: int) -> None:
         if self._keeping is not None:
             self._keeping.deliver(proxy.guid, received.sequence)
-        self._owner_deliver(proxy.guid, received)
+        self._owner_deliver(proxy.guid, received, now)
 
-    def _begin(self, proxy: WriterProxy, message: Heartbeat) -> None:
+    def _begin(self, proxy: WriterProxy, message: Heartbeat, now: int) -> None:
         proxy.begun = True
-        self._deadlines.cancel(("begin", self.guid.entity, proxy.guid))
+        self._context.deadlines.cancel(("begin", self.guid.entity, proxy.guid))
         if proxy.from_first:
             begin = message.first
         else:
@@ -276,38 +265,38 @@ class Reader:
                 pushed.append(proxy.pushed_from)
             begin = max(min([message.last + 1, *pushed]), message.first)
         # A GAP may have said more already.
-        self._advance_to(proxy, max(begin, proxy.next))
+        self._advance_to(proxy, max(begin, proxy.next), now)
 
-    def _advance_to(self, proxy: WriterProxy, number: int) -> None:
+    def _advance_to(self, proxy: WriterProxy, number: int, now: int) -> None:
         """Give up everything below `number` that has not come, but deliver, in order, what has."""
         for sequence in sorted(held for held in proxy.held if held < number):
-            self._release(proxy, sequence)
+            self._release(proxy, sequence, now)
         proxy.next = max(proxy.next, number)
         proxy.fragments.discard_below(number)
-        self._drain(proxy)
+        self._drain(proxy, now)
 
-    def _drain(self, proxy: WriterProxy) -> None:
+    def _drain(self, proxy: WriterProxy, now: int) -> None:
         while proxy.next in proxy.held:
             proxy.next += 1
-            self._release(proxy, proxy.next - 1)
+            self._release(proxy, proxy.next - 1, now)
         proxy.repairs.forget_below(proxy.next)
 
-    def _release(self, proxy: WriterProxy, sequence: int) -> None:
+    def _release(self, proxy: WriterProxy, sequence: int, now: int) -> None:
         received = proxy.held.pop(sequence)
         if received is not None:
             proxy.held_octets -= _KEPT_COST + len(received.payload)
-            self._deliver(proxy, received)
+            self._deliver(proxy, received, now)
 
     def _look_for_missing(self, proxy: WriterProxy, now: int) -> None:
         """See to it that what is missing is asked for when the time has come, whatever the writer does."""
         name = ("nack", self.guid.entity, proxy.guid)
-        if proxy.begun and proxy.next <= proxy.last and name not in self._deadlines:
+        if proxy.begun and proxy.next <= proxy.last and name not in self._context.deadlines:
             self._answer(proxy, now, owed=False)
 
     def _answer(self, proxy: WriterProxy, now: int, *, owed: bool) -> None:
         """Acknowledge what may be, and ask for what is missing above and due; say nothing new only if it is `owed`."""
         name = ("nack", self.guid.entity, proxy.guid)
-        self._deadlines.cancel(name)
+        self._context.deadlines.cancel(name)
         # The set begins with what is acknowledged and spans 256 numbers, so nothing beyond can be asked for.
         base = proxy.next if self._keeping is None else self._keeping.acknowledged(proxy.guid, proxy.next)
         window = range(proxy.next, min(proxy.last + 1, base + SET_BITS)) if proxy.begun else range(0)
@@ -323,18 +312,18 @@ class Reader:
         # An answer that will have something to ask soon waits for it: one ACKNACK instead of two.
         waits = owed and not due and later is not None and later <= now + LONGEST_WAIT
         if later is not None:
-            self._deadlines.arm(name, later, lambda then: self._answer(proxy, then, owed=waits))
+            self._context.deadlines.arm(name, later, lambda then: self._answer(proxy, then, owed=waits))
         if waits or not (due or owed):
             return
         self._answer_count += 1
         wanted = NumberSet.of(whole, base=base)
         acknack = AckNack(self.guid.entity, proxy.guid.entity, wanted, self._answer_count, final=True)
-        self._outbox.add(proxy.destination, acknack)
+        self._context.outbox.add(proxy.destination, acknack)
         for sequence in partial:
             self._answer_count += 1
             pieces = proxy.fragments.missing(sequence)
             request = NackFragment(self.guid.entity, proxy.guid.entity, sequence, pieces, self._answer_count)
-            self._outbox.add(proxy.destination, request)
+            self._context.outbox.add(proxy.destination, request)
 
     def _ask_where_to_begin(self, proxy: WriterProxy, now: int, *, expected: bool) -> None:
         """Send an ACKNACK that acknowledges nothing and wants an answer, until a HEARTBEAT comes."""
@@ -343,12 +332,12 @@ class Reader:
             self._answer_count += 1
             nothing = NumberSet(1)
             acknack = AckNack(self.guid.entity, proxy.guid.entity, nothing, self._answer_count, final=False)
-            self._outbox.add(proxy.destination, acknack)
-            self._deadlines.arm(("begin", self.guid.entity, proxy.guid), then + proxy.period, ask)
+            self._context.outbox.add(proxy.destination, acknack)
+            self._context.deadlines.arm(("begin", self.guid.entity, proxy.guid), then + proxy.period, ask)
             proxy.period = min(2 * proxy.period, SLOWEST_ASK)
 
         if expected:
-            self._deadlines.arm(("begin", self.guid.entity, proxy.guid), now + proxy.period, ask)
+            self._context.deadlines.arm(("begin", self.guid.entity, proxy.guid), now + proxy.period, ask)
         else:
             ask(now)
 

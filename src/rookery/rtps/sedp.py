@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 from rookery.errors import WireFormatError
 from rookery.rtps.announcements import EndpointAnnouncement, decode_endpoint, decode_key
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
-from rookery.rtps.fragments import FragmentBudget
 from rookery.rtps.history import History
 from rookery.rtps.identity import (
     SEDP_PUBLICATIONS_READER,
@@ -35,10 +34,7 @@ from rookery.rtps.identity import (
     is_builtin,
     is_writer,
 )
-from rookery.rtps.limits import Counters, Limits
-from rookery.rtps.locators import AllowedNetworks
-from rookery.rtps.outbox import Outbox
-from rookery.rtps.peers import Destination, Peer, Peers
+from rookery.rtps.peers import Destination, Peer
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.writer import Writer
 
@@ -55,11 +51,10 @@ class RemoteEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointListener:
-    """Whom to tell; `rejected` gets the reason why an announcement was not taken."""
+    """What is called when an endpoint is found, and when it is lost."""
 
     discovered: Callable[[RemoteEndpoint, int], None]
     lost: Callable[[RemoteEndpoint, int], None]
-    rejected: Callable[[str], None]
 
 
 #: Writer entity, reader entity, and the bits that say whether a peer has the other side of each.
@@ -96,53 +91,20 @@ def other_side(topic: int) -> int:
 class EndpointDiscovery:
     """Announces the endpoints of one participant and keeps the table of the others'."""
 
-    def __init__(
-        self,
-        prefix: bytes,
-        *,
-        epoch: int,
-        peers: Peers,
-        networks: AllowedNetworks,
-        listener: EndpointListener,
-        outbox: Outbox,
-        deadlines: Deadlines,
-        budget: FragmentBudget,
-        limits: Limits,
-        counters: Counters,
-    ) -> None:
+    def __init__(self, context: ParticipantContext, *, listener: EndpointListener) -> None:
         self.endpoints: dict[Guid, RemoteEndpoint] = {}
         self._by_participant: dict[bytes, dict[Guid, None]] = {}
         self._own: dict[Guid, EndpointAnnouncement] = {}
         self._parted: dict[bytes, dict[Guid, None]] = {}
-        self._epoch = epoch
-        self._peers = peers
-        self._networks = networks
+        self._context = context
         self._listener = listener
-        self._limits = limits
-        self._counters = counters
-        self._now = 0
         self.writers: dict[int, Writer] = {}
         self.readers: dict[int, Reader] = {}
         for writer, reader, _, _ in _TOPICS:
             # Our own endpoints are the caller's: bounded by the caller, not by a limit on strangers.
             history = History(depth=1, keeps_for_late_readers=True, at_most=1 << 24)
-            self.writers[writer] = Writer(
-                Guid(prefix, writer),
-                history=history,
-                outbox=outbox,
-                deadlines=deadlines,
-                limits=limits,
-                counters=counters,
-            )
-            self.readers[reader] = Reader(
-                Guid(prefix, reader),
-                deliver=self._deliver,
-                outbox=outbox,
-                deadlines=deadlines,
-                budget=budget,
-                limits=limits,
-                counters=counters,
-            )
+            self.writers[writer] = Writer(Guid(context.prefix, writer), history=history, context=context)
+            self.readers[reader] = Reader(Guid(context.prefix, reader), deliver=self._deliver, context=context)
 
     def announce(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Tell everyone about a local endpoint; of those who are told by choice, the ones that want it."""
@@ -156,7 +118,7 @@ class EndpointDiscovery:
 
     def _write(self, kind: SampleKind, announcement: EndpointAnnouncement, payload: bytes, now: int) -> None:
         writer = self.writers[topic_of(announcement.guid)]
-        writer.write(kind, announcement.guid.octets(), payload, timestamp=now + self._epoch, now=now)
+        writer.write(kind, announcement.guid.octets(), payload, timestamp=now + self._context.epoch, now=now)
 
     def add_peer(self, peer: Peer, now: int) -> None:
         """Begin to exchange endpoints with a participant, as far as it can."""
@@ -272,58 +234,53 @@ class EndpointDiscovery:
                 history = self.writers[topic].history
                 believed.update((guid_from_octets(change.instance), None) for change in history)
         self._parted[prefix] = believed
-        if len(self._parted) > self._limits.participants:
+        if len(self._parted) > self._context.limits.participants:
             del self._parted[next(iter(self._parted))]
 
-    def at(self, now: int) -> None:
-        """Set the time at which what is delivered next arrives."""
-        self._now = now
-
-    def _deliver(self, writer: Guid, received: Received) -> None:
+    def _deliver(self, writer: Guid, received: Received, now: int) -> None:
         try:
             if received.kind is SampleKind.ALIVE:
-                self._take(writer, decode_endpoint(received.payload))
+                self._take(writer, decode_endpoint(received.payload), now)
             else:
                 guid = decode_key(received.payload) if received.payload else guid_from_octets(received.key_hash or b"")
-                self._lose(writer, guid)
+                self._lose(writer, guid, now)
         except WireFormatError as error:
             # The sample has been delivered as far as the protocol goes; only its content is refused.
-            self._listener.rejected(str(error))
+            self._context.reject(str(error))
 
-    def _take(self, writer: Guid, announcement: EndpointAnnouncement) -> None:
+    def _take(self, writer: Guid, announcement: EndpointAnnouncement, now: int) -> None:
         guid = announcement.guid
-        peer = self._peers.get(writer.prefix)
+        peer = self._context.peers.get(writer.prefix)
         if peer is None or guid.prefix != writer.prefix or is_builtin(guid.entity):
             raise WireFormatError("an endpoint announced by another")
         if is_writer(guid.entity) != (writer.entity == SEDP_PUBLICATIONS_WRITER):
             raise WireFormatError("a reader announced as writer, or the other way")
         names = (announcement.topic, announcement.type_name, *announcement.qos.partitions)
-        if max(len(name.encode("utf-8")) for name in names) > self._limits.name_octets:
-            self._counters["name_octets"] += 1
-            raise WireFormatError(f"a name of more than {self._limits.name_octets} octets")
+        if max(len(name.encode("utf-8")) for name in names) > self._context.limits.name_octets:
+            self._context.counters["name_octets"] += 1
+            raise WireFormatError(f"a name of more than {self._context.limits.name_octets} octets")
         old = self.endpoints.get(guid)
         own = self._by_participant.setdefault(guid.prefix, {})
         if old is None:
             for name, count in (("endpoints", len(self.endpoints)), ("endpoints_per_participant", len(own))):
-                if count >= getattr(self._limits, name):
-                    self._counters[name] += 1
-                    raise WireFormatError(f"no room for another endpoint; the limit is {getattr(self._limits, name)}")
-        addresses = self._networks.addresses(
-            announcement.locators, at_most=self._limits.locators, counters=self._counters
-        )
+                limit = getattr(self._context.limits, name)
+                if count >= limit:
+                    self._context.counters[name] += 1
+                    raise WireFormatError(f"no room for another endpoint; the limit is {limit}")
+        addresses = self._context.addresses(announcement.locators)
         endpoint = RemoteEndpoint(announcement, Destination(guid.prefix, (addresses or peer.default)[0]))
         if old == endpoint:
             return
         if old is not None:
-            self._listener.lost(old, self._now)
+            self._listener.lost(old, now)
         self.endpoints[guid] = endpoint
         own[guid] = None
-        self._listener.discovered(endpoint, self._now)
+        self._listener.discovered(endpoint, now)
 
-    def _lose(self, writer: Guid, guid: Guid) -> None:
+    def _lose(self, writer: Guid, guid: Guid, now: int) -> None:
         if guid.prefix != writer.prefix:
             raise WireFormatError("an endpoint withdrawn by another")
         endpoint = self.endpoints.pop(guid, None)
         if endpoint is not None:
             del self._by_participant[guid.prefix][guid]
-            self._listener.lost(endpoint, self._now)
+            self._listener.lost(endpoint, now)

@@ -26,14 +26,12 @@ from rookery.rtps.announcements import (
     decode_participant,
     decode_shared_participant,
 )
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import PARTICIPANT, SPDP_READER, SPDP_WRITER, UNKNOWN_PREFIX, Guid, guid_from_octets
-from rookery.rtps.limits import Counters, Limits
-from rookery.rtps.locators import Address, AllowedNetworks
-from rookery.rtps.outbox import Outbox
+from rookery.rtps.locators import Address
 from rookery.rtps.parameters import Parameter, ParameterId
-from rookery.rtps.peers import Destination, Peer, Peers
+from rookery.rtps.peers import Destination, Peer
 from rookery.rtps.stateless import StatelessWriter
 from rookery.rtps.submessages import Data
 
@@ -79,7 +77,7 @@ _SPDP_WRITER_SWAPPED = int.from_bytes(SPDP_WRITER.to_bytes(4, "big"), "little")
 
 @dataclass(frozen=True, slots=True)
 class ParticipantListener:
-    """Whom to tell."""
+    """What is called when a participant is found, announces something new, and is lost."""
 
     discovered: Callable[[Peer, int], None]
     changed: Callable[[Peer, int], None]
@@ -91,19 +89,13 @@ class ParticipantDiscovery:
 
     def __init__(
         self,
+        context: ParticipantContext,
         announcement: ParticipantAnnouncement,
         *,
         announce_to: tuple[Address, ...],
         period: int,
         quick_repeats: tuple[int, ...],
-        epoch: int,
-        peers: Peers,
-        networks: AllowedNetworks,
         listener: ParticipantListener,
-        outbox: Outbox,
-        deadlines: Deadlines,
-        limits: Limits,
-        counters: Counters,
         seal: AnnouncementSeal | None = None,
     ) -> None:
         self.announcement = announcement
@@ -114,15 +106,10 @@ class ParticipantDiscovery:
         self._everyone = tuple(Destination(UNKNOWN_PREFIX, address) for address in announce_to)
         self._period = period
         self._quick_repeats = quick_repeats
-        self._epoch = epoch
-        self._peers = peers
-        self._networks = networks
+        self._context = context
         self._listener = listener
-        self._deadlines = deadlines
-        self._limits = limits
-        self._counters = counters
         self._key_hash = Guid(announcement.prefix, PARTICIPANT).octets()
-        self._writer = StatelessWriter(reader=SPDP_READER, writer=SPDP_WRITER, outbox=outbox)
+        self._writer = StatelessWriter(reader=SPDP_READER, writer=SPDP_WRITER, outbox=context.outbox)
 
     @property
     def bare_payload(self) -> bytes:
@@ -171,19 +158,19 @@ class ParticipantDiscovery:
     def _repeat_quickly(self, now: int) -> None:
         self._quick = [now + delay for delay in self._quick_repeats]
         for index, when in enumerate(self._quick):
-            self._deadlines.arm(("announce", index), when, self._announce)
+            self._context.deadlines.arm(("announce", index), when, self._announce)
 
     def stop(self, now: int) -> None:
         """Say goodbye, to everyone and to each known peer."""
         goodbye = self._sealed(self.announcement.encode_key())
         self._writer.set(SampleKind.DISPOSED_AND_UNREGISTERED, goodbye, key_hash=self._key_hash)
         self._announce(now)
-        for peer in self._peers:
-            self._writer.send(peer.metatraffic_destination, timestamp=now + self._epoch)
+        for peer in self._context.peers:
+            self._writer.send(peer.metatraffic_destination, timestamp=now + self._context.epoch)
 
     def is_repetition(self, prefix: bytes, sequence: int) -> bool:
         """Say whether an announcement is the one that is known already."""
-        known = self._peers.get(prefix)
+        known = self._context.peers.get(prefix)
         return known is not None and sequence == known.sequence and not known.incomplete and self._believes(known)
 
     def receive(
@@ -196,30 +183,27 @@ class ParticipantDiscovery:
             return
         if message.payload is None:
             return
-        known = self._peers.get(source)
+        known = self._context.peers.get(source)
         if known is not None and self._is_old(message.sequence, known) and self._believes(known):
             return
         authentic = self._is_sealed(message)
         if known is not None and known.authentic and not authentic:
-            self._counters["unauthentic"] += 1
+            self._context.counters["unauthentic"] += 1
             raise WireFormatError("an announcement without the seal that the participant has")
         shared = by_multicast and len(message.payload) <= _SHARED_OCTETS
         announcement = (decode_shared_participant if shared else decode_participant)(message.payload)
         if announcement.prefix != source:
             raise WireFormatError("a participant announced by another")
         if announcement.domain_id not in (None, self.announcement.domain_id):
-            self._counters["other_domain"] += 1
+            self._context.counters["other_domain"] += 1
             return
         if announcement.domain_tag != self.announcement.domain_tag:
-            self._counters["other_domain"] += 1
+            self._context.counters["other_domain"] += 1
             return
         if known is not None and self._is_old(message.sequence, known) and not authentic:
             return
-        believed = [
-            self._networks.addresses(locators, at_most=self._limits.locators, counters=self._counters)
-            for locators in (announcement.metatraffic, announcement.default)
-        ]
-        metatraffic, default = believed[0], believed[1] or believed[0]
+        metatraffic = self._context.addresses(announcement.metatraffic)
+        default = self._context.addresses(announcement.default) or metatraffic
         if not metatraffic:
             raise WireFormatError("a participant without an address in the allowed networks")
         if known is not None and (known.metatraffic, known.default) != (metatraffic, default):
@@ -233,11 +217,11 @@ class ParticipantDiscovery:
             return
         peer = Peer(announcement, message.sequence, metatraffic, default, heard=now, octets_in=octets)
         peer.authentic = authentic
-        if not self._peers.add(peer):
-            raise WireFormatError(f"no room for another participant; the limit is {self._limits.participants}")
+        if not self._context.peers.add(peer):
+            raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")
         self._watch_lease(peer, now)
         if not directed and self._writer.sequence and not (by_multicast and self._will_multicast(now)):
-            self._writer.send(peer.metatraffic_destination, timestamp=now + self._epoch)
+            self._writer.send(peer.metatraffic_destination, timestamp=now + self._context.epoch)
         self._listener.discovered(peer, now)
 
     def _receive_goodbye(self, message: Data, source: bytes, now: int) -> None:
@@ -250,28 +234,28 @@ class ParticipantDiscovery:
             raise WireFormatError("a goodbye that names nobody")
         if guid.prefix != source:
             raise WireFormatError("a goodbye in another's name")
-        known = self._peers.get(source)
+        known = self._context.peers.get(source)
         if known is not None and known.authentic and not self._is_sealed(message):
-            self._counters["unauthentic"] += 1
+            self._context.counters["unauthentic"] += 1
             raise WireFormatError("a goodbye without the seal that the participant has")
         self._remove(source, "disposed", now)
 
     def _remove(self, prefix: bytes, reason: str, now: int) -> None:
-        peer = self._peers.remove(prefix)
+        peer = self._context.peers.remove(prefix)
         if peer is not None:
-            self._deadlines.cancel(("lease", prefix))
+            self._context.deadlines.cancel(("lease", prefix))
             self._listener.lost(peer, reason, now)
 
     def _watch_lease(self, peer: Peer, now: int) -> None:
         def check(then: int) -> None:
             end = peer.heard + lease
             if end > then:
-                self._deadlines.arm(("lease", peer.prefix), end, check)
+                self._context.deadlines.arm(("lease", peer.prefix), end, check)
             else:
                 self._remove(peer.prefix, "expired", then)
 
-        lease = min(peer.announcement.lease, self._limits.lease)
-        self._deadlines.arm(("lease", peer.prefix), now + lease, check)
+        lease = min(peer.announcement.lease, self._context.limits.lease)
+        self._context.deadlines.arm(("lease", peer.prefix), now + lease, check)
 
     def _is_sealed(self, message: Data) -> bool:
         return self._seal is not None and self._seal.is_whole(message.payload or b"", sequence=message.sequence)
@@ -289,8 +273,8 @@ class ParticipantDiscovery:
 
     def _announce(self, now: int, *, brief: bool = False) -> None:
         for destination in self._everyone:
-            self._writer.send(destination, timestamp=now + self._epoch, brief=brief)
+            self._writer.send(destination, timestamp=now + self._context.epoch, brief=brief)
 
     def _announce_periodically(self, now: int, *, first: bool = False) -> None:
         self._announce(now, brief=not first and not self._renew(now))
-        self._deadlines.arm(("announce", "period"), now + self._period, self._announce_periodically)
+        self._context.deadlines.arm(("announce", "period"), now + self._period, self._announce_periodically)

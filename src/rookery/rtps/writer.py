@@ -24,12 +24,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from rookery.errors import WireFormatError
-from rookery.rtps.deadlines import Deadlines
+from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
 from rookery.rtps.history import Change, History
 from rookery.rtps.identity import UNKNOWN_ENTITY, Guid, is_builtin
-from rookery.rtps.limits import Counters, Limits
-from rookery.rtps.outbox import Outbox
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
 from rookery.rtps.sequences import SET_BITS, NumberSet
@@ -101,18 +99,12 @@ class Writer:
         guid: Guid,
         *,
         history: History,
-        outbox: Outbox,
-        deadlines: Deadlines,
-        limits: Limits,
-        counters: Counters,
+        context: ParticipantContext,
     ) -> None:
         self.guid = guid
         self.history = history
         self.readers: dict[Guid, ReaderProxy] = {}
-        self._outbox = outbox
-        self._deadlines = deadlines
-        self._limits = limits
-        self._counters = counters
+        self._context = context
         self._heartbeat_count = 0
         # Builtin data are never fragmented: Cyclone DDS refuses that.
         self._fragment_octets = FRAGMENT_OCTETS if not is_builtin(guid.entity) else 1 << 16
@@ -144,7 +136,7 @@ class Writer:
     def unmatch(self, reader: Guid) -> None:
         """Stop serving a reader."""
         if self.readers.pop(reader, None) is not None:
-            self._deadlines.cancel(self._timer_of(reader))
+            self._context.deadlines.cancel(self._timer_of(reader))
             self._collect()
 
     def close(self) -> None:
@@ -177,7 +169,7 @@ class Writer:
         if proxy is None or not proxy.reliable:
             return
         if not is_newer(message.count, proxy.last_count):
-            self._counters["stale_acknack"] += 1
+            self._context.counters["stale_acknack"] += 1
             return
         if message.missing.base > self.history.last + 1:
             raise WireFormatError(f"an acknowledgment up to {message.missing.base}, {self.history.last} written")
@@ -198,7 +190,7 @@ class Writer:
             # The reader waits for an answer: it may be asking where to begin.
             self._send_heartbeat(proxy, final=True)
         if proxy.acknowledged > self.history.last:
-            self._deadlines.cancel(self._timer_of(reader))
+            self._context.deadlines.cancel(self._timer_of(reader))
             if len(proxy.told) > _TOLD_SLACK + 2 * len(self.history):
                 proxy.told = {each: number for each, number in proxy.told.items() if self.history.holds(each)}
         else:
@@ -210,7 +202,7 @@ class Writer:
         if proxy is None or not proxy.reliable:
             return
         if not is_newer(message.count, proxy.last_fragment_count):
-            self._counters["stale_nack_fragment"] += 1
+            self._context.counters["stale_nack_fragment"] += 1
             return
         proxy.last_fragment_count = message.count
         change = self.history.get(message.sequence)
@@ -241,12 +233,12 @@ class Writer:
             if change is None or sequence < proxy.start or not proxy.is_for(change):
                 gone.append(sequence)
                 continue
-            if octets and octets + len(change.payload) > self._limits.resend_octets:
-                self._counters["resend_octets"] += 1
+            if octets and octets + len(change.payload) > self._context.limits.resend_octets:
+                self._context.counters["resend_octets"] += 1
                 complete = False
                 break
             octets += len(change.payload)
-            self._counters["resent"] += 1
+            self._context.counters["resent"] += 1
             proxy.note(change)
             self._send_change(change, proxy.destination, proxy.guid.entity)
         self._send_gaps(proxy, gone)
@@ -297,7 +289,7 @@ class Writer:
 
     def _send_gap(self, proxy: ReaderProxy, start: int, rest: NumberSet) -> None:
         proxy.skipped = None
-        self._outbox.add(proxy.destination, Gap(proxy.guid.entity, self.guid.entity, start, rest))
+        self._context.outbox.add(proxy.destination, Gap(proxy.guid.entity, self.guid.entity, start, rest))
 
     def _send_change(self, change: Change, destination: Destination, reader: int) -> None:
         if len(change.payload) > self._fragment_octets:
@@ -306,7 +298,7 @@ class Writer:
             return
         key_only = change.kind is not SampleKind.ALIVE
         data = Data(reader, self.guid.entity, change.sequence, change.payload, key_only, _inline(change))
-        self._outbox.add(destination, data, timestamp=change.timestamp)
+        self._context.outbox.add(destination, data, timestamp=change.timestamp)
 
     def _send_fragments(self, change: Change, numbers: Iterable[int], destination: Destination, reader: int) -> None:
         size, total = self._fragment_octets, len(change.payload)
@@ -316,7 +308,7 @@ class Writer:
             fragment = DataFragment(
                 reader, self.guid.entity, change.sequence, number, 1, size, total, octets, key_only, inline
             )
-            self._outbox.add(destination, fragment, timestamp=change.timestamp)
+            self._context.outbox.add(destination, fragment, timestamp=change.timestamp)
 
     def _send_heartbeat(self, proxy: ReaderProxy, *, final: bool) -> None:
         self._heartbeat_count += 1
@@ -326,7 +318,7 @@ class Writer:
         heartbeat = Heartbeat(
             proxy.guid.entity, self.guid.entity, first, self.history.last, self._heartbeat_count, final
         )
-        self._outbox.add(proxy.destination, heartbeat)
+        self._context.outbox.add(proxy.destination, heartbeat)
 
     def _timer_of(self, reader: Guid) -> tuple[str, int, Guid]:
         return ("heartbeat", self.guid.entity, reader)
@@ -339,9 +331,9 @@ class Writer:
                 return
             self._send_heartbeat(proxy, final=False)
             proxy.period = min(2 * proxy.period, SLOWEST_HEARTBEAT)
-            self._deadlines.arm(self._timer_of(proxy.guid), then + proxy.period, ask)
+            self._context.deadlines.arm(self._timer_of(proxy.guid), then + proxy.period, ask)
 
-        self._deadlines.arm_sooner(self._timer_of(proxy.guid), now + proxy.period, ask)
+        self._context.deadlines.arm_sooner(self._timer_of(proxy.guid), now + proxy.period, ask)
 
     def _collect(self) -> None:
         reliable = [proxy.acknowledged for proxy in self.readers.values() if proxy.reliable]

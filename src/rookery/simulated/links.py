@@ -68,10 +68,11 @@ class Links:
         latency, loss, jitter = conditions.latency, conditions.loss, conditions.jitter
         if not isinstance(latency, int):
             latency = latency(sender, receiver)
-        copies = 2 if conditions.duplication and random.random() < conditions.duplication else 1
+        # All chances are drawn, also those that are none: what else is drawn does not depend on the conditions.
+        copies = 2 if random.random() < conditions.duplication else 1
         for _ in range(copies):
-            if not loss or random.random() >= loss:
-                yield now + latency + (random.randint(0, jitter) if jitter else 0)
+            if random.random() >= loss:
+                yield now + latency + random.randint(0, jitter)
 
     def arrival(self, sender: Any, receiver: Any, now: int) -> int:
         """Return when a message of a stream that is sent now arrives: not before any that was sent before it."""

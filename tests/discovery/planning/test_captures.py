@@ -29,20 +29,14 @@ def run_of_three() -> tuple[list[bytes], int]:
     """Return what three participants send in two seconds: a talker, a listener, and one with neither's topic."""
     network = SimulatedNetwork(7)
     sent: list[bytes] = []
-    carry = network.send
-
-    def keep(sender: object, datagram: bytes, to: object) -> None:
-        sent.append(datagram)
-        carry(sender, datagram, to)  # type: ignore[arg-type]
-
-    network.send = keep  # type: ignore[method-assign, assignment]
+    network.on_datagram = lambda _, datagram, to: sent.append(datagram)
     for number, topic in enumerate(("rt/chatter", "rt/chatter", "rt/else")):
         member = network.join(name=f"node{number}")
         make = member.participant.create_reader if number == 1 else member.participant.create_writer
         make(topic, type_name="T", qos=RELIABLE, keyed=False, now=member.now)
         member.flush()
     network.run(2_000_000)
-    return sent, network.octets
+    return sent, network.bytes_sent
 
 
 PAYLOADS, OCTETS = run_of_three()

@@ -95,13 +95,7 @@ def test_sizes_are_those_on_the_wire(protocol: str) -> None:
     """Two participants really meet: their announcements and records have the sizes that the planner encodes."""
     network = SimulatedNetwork(1)
     sent: list[bytes] = []
-    carry = network.send
-
-    def keep(sender: object, datagram: bytes, to: object) -> None:
-        sent.append(datagram)
-        carry(sender, datagram, to)  # type: ignore[arg-type]
-
-    network.send = keep  # type: ignore[method-assign, assignment]
+    network.on_datagram = lambda _, datagram, to: sent.append(datagram)
     ends = [Endpoint("W", f"rt/topic_{number}", "some::Type_") for number in range(7)]
     for kind in "WR":
         member = network.join(discovery=protocol)

@@ -12,7 +12,7 @@ from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.rtps.events import EndpointMatched, EndpointUnmatched
 from rookery.rtps.qos import QualityOfService
-from rookery.simulated.domain import Conditions, SimulatedNetwork
+from rookery.simulated.domain import SimulatedNetwork, conditions_between
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -24,7 +24,7 @@ SECOND = 1_000_000
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Everybody reads all topics of one node; then it takes some writers away and makes others."""
-    network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
+    network = SimulatedNetwork(seed, conditions_between(200, 2_000))
     sender, *readers = (network.join(discovery=parameters["protocol"]) for _ in range(parameters["readers"] + 1))
     quality, changes = QualityOfService(), parameters["changes"]
 

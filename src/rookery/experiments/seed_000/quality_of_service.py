@@ -18,7 +18,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.filters import BloomTree, endpoint_key
 from rookery.rtps.events import QualityIncompatible
 from rookery.rtps.qos import INFINITE, Durability, QualityOfService, Reliability, incompatible_policies
-from rookery.simulated.domain import Conditions, SimulatedNetwork
+from rookery.simulated.domain import SimulatedNetwork, conditions_between
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -35,7 +35,7 @@ TYPE_NAME, COUNTED = "Sample", ("pairs", "paired", "refused", "printed")
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Let two participants meet, and ask a tree of elements with their profiles for the same pairs."""
-    network = SimulatedNetwork(seed, Conditions(shortest_delay=200, longest_delay=2_000))
+    network = SimulatedNetwork(seed, conditions_between(200, 2_000))
     one, two = (network.join(discovery=parameters["protocol"]) for _ in range(2))
     product = enumerate(itertools.product(PROFILES, repeat=2))
     pairs = [(f"{seed} {number}", offered, requested) for number, (offered, requested) in product]

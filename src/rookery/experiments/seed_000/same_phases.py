@@ -37,12 +37,13 @@ class _Reading(SimulatedNetwork):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
+        self.on_datagram = self._read
         self.speaking: set[int] = set()
         self.records: set[tuple[Address, bytes]] = set()
         self.parameters: set[tuple[Address, int, bytes]] = set()
         self.summaries: set[str] = set()
 
-    def send(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+    def _read(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
         prefix = sender.participant.configuration.prefix
         for message in decode_message(datagram).submessages:
             if isinstance(message, Data):
@@ -54,7 +55,6 @@ class _Reading(SimulatedNetwork):
                     self.parameters |= {(sender.address, p.id, p.value.replace(prefix, b"")) for p in parameters}
                     container = carried_container(parameters)
                     self.summaries |= {summary_name(container)} if container else set()
-        super().send(sender, datagram, to)
 
 
 def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:

@@ -77,7 +77,7 @@ class RecordedParticipants:
             if self._before.get(identity) != now:
                 self._before[identity] = now
                 self.recorder.write(msgspec.structs.replace(now, at=at))
-        return self.network.octets, self.network.datagrams, contacts, false_contacts
+        return self.network.bytes_sent, self.network.datagrams, contacts, false_contacts
 
     def _on_event(self, event: Event) -> None:
         if not isinstance(event, EndpointMatched | EndpointUnmatched):
