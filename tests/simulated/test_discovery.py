@@ -1,17 +1,17 @@
 """Every discovery protocol in a bad network: at quiescence exactly those are paired that a plain comparison pairs.
 
 A world is made from a seed: participants, endpoints with topics, types and quality of service drawn from a few,
-services, endpoints that come late and go again, participants that leave, crash, or come late. The network loses 20 %,
-duplicates 20 % and reorders. The oracle compares every writer with every reader. A failing seed prints the command that
-replays it; `--slow` runs 10,000 seeds. In a *crowded* world participants have up to 48 endpoints, so that cuckoo
-filters double, and the doublings are counted from the octets sent.
+services, endpoints that come late and go again, participants that leave, crash, come back or come late, and links that
+are cut in one direction or both. The network loses 20 %, duplicates 20 % and reorders. The oracle compares every writer
+with every reader. A failing seed prints the command that replays it; `--slow` runs 10,000 seeds. In a *crowded* world
+participants have up to 48 endpoints, so that cuckoo filters double, and the doublings are counted from the bytes sent.
 """
 
 from __future__ import annotations
 
 import os
-import random
 from dataclasses import dataclass, field
+from random import Random
 
 import pytest
 
@@ -74,28 +74,33 @@ class World:
     most: int = FEW
 
     def __post_init__(self) -> None:
-        self.dice = random.Random(self.seed)
+        self.random = Random(self.seed)
         self.network = ListeningNetwork(self.seed, BAD)
         self.topics = TOPICS if self.most == FEW else CROWDED_TOPICS
 
+    def options(self) -> dict[str, object]:
+        protocol = self.random.choice(self.protocols)
+        lease = self.random.choice((40, 80)) * SECOND  # a dozen announcements: all lost is no accident
+        return {"lease": lease, "period": 3 * SECOND, "discovery": protocol}
+
     def join(self) -> None:
-        protocol = self.dice.choice(self.protocols)
-        lease = self.dice.choice((40, 80)) * SECOND  # a dozen announcements: all lost is no accident
-        member = self.network.join(lease=lease, period=3 * SECOND, discovery=protocol)
+        self.populate(self.network.join(**self.options()))
+
+    def populate(self, member: SimulatedParticipant) -> None:
         self.members.append(member)
-        for _ in range(self.dice.randrange(1, 1 + self.most)):
+        for _ in range(self.random.randrange(1, 1 + self.most)):
             self.create(member)
 
     def create(self, member: SimulatedParticipant) -> None:
-        qos = self.dice.choice(QUALITIES)
-        if self.dice.random() < 0.2:
-            name, type_name = self.dice.choice(SERVICES)
-            is_server = self.dice.random() < 0.5
+        qos = self.random.choice(QUALITIES)
+        if self.random.random() < 0.2:
+            name, type_name = self.random.choice(SERVICES)
+            is_server = self.random.random() < 0.5
             self.add(member, not is_server, f"rq/{name}Request", f"{type_name}_Request_", QUALITIES[-1])
             self.add(member, is_server, f"rr/{name}Reply", f"{type_name}_Response_", QUALITIES[-1])
         else:
-            topic, type_name = self.dice.choice(self.topics)
-            self.add(member, self.dice.random() < 0.5, topic, type_name, qos)
+            topic, type_name = self.random.choice(self.topics)
+            self.add(member, self.random.random() < 0.5, topic, type_name, qos)
 
     def add(self, owner: SimulatedParticipant, writes: bool, topic: str, type_name: str, qos: QualityOfService) -> None:
         participant = owner.participant
@@ -107,27 +112,35 @@ class World:
     def change(self) -> None:
         """Do one thing that happens in the life of a domain."""
         alive = [member for member in self.members if not member.crashed]
-        member, what = self.dice.choice(alive), self.dice.random()
+        member, what = self.random.choice(alive), self.random.random()
         own = [guid for guid, (owner, _) in self.endpoints.items() if owner is member]
         if what < 0.4 and own:
-            guid = self.dice.choice(own)
+            guid = self.random.choice(own)
             del self.endpoints[guid]
             member.participant.delete_endpoint(guid, member.now)
             member.flush()
         elif what < 0.5 and len(alive) > 2:
-            member.leave() if self.dice.random() < 0.5 else member.crash()
+            member.leave() if self.random.random() < 0.5 else member.crash()
             for guid in own:
                 del self.endpoints[guid]
+            if self.random.random() < 0.5:  # and somebody new is at its address, before or after the lease has ended
+                self.network.run(self.random.randrange(self.random.choice((SECOND, 120 * SECOND))))
+                self.populate(self.network.restart(member, **self.options()))
         elif what < 0.6:
             self.join()
         elif what < 0.7:
-            # Leases differ, so often only one side notices.
-            self.network.partition([member])
-            self.network.run(self.dice.randrange(120 * SECOND))
+            # Leases differ, so often only one side notices; and where one does not hear, only that one can.
+            other = self.random.choice(alive)
+            if self.random.random() < 0.5 or other is member:
+                self.network.partition([member])
+            else:
+                self.network.cut(member, other, both_ways=self.random.random() < 0.5)
+            self.network.run(self.random.randrange(120 * SECOND))
             self.network.heal()
+            self.network.mend(member, other)
             self.partitioned = True
         else:
-            for _ in range(1 if self.most == FEW else self.dice.randrange(1, 12)):
+            for _ in range(1 if self.most == FEW else self.random.randrange(1, 12)):
                 self.create(member)
 
     def expected(self) -> set[tuple[Guid, Guid]]:
@@ -151,10 +164,10 @@ def live(seed: int, protocol: str, *, most: int = FEW, changes: int = 12) -> Wor
         f"replay: ROOKERY_SEED={seed} ROOKERY_PROTOCOL={protocol} pytest tests/simulated/test_discovery.py -k replay"
     )
     world = World(seed, list(PROTOCOLS) if protocol == "mixed" else [protocol], most=most)
-    for _ in range(world.dice.randrange(2, 5)):
+    for _ in range(world.random.randrange(2, 5)):
         world.join()
-    for _ in range(world.dice.randrange(changes)):
-        world.network.run(world.dice.randrange(2 * SECOND))
+    for _ in range(world.random.randrange(changes)):
+        world.network.run(world.random.randrange(2 * SECOND))
         world.change()
     expected = world.expected()
     assert world.network.run(300 * SECOND, until=lambda: world.found() == expected), (
@@ -356,6 +369,6 @@ def test_what_ends_before_a_silent_peer_is_given_up_ends_there_too(protocol: str
     assert network.run(20 * SECOND, until=lambda: not silent.participant.matched(reader))
 
 
-def test_replay_of_one_seed_sends_the_same_octets() -> None:
+def test_replay_of_one_seed_sends_the_same_bytes() -> None:
     seed, protocol = int(os.environ.get("ROOKERY_SEED", "1")), os.environ.get("ROOKERY_PROTOCOL", "ribbon")
     assert check(seed, protocol) == check(seed, protocol)

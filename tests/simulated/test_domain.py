@@ -1,26 +1,28 @@
 """The same participants in a bad network: at quiescence everything is matched and every sample has arrived, in order.
 
-A failing seed prints the command that replays it. `--slow` runs 10,000 seeds.
+In a *ring* the network is bad and nobody fails; in a *history* (`domain_histories`) participants crash and come back,
+and links are cut. A failing seed prints the command that replays it. `--slow` runs 10,000 seeds of each.
 """
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
 from live.conftest import MESSAGE, RELIABLE
+from rookery.discovery import PROTOCOLS
 from rookery.errors import CalendarError
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 from rookery.simulated.links import LinkConditions
+from simulated.domain_histories import BAD, History
 
-BAD = conditions_between(100, 30_000, loss=0.2, duplication=0.2)
-MANY_SEEDS = 1_000
+MANY_SEEDS = 200
 LASTING = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None)
 SECOND = 1_000_000
 
@@ -88,6 +90,25 @@ def test_everything_matches_and_arrives_under_loss_duplication_and_reordering() 
         check_ring(seed)
 
 
+def check_history(seed: int) -> History:
+    """Live through a history and compare; the discovery protocols take turns."""
+    replay = f"replay: ROOKERY_SEED={seed} pytest tests/simulated/test_domain.py -k replay_of_one_history"
+    history = History(seed, discovery=PROTOCOLS[seed % len(PROTOCOLS)])
+    assert history.network.run(300 * SECOND, until=lambda: not history.missing()), f"{history.missing()}; {replay}"
+    history.network.run(20 * SECOND)
+    assert not history.missing(), f"was there and is not any more: {history.missing()}; {replay}"
+    assert not history.wrong(), f"{history.wrong()}; {replay}"
+    return history
+
+
+def test_who_lives_at_the_end_of_a_history_has_everything_once() -> None:
+    totals: Counter[str] = Counter()
+    for seed in range(MANY_SEEDS):
+        totals.update(check_history(seed).counts)
+    # The faults must happen: each kind about as often as there are histories.
+    assert all(count > MANY_SEEDS // 2 for count in totals.values()), totals
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_ten_thousand_seeds() -> None:
@@ -95,7 +116,19 @@ def test_ten_thousand_seeds() -> None:
         check_ring(seed)
 
 
-def test_replay_of_one_seed_sends_the_same_octets() -> None:
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_ten_thousand_histories() -> None:
+    for seed in range(10_000):
+        check_history(seed)
+
+
+def test_replay_of_one_history_sends_the_same_bytes() -> None:
+    seed = int(os.environ.get("ROOKERY_SEED", "0"))
+    assert check_history(seed).network.digest == check_history(seed).network.digest
+
+
+def test_replay_of_one_seed_sends_the_same_bytes() -> None:
     seed = int(os.environ.get("ROOKERY_SEED", "0"))
     assert check_ring(seed) == check_ring(seed)
 

@@ -48,7 +48,7 @@ class ListeningNetwork(SimulatedNetwork):
     def __init__(self, seed: int, conditions: LinkConditions | None = None) -> None:
         super().__init__(seed, conditions)
         self.on_datagram = self._hear
-        self.announced: dict[Address, list[Announced]] = {}
+        self.announced: dict[bytes, list[Announced]] = {}
         self._last: dict[bytes, int] = {}
 
     def _hear(self, sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
@@ -60,12 +60,12 @@ class ListeningNetwork(SimulatedNetwork):
                 if isinstance(message, Data) and message.payload:
                     container = carried_container(decode_participant(message.payload).vendor_parameters)
                     if container and decode_reference(container) is None:
-                        heard = self.announced.setdefault(sender.address, [])
+                        heard = self.announced.setdefault(said[0], [])
                         heard.append(Announced(self.calendar.now, container))
 
     def of(self, member: SimulatedParticipant) -> list[Announced]:
         """Return what a participant announced so far, in order."""
-        return self.announced.get(member.address, [])
+        return self.announced.get(member.participant.prefix, [])
 
 
 def write(member: SimulatedParticipant, topic: str, type_name: str) -> Guid:

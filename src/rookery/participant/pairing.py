@@ -154,15 +154,16 @@ class Pairing:
         writer_forgets = writer.qos.durability is Durability.VOLATILE
         # Our own writers offer each reader only what it is entitled to; others offer the past to everyone.
         peer = self._context.peers.get(writer.guid.prefix)
-        writer_offers_rightly = peer is not None and peer.announcement.vendor == VENDOR
+        is_ours = peer is not None and peer.announcement.vendor == VENDOR
         self._listening.setdefault(writer.guid, {})[reader.guid.entity] = local.reader
         local.reader.match(
             writer.guid,
             destination=remote.destination,
             reliable=reader.qos.reliable,
-            from_first=reader_keeps or writer_forgets or writer_offers_rightly,
+            from_first=reader_keeps or writer_forgets or is_ours,
             now=now,
             pushed_from=self.early.of(writer.guid, now),
+            is_unique=is_ours,
         )
 
     def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:

@@ -10,6 +10,10 @@ A volatile reader begins with the first number that the writer offers to it. A v
 writer must not be given the past, and Cyclone DDS gives it on request; so such a reader begins with the first sample
 that came by itself, or after the first HEARTBEAT: whatever is pushed to it was written after the match.
 
+A writer that is lost and found again is the same writer: the reader goes on behind what it has delivered, so that
+nothing is delivered twice. That holds where a writer's name is never used again (`is_unique`), as our own prefixes are
+random; a writer of another vendor may have begun anew under its old name, and is taken in from the beginning.
+
 A reader usually acknowledges what it has delivered. One that is told to acknowledge *when kept* leaves that to its
 owner, who says through `keep` what is safe: until then the writer must hold the samples, whatever happens here.
 """
@@ -67,6 +71,8 @@ class WriterProxy:
     fragments: Reassembly
     pushed_from: int | None = None
     """The first number that came by itself, before this writer was known."""
+    is_unique: bool = False
+    """Whether no other writer will ever have this name."""
     next: int = 1
     last: int = 0
     begun: bool = False
@@ -93,6 +99,8 @@ class Reader:
         self.writers: dict[Guid, WriterProxy] = {}
         self._keeping = Keeping(kept or {}) if acknowledge_when_kept else None
         self._owner_deliver = deliver
+        #: Of writers that are lost, the number behind what was delivered.
+        self._tombstones: dict[Guid, int] = {}
         self._context = context
         # One count for all writers and for the reader's whole life: a writer that is forgotten and found again still
         # remembers the last count that it saw and would take a fresh start for old news.
@@ -108,13 +116,15 @@ class Reader:
         now: int,
         expected: bool = False,
         pushed_from: int | None = None,
+        is_unique: bool = False,
     ) -> None:
         """Begin to listen to a writer; `reliable` if both sides are.
 
         With `expected` its HEARTBEAT is on the way already, and it is asked for one only if none comes. `pushed_from`
-        is the first number that came from it before it was known here.
+        is the first number that came from it before it was known here, and `is_unique` says that the name is its alone.
         """
         proxy = WriterProxy(writer, destination, reliable, from_first, Reassembly(self._context), pushed_from)
+        proxy.is_unique, proxy.next = is_unique, self._tombstones.pop(writer, 1)
         following = None if self._keeping is None else self._keeping.next_of(writer)
         if following is not None:
             proxy.next, proxy.from_first = following, True
@@ -127,6 +137,10 @@ class Reader:
         proxy = self.writers.pop(writer, None)
         if proxy is not None:
             proxy.fragments.clear()
+            if proxy.is_unique and proxy.next > 1:
+                self._tombstones[writer] = proxy.next
+                if len(self._tombstones) > self._context.limits.participants:
+                    del self._tombstones[next(iter(self._tombstones))]
             self._context.deadlines.cancel(("begin", self.guid.entity, writer))
             self._context.deadlines.cancel(("nack", self.guid.entity, writer))
 
