@@ -233,3 +233,18 @@ def test_a_gateway_is_a_machine_whose_timer_is_the_first_of_its_parts() -> None:
                 seen.add(name)
     assert seen >= {"taps", "backbone"}
     assert machine.effects() == []  # they were all done
+
+
+def test_a_writer_of_the_gateways_own_participant_is_offered_although_nothing_else_happens() -> None:
+    world = chain("ab")
+    source, reader = world.sites["a"], Application(world.sites["b"])
+    reader.read("quotes")
+    world.run(5)
+    participant = source.gateway.participant
+    writer = participant.create_writer("quotes", "Quote", VOLATILE, keyed=False, now=source.now)
+    source.flush()
+    world.run(2)
+    participant.write(writer, TYPE.encode({"symbol": "ACME", "price": 6.0}), now=source.now)
+    source.flush()
+    world.run(1)
+    assert reader.prices == [6.0]

@@ -65,6 +65,8 @@ class Gateway:
         self._settle_at: int | None = 0
         self._rests_until = 0
         self._effects: list[Effect] = []
+        #: What the participant had when the gateway did something last; what is more, its owner has made.
+        self._endpoints_made = 0
         #: Events of the participant that are not taken in yet.
         self._events: deque[Event] = deque()
 
@@ -111,6 +113,8 @@ class Gateway:
     def effects(self) -> list[Effect]:
         """Return the datagrams, frames and links to close, and the events; forget them."""
         self._collect()  # what commands of its owner have made the participant do
+        if self.participant.endpoints_made != self._endpoints_made and self._settle_at is None:
+            self._settle_at = self._rests_until
         effects, self._effects = self._effects + self.backbone.effects(), []
         return effects
 
@@ -155,6 +159,7 @@ class Gateway:
             self._take_event(event, now)
             self._effects.append(Emit(event))
             self._collect()
+        self._endpoints_made = self.participant.endpoints_made
 
     def _collect(self) -> None:
         """Fetch what the participant wants done; its events are the gateway's first."""
