@@ -4,6 +4,9 @@
 from each proxy, and a new proxy is made only where the gateway of the reader's site was started anew, or the writer's
 site was out of reach for more than a minute. From one proxy samples come in the order in which they were written.
 
+*Nothing travels in vain.* One gateway, if there is one that does not crash, has a subscription of its own with a
+condition: of the other sites it gets what satisfies it, and nothing else.
+
 *Nothing missed.* What is written while a reader is there arrives, whatever becomes of links, datagrams and the gateways
 between. A reader is there from when its site's gateway has the samples and it has found the proxy; it is there no more
 when the gateway of either site crashes, or the two sites do not reach each other for more than a minute. What durable
@@ -16,20 +19,23 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from random import Random
 
-from rookery.rtps.events import SampleKind
-from rookery.simulated.gateways import SimulatedIslands
+from rookery.rtps.events import SampleReceived
+from rookery.rtps.identity import Guid
+from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
 from rookery.simulated.links import LinkConditions
 
-from .application import BEST_EFFORT, DURABLE, TYPE, VOLATILE, Application
+from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application
 
 __all__ = ["Fault", "History", "live_through", "shrunk"]
 
 POLICIES = {"volatile": VOLATILE, "durable": DURABLE, "loose": BEST_EFFORT}
+#: What only the subscription with a condition reads; every third sample satisfies it.
+FILTERED, WHERE = "filtered", "symbol = 'WANTED'"
 #: Seconds that a cut lasts: less than a site is remembered, so that nothing is missed, and more.
 SHORT, LONG = (0.2, 25.0), (62.0, 100.0)
 #: Seconds until a fault has been repaired, and before the next one.
@@ -73,7 +79,25 @@ class History:
         #: Every sample: its price is its number; of which site and topic it is, and the sites where it must arrive.
         self.written: list[tuple[str, str]] = []
         self.due: dict[tuple[str, str], list[int]] = {pair: [] for pair in itertools.permutations(self.names, 2)}
+        #: What has arrived: the number and its writer, by site and topic; and how many events have been looked at.
+        self.arrived: defaultdict[tuple[str, str], list[tuple[int, Guid]]] = defaultdict(list)
+        self._looked: Counter[str] = Counter()
+        self._look_at = 0
         self.faults = [self._fault() for _ in range(self.random.randint(1, 4))]
+        crashing = {fault.sites[0] for fault in self.faults if fault.kind == "crash"}
+        self.filtering = next((name for name in self.names if name not in crashing), None)
+        self.filtered_due: list[int] = []
+        if self.filtering is not None:
+            self._subscribe(self.islands.sites[self.filtering])
+
+    def _subscribe(self, site: SimulatedSite) -> None:
+        """Let the gateway of a site have a subscription with a condition."""
+        for source in self.sources.values():
+            source.advertise(FILTERED)
+        now = site.now
+        self.filter = site.gateway.participant.create_reader(FILTERED, "Quote", VOLATILE, keyed=False, now=now)
+        site.gateway.restrict(1, topic=FILTERED, type_name="Quote", where=WHERE, schema=QUOTES, now=now)
+        site.flush()
 
     # ---- the run -------------------------------------------------------------------------------------------------
 
@@ -106,7 +130,7 @@ class History:
         match fault.kind:
             case "crash":
                 (name,) = fault.sites
-                self._absent_from_now(name)
+                self._absent_from_now(pair for pair in self.due if name in pair)
                 self.islands.sites[name].crash()
                 self._write(fault.lasts)
                 self.islands.sites[name].start()
@@ -116,7 +140,7 @@ class History:
                 world.cut(*fault.sites, both_ways=fault.kind != "cut one way")
                 self._write(fault.lasts)
                 if fault.kind == "long cut":
-                    self._absent_from_now(*self.names)
+                    self._absent_from_now(self._apart(fault.sites))
                 world.mend(*fault.sites)
 
     def _write(self, seconds: float) -> None:
@@ -125,6 +149,7 @@ class History:
         while self.islands.world.now < until:
             there = self._there()
             for name in self.random.sample(self.names, self.random.randint(1, len(self.names))):
+                self._write_filtered(name)
                 for topic in POLICIES:
                     number = len(self.written)
                     self.written.append((name, topic))
@@ -134,6 +159,15 @@ class History:
                             self.due[pair].append(number)
             left = (until - self.islands.world.now) / 1_000_000
             self.islands.run(min(left, self.random.choice([0.003, 0.05, 0.3, max(1.0, seconds / 8)])))
+
+    def _write_filtered(self, name: str) -> None:
+        if self.filtering is None:
+            return
+        number = len(self.written)
+        self.written.append((name, FILTERED))
+        if name != self.filtering and number % 3 == 0 and self._is_there(name, self.filtering, FILTERED):
+            self.filtered_due.append(number)
+        self.sources[name].write(FILTERED, float(number), symbol="OTHER" if number % 3 else "WANTED")
 
     # ---- who is there --------------------------------------------------------------------------------------------
 
@@ -159,32 +193,63 @@ class History:
             for origin, proxy in there.gateway._proxies
             if (origin, proxy.channel.topic) == (source, topic) and proxy.is_wanted and not proxy.stale
         ]
-        member, reader = self.readers[target].member, self.readers[target].readers[topic]
-        return bool(heard) and any(proxy in member.participant.matched(reader) for proxy in proxies)
+        if topic == FILTERED:
+            matched = there.gateway.participant.matched(self.filter)
+        else:
+            matched = self.readers[target].member.participant.matched(self.readers[target].readers[topic])
+        return bool(heard) and any(proxy in matched for proxy in proxies)
 
     def all_there(self) -> bool:
         """Whether every reader has found the writers of all other sites."""
         return not self._absent()
 
     def _absent(self) -> list[tuple[str, str, str]]:
-        return [(*pair, topic) for pair in self.due for topic in POLICIES if not self._is_there(*pair, topic)]
+        wanted = [(*pair, topic) for pair in self.due for topic in POLICIES]
+        wanted += [(*pair, FILTERED) for pair in self.due if pair[1] == self.filtering]
+        return [one for one in wanted if not self._is_there(*one)]
 
-    def _absent_from_now(self, *names: str) -> None:
-        """Expect no more what has not arrived yet where the gateways of these sites are concerned."""
-        for pair in self.due:
-            if set(names) & set(pair):
-                arrived = self._arrived(pair[1], "volatile")
-                self.due[pair] = [number for number in self.due[pair] if number in arrived]
+    def _absent_from_now(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Expect no more what has not arrived yet from the first of two sites at the second."""
+        filtered = {number for number, _ in self._filtered()}
+        for source, target in pairs:
+            arrived = self._arrived(target, "volatile")
+            self.due[source, target] = [number for number in self.due[source, target] if number in arrived]
+            if target == self.filtering:
+                self.filtered_due = [
+                    number for number in self.filtered_due if number in filtered or self.written[number][0] != source
+                ]
+
+    def _apart(self, cut: tuple[str, ...]) -> list[tuple[str, str]]:
+        """The pairs of sites that do not reach each other without one link."""
+        reached = {name: {name} for name in self.names}
+        for _ in self.names:
+            for one, other in self.pairs:
+                if {one, other} != set(cut):
+                    reached[one] |= reached[other]
+                    reached[other] |= reached[one]
+        return [(one, other) for one, other in self.due if other not in reached[one]]
 
     # ---- what must hold ------------------------------------------------------------------------------------------
 
     def _arrived(self, name: str, topic: str) -> set[int]:
-        reader = self.readers[name].readers[topic]
-        return {
-            int(TYPE.decode(one.payload)["price"])
-            for one in self.readers[name].samples
-            if one.reader == reader and one.kind is SampleKind.ALIVE
-        }
+        """What the reader of a site has got."""
+        reader = self.readers[name]
+        topics = {guid: topic for topic, guid in reader.readers.items()}
+        events = reader.member.events
+        for event in events[self._looked[name] :]:
+            if isinstance(event, SampleReceived):
+                self.arrived[name, topics[event.reader]].append((_number(event), event.writer))
+        self._looked[name] = len(events)
+        return {number for number, _ in self.arrived[name, topic]}
+
+    def _filtered(self) -> list[tuple[int, Guid]]:
+        """What the subscription with a condition has got from other sites."""
+        if self.filtering is None:
+            return []
+        site = self.islands.sites[self.filtering]
+        samples = [event for event in site.events if isinstance(event, SampleReceived) and event.reader == self.filter]
+        own = site.gateway.participant.prefix
+        return [(_number(one), one.writer) for one in samples if one.writer.prefix == own]
 
     def _missing(self) -> dict[str, list[int]]:
         missing: dict[str, list[int]] = {}
@@ -197,26 +262,35 @@ class History:
         return missing
 
     def _all_arrived(self) -> bool:
-        return self.islands.world.now % 16 == 0 and not self._missing()
+        """Whether nothing is missing; looked at once in a while, since that takes longer than an event."""
+        now = self.islands.world.now
+        if now < self._look_at:
+            return False
+        self._look_at = now + 100_000
+        return not self._missing()
 
     def check(self) -> None:
         """Nothing missed, nothing doubled, all in order."""
         missing = self._missing()
         assert not missing, f"missed: {missing}"
-        for name, reader in self.readers.items():
-            topics = {guid: topic for topic, guid in reader.readers.items()}
-            by_reader: defaultdict[str, list[int]] = defaultdict(list)
-            by_proxy: defaultdict[object, list[int]] = defaultdict(list)
-            for one in reader.samples:
-                number = int(TYPE.decode(one.payload)["price"])
-                by_reader[topics[one.reader]].append(number)
-                by_proxy[one.reader, one.writer].append(number)
-            for topic in ("volatile", "loose"):
-                doubled = _doubled(by_reader[topic])
-                assert not doubled, f"{topic} at {name}, doubled: {doubled}"
-            for (_, proxy), numbers in by_proxy.items():
-                assert not _doubled(numbers), f"at {name} from {proxy}, doubled: {_doubled(numbers)}"
-                assert numbers == sorted(numbers), f"at {name} from {proxy}, not in order"
+        for name in self.names:
+            for topic in POLICIES:
+                self._check_once(f"{topic} at {name}", self.arrived[name, topic], durable=topic == "durable")
+        filtered = self._filtered()
+        self._check_once(f"filtered at {self.filtering}", filtered, durable=False)
+        assert not [number for number, _ in filtered if number % 3], "in vain"
+        missing = set(self.filtered_due) - {number for number, _ in filtered}
+        assert not missing, f"missed with a condition: {sorted(missing)}"
+
+    @staticmethod
+    def _check_once(what: str, arrived: list[tuple[int, Guid]], *, durable: bool) -> None:
+        by_proxy: defaultdict[Guid, list[int]] = defaultdict(list)
+        for number, proxy in arrived:
+            by_proxy[proxy].append(number)
+        for proxy, numbers in by_proxy.items():
+            assert numbers == sorted(set(numbers)), f"{what} from {proxy}, doubled or not in order: {numbers}"
+        doubled = len(arrived) - len({number for number, _ in arrived})
+        assert durable or not doubled, f"{what}, doubled: {doubled}"
 
 
 def _conditions(random: Random) -> LinkConditions:
@@ -228,9 +302,8 @@ def _conditions(random: Random) -> LinkConditions:
     )
 
 
-def _doubled(numbers: Iterable[int]) -> list[int]:
-    seen: set[int] = set()
-    return [number for number in numbers if number in seen or seen.add(number)]  # type: ignore[func-returns-value]
+def _number(sample: SampleReceived) -> int:
+    return int(TYPE.decode(sample.payload)["price"])
 
 
 def live_through(seed: int) -> History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rookery.gateway.channels import HELD_BYTES, KEPT, MOST_PARTITIONS, Channel, Proxy, channel_of, channel_of_offer
+from rookery.gateway.channels import BACKLOG_BYTES, KEPT, MOST_PARTITIONS, Channel, Proxy, channel_of, channel_of_offer
 from rookery.gateway.messages import Forwarded, Offer
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import WRITER_KEYED, WRITER_KEYLESS, Guid
@@ -66,7 +66,7 @@ def test_what_is_kept_for_late_ones(keyed: bool, durable: bool, depth: int | Non
 
 def test_a_proxy_holds_one_sample_of_any_size_and_no_more_than_there_is_room_for() -> None:
     proxy = Proxy(CHANNEL, 1)
-    large = Forwarded(1, b"writer", 1, 0, b"", bytes(HELD_BYTES + 1))
+    large = Forwarded(1, b"writer", 1, 0, b"", bytes(BACKLOG_BYTES + 1))
     assert proxy.hold(large)
     assert not proxy.hold(large)
     proxy.forget()

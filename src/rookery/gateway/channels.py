@@ -5,7 +5,7 @@ channel that somebody wants has a *tap*: a reader of the gateway that hears the 
 has a *proxy*: a writer of the gateway with the same policies, which local readers match as they would the real ones.
 
 A reader that has found a proxy must miss nothing from then on, so the proxy is made last: when the source has said that
-the writers there know the tap. Samples that come before, and until the readers here know the proxy, are held.
+the writers there know the tap. Samples that come before, and until the readers here know the proxy, wait in a backlog.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
 #: Bytes that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
-HELD_BYTES = 1 << 20
+BACKLOG_BYTES = 1 << 20
 #: What another site may offer: names as long as discovery allows them (`rtps.limits`), and not too many.
 NAME_BYTES = 1_024
 MOST_PARTITIONS = 64
@@ -121,12 +121,12 @@ class Proxy:
     channel: Channel
     number: int
     writer: Guid | None = None
-    #: What the site was told last: nothing yet, or (wanted, conditions).
-    told: tuple[bool, tuple[str, ...]] | None = None
+    #: What the site was answered last: nothing yet, or (wanted, conditions).
+    answered: tuple[bool, tuple[str, ...]] | None = None
     turn: int = 0
     #: Samples that wait for the readers to know the writer, and when they are written in any case.
-    held: deque[Forwarded] = field(default_factory=deque)
-    held_bytes: int = 0
+    backlog: deque[Forwarded] = field(default_factory=deque)
+    backlog_bytes: int = 0
     patience: int | None = None
     #: The last sample of each writer: a repetition is known by it.
     seen: dict[bytes, int] = field(default_factory=dict)
@@ -135,20 +135,20 @@ class Proxy:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether its site was told that it is wanted."""
-        return self.told is not None and self.told[0]
+        """Whether its site was answered that it is wanted."""
+        return self.answered is not None and self.answered[0]
 
     def hold(self, sample: Forwarded) -> bool:
         """Let a sample wait; False if there is no room."""
-        if self.held and self.held_bytes + len(sample.payload) > HELD_BYTES:
+        if self.backlog and self.backlog_bytes + len(sample.payload) > BACKLOG_BYTES:
             return False
-        self.held.append(sample)
-        self.held_bytes += len(sample.payload)
+        self.backlog.append(sample)
+        self.backlog_bytes += len(sample.payload)
         return True
 
     def forget(self) -> None:
         """Begin anew, without a writer."""
         self.writer = self.patience = None
-        self.held.clear()
-        self.held_bytes = 0
+        self.backlog.clear()
+        self.backlog_bytes = 0
         self.seen.clear()

@@ -212,7 +212,7 @@ class Gateway:
     def site_renewed(self, site: str, now: int) -> None:
         """A site knows nothing any more: it is offered everything again."""
         self._taps.renew(site, now)
-        self._proxies.tell_again(site)
+        self._proxies.forget_answers(site)
         self._look_soon(now)
 
     def site_gone(self, site: str, now: int) -> None:
@@ -237,8 +237,8 @@ class Gateway:
         clauses = sorted({where for where, _ in conditions.values()}) if is_wanted and kind not in readers else []
         schema = next(iter(conditions.values()))[1].to_dict() if clauses else {}
         said = (is_wanted, tuple(clauses))
-        if proxy.told != said and not proxy.stale:
-            proxy.told = said
+        if proxy.answered != said and not proxy.stale:
+            proxy.answered = said
             proxy.turn += 1
             self.backbone.send([origin], encode(Want(proxy.number, is_wanted, clauses, schema, proxy.turn)), now)
 

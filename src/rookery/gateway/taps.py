@@ -58,7 +58,7 @@ class Taps:
         if self._look_at is not None and now >= self._look_at:
             self._look_at = None
             for tap in list(self._new.values()):
-                self._tell_ready(tap, now)
+                self._say_ready(tap, now)
 
     # ---- this site's writers -------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Taps:
                 self._backbone.send([site], sample, now, is_sample=True)
         tap.unready[site] = (want.turn, now + PATIENCE)
         self._new[tap.number] = tap
-        self._tell_ready(tap, now)
+        self._say_ready(tap, now)
 
     def renew(self, site: str, now: int) -> None:
         """Learn that a site knows nothing any more of what it was offered."""
@@ -165,7 +165,7 @@ class Taps:
             tap.offered.discard(site)
             self._unwant(tap, site, now)
 
-    def _tell_ready(self, tap: Tap, now: int) -> None:
+    def _say_ready(self, tap: Tap, now: int) -> None:
         """Tell those who wait for it that the writers know the tap, if they do or it has taken too long."""
         known = tap.reader is not None and self._participant.is_known(tap.reader)
         for site, (turn, latest) in list(tap.unready.items()):
