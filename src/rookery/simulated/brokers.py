@@ -32,7 +32,7 @@ from rookery.brokers.client import (
     SubscriptionFailed,
 )
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left
+from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left
 from rookery.brokers.messages import EventId
 from rookery.machine import ClientId, Node
 from rookery.simulated.calendar import Calendar
@@ -259,7 +259,7 @@ class SimulatedBrokers:
         if isinstance(event, Left):
             self.brokers.pop(broker.id, None)
             self.calendar.after(0, lambda: self._gone(broker.id))
-        elif isinstance(event, JoinFailed | Isolated):
+        elif isinstance(event, JoinFailed | Isolated | EntryWanted):
             self.calendar.after(0, lambda: self._find_others(broker))
         if self.on_event is not None:
             self.on_event(broker.id, event)
