@@ -18,7 +18,6 @@ writers wrote arrives in any case.
 from __future__ import annotations
 
 import itertools
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,11 +26,12 @@ from random import Random
 from rookery.rtps.events import SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
+from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application
 
-__all__ = ["Fault", "History", "live_through", "shrunk"]
+__all__ = ["Fault", "History", "live_through"]
 
 POLICIES = {"volatile": VOLATILE, "durable": DURABLE, "loose": BEST_EFFORT}
 #: What only the subscription with a condition reads; every third sample satisfies it.
@@ -55,11 +55,11 @@ class Fault:
 class History:
     """One run: the sites with an application that writes and one that reads at each.
 
-    `only` are those of the seed's faults that happen, by their places; None for all.
+    `strikes` says which of its faults happen.
     """
 
-    def __init__(self, seed: int, only: frozenset[int] | None = None) -> None:
-        self.only = only
+    def __init__(self, seed: int, strikes: Faults) -> None:
+        self.strikes = strikes
         self.random = Random(seed)
         self.names = "abcd"[: self.random.randint(2, 4)]
         self.islands = SimulatedIslands(seed=seed, conditions=_conditions(self.random))
@@ -105,8 +105,8 @@ class History:
         """Live through the history, and check it."""
         assert self.islands.run(60, until=self.all_there), f"not all there: {self._absent()}"
         self._write(1.0)
-        for place, fault in enumerate(self.faults):
-            if self.only is None or place in self.only:
+        for fault in self.faults:
+            if self.strikes.strikes():
                 self._suffer(fault)
             self._write(fault.quiet)
         self._write(REPAIR)
@@ -306,28 +306,8 @@ def _number(sample: SampleReceived) -> int:
     return int(TYPE.decode(sample.payload)["price"])
 
 
-def live_through(seed: int) -> History:
-    """Live through the history of a seed; where it fails, find the fewest faults that do it, and say how to replay."""
-    only = os.environ.get("ROOKERY_FAULTS")
-    chosen = None if only is None else frozenset(int(place) for place in only.split(",") if place)
-    history = History(seed, chosen)
-    try:
-        history.run()
-    except AssertionError as error:
-        fewest = sorted(shrunk(seed, chosen))
-        faults = [history.faults[place] for place in fewest]
-        chosen_again = f"ROOKERY_SEED={seed} ROOKERY_FAULTS={','.join(map(str, fewest))}"
-        replay = f"{chosen_again} pytest tests/gateway/test_histories.py -k replay"
-        raise AssertionError(f"{error}\nfaults: {faults}\nreplay: {replay}") from error
+def live_through(seed: int, faults: Faults | None = None) -> History:
+    """Live through the history of a seed, with all of its faults or some."""
+    history = History(seed, faults or Faults())
+    history.run()
     return history
-
-
-def shrunk(seed: int, chosen: frozenset[int] | None) -> frozenset[int]:
-    """Return the fewest faults with which a history that fails still does, leaving out one after the other."""
-    places = frozenset(range(len(History(seed).faults))) if chosen is None else chosen
-    for place in sorted(places):
-        try:
-            History(seed, places - {place}).run()
-        except AssertionError:
-            places -= {place}
-    return places
