@@ -43,14 +43,14 @@ LIMITS = Limits(
     endpoints=64,
     endpoints_per_participant=32,
     locators=2,
-    sample_octets=1 << 16,
-    fragment_octets=1 << 18,
+    sample_bytes=1 << 16,
+    fragment_bytes=1 << 18,
     fragmented_samples=8,
     reorder_window=64,
-    reorder_octets=1 << 18,
+    reorder_bytes=1 << 18,
     history_samples=64,
     queued_events=256,
-    summary_octets=4_096,
+    summary_bytes=4_096,
     contacts_per_second=20,
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
@@ -226,12 +226,12 @@ class Target:
         peers = participant.peers
         assert len(peers) <= LIMITS.participants
         assert len(participant.remote_endpoints) <= LIMITS.endpoints
-        assert participant.summary_octets <= LIMITS.summary_octets
+        assert participant.summary_bytes <= LIMITS.summary_bytes
         # One packet of at most 64 KiB and what falls due at one time may not cause megabytes.
         assert sent < 4 << 20, sent
         for peer in peers:
-            assert peer.octets_out <= LIMITS.amplification * peer.octets_in
-        assert participant.held_octets <= LIMITS.fragment_octets + 256 * LIMITS.reorder_octets
+            assert peer.bytes_out <= LIMITS.amplification * peer.bytes_in
+        assert participant.held_bytes <= LIMITS.fragment_bytes + 256 * LIMITS.reorder_bytes
 
 
 def _ends_something(datagram: bytes) -> bool:
@@ -265,7 +265,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
     dice = random.Random(seed)
     captured = tuple(corpus())
     plain = [Conversation(captured, prefix) for prefix in prefixes(list(captured))]
-    totals = {"packets": packets, "rejected": 0, "events": 0, "octets_out": 0, "targets": 0, "bad_summaries": 0}
+    totals = {"packets": packets, "rejected": 0, "events": 0, "bytes_out": 0, "targets": 0, "bad_summaries": 0}
     target: Target | None = None
     for number in range(packets):
         if target is None or number % 500 == 0:
@@ -293,7 +293,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
             raise
         totals["rejected"] += target.participant.counters["rejected"] - rejected
         totals["events"] += target.events - events
-        totals["octets_out"] += target.sent - sent
+        totals["bytes_out"] += target.sent - sent
         totals["bad_summaries"] += target.participant.counters["unreadable_summary"] - bad
     return totals
 

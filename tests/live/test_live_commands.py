@@ -95,7 +95,7 @@ def test_tools_see_what_a_node_with_summaries_tells_nobody(domain_id: int, tmp_p
         assert any("reading quotes" in line for line in process.stderr)  # after what it says while it compiles
         (participant,) = json.loads(rookery("ps", *domain, "--json").stdout)["participants"]
         assert participant["summary"] == "ribbon"
-        assert participant["summary_octets"] > 20
+        assert participant["summary_bytes"] > 20
         (topic,) = json.loads(rookery("ls", *domain, "--json").stdout)["topics"]
         assert (topic["topic"], topic["endpoints"][0]["summary"]) == ("quotes", "ribbon")
     finally:

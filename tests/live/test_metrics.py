@@ -114,7 +114,7 @@ def test_a_participant_is_measured_by_its_own_counters() -> None:
 
     text = asyncio.run(test())
     assert 'rookery_dds_known{what="participants"} 1\n' in text
-    assert int(re.findall(r'rookery_dds_total\{counter="octets_in"\} (\d+)', text)[0]) > 0
+    assert int(re.findall(r'rookery_dds_total\{counter="bytes_in"\} (\d+)', text)[0]) > 0
 
 
 @pytest.mark.wire

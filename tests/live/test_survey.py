@@ -34,7 +34,7 @@ def test_a_survey_finds_participants_endpoints_and_summaries(
             assert participant.prefix == node.udp.participant.prefix.hex()
             expected = None if protocol == "simple" else protocol
             assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", expected)
-            assert bool(participant.summary_octets) == (protocol != "simple")
+            assert bool(participant.summary_bytes) == (protocol != "simple")
             assert (participant.writers, participant.readers, participant.lease_seconds) == (1, 1, 20.0)
             assert [(each.topic, each.kind, each.keyed) for each in found.endpoints] == [
                 ("news", "reader", False),

@@ -18,7 +18,7 @@ EPOCH = 1_767_225_600_000_000
 
 
 class Tap(SimulatedNetwork):
-    """A network that writes down everything, and loses what it is told to."""
+    """A network that writes down everything, and loses what it shall."""
 
     def __init__(self) -> None:
         super().__init__(seed=7)

@@ -1,4 +1,4 @@
-"""The structured fuzzer, 100,000 packets of it (about ten seconds); `--slow` runs ten times as many with other dice."""
+"""The structured fuzzer, 100,000 packets of it (about ten seconds); `--slow` runs ten times as many, of other seeds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_hundred_thousand_nearly_right_packets(fuzzer: ModuleType) -> None:
     # The packets must reach the machinery: not all refused, not all taken.
     assert 10_000 < totals["rejected"] < 90_000
     assert totals["events"] > 500
-    assert totals["octets_out"] > 100_000
+    assert totals["bytes_out"] > 100_000
     assert totals["bad_summaries"] > 100
 
 

@@ -8,16 +8,11 @@ import pytest
 
 from rookery.errors import HistoryFullError, TopicError, UnsupportedPolicyError
 from rookery.machine import Machine, Send, Write
-from rookery.participant import ParticipantConfiguration, multicast_address
-from rookery.participant.event_types import event_type
-from rookery.participant.exchange import Exchange
-from rookery.rtps import Address, Durability, Guid, Limits, QualityOfService, Reliability
+from rookery.participant import multicast_address
+from rookery.rtps import Guid, Limits, QualityOfService, Reliability
 from rookery.rtps.events import (
-    EndpointMatched,
     ParticipantChanged,
     ParticipantDiscovered,
-    QualityIncompatible,
-    SampleReceived,
 )
 from rookery.rtps.parameters import Parameter
 from rookery.rtps.qos import Ownership
@@ -86,41 +81,6 @@ def test_what_is_not_there_says_so() -> None:
     assert participant.local_endpoints == ()
 
 
-def test_configurations_that_cannot_be() -> None:
-    for prefix in (bytes(12), b"short"):
-        with pytest.raises(TopicError, match="12 octets"):
-            ParticipantConfiguration(prefix=prefix, unicast=Address("127.0.0.1", 1))
-    with pytest.raises(TopicError, match="0 to 232"):
-        multicast_address(-1)
-    assert multicast_address(232) == Address("239.255.0.1", 65_400)
-
-
-@pytest.mark.parametrize(
-    ("changes", "policies"),
-    [
-        ({"type_name": "Other"}, ("type_name",)),
-        ({"keyed": True}, ("keyed",)),
-        ({"qos": replace(RELIABLE, durability=Durability.TRANSIENT_LOCAL)}, ("durability",)),
-        ({"qos": replace(RELIABLE, deadline=5)}, ("deadline",)),
-    ],
-)
-def test_pairs_that_are_none_say_why_on_both_sides_and_within_one(
-    changes: dict[str, object], policies: tuple[str, ...]
-) -> None:
-    network = SimulatedNetwork(1)
-    one, other = network.join(), network.join()
-    plain: dict[str, object] = {"type_name": "T", "qos": RELIABLE, "keyed": False, "now": 0}
-    one.participant.create_writer("topic", **plain)  # type: ignore[arg-type]
-    for member in (one, other):
-        member.participant.create_reader("topic", **{**plain, **changes})  # type: ignore[arg-type]
-        member.flush()
-    network.run(SECOND)
-    for member in (one, other):
-        refused = of(member, QualityIncompatible)
-        assert {event.policies for event in refused} == {policies}  # type: ignore[attr-defined]
-        assert of(member, EndpointMatched) == []
-
-
 def test_a_writer_whose_reader_does_not_answer_fills_up() -> None:
     network = SimulatedNetwork(1)
     one, other = network.join(limits=Limits(history_samples=5)), network.join()
@@ -138,45 +98,3 @@ def test_a_writer_whose_reader_does_not_answer_fills_up() -> None:
     network.run(20 * SECOND)
     one.participant.write(writer, b"\0\1\0\0", now=one.now)
     assert one.participant.is_acknowledged(writer)
-
-
-def test_deleting_endpoints_of_one_participant_ends_their_pair() -> None:
-    member = SimulatedNetwork(1).join()
-    participant = member.participant
-    writer = participant.create_writer("topic", "T", RELIABLE, keyed=False, now=0)
-    reader = participant.create_reader("topic", "T", RELIABLE, keyed=False, now=0)
-    assert participant.matched(reader) == (writer,)
-    assert participant.matched(writer) == (reader,)
-    participant.delete_endpoint(reader, 0)
-    assert participant.matched(writer) == ()
-    participant.write(writer, b"\0\1\0\0", now=0)
-    member.flush()
-    assert of(member, SampleReceived) == []
-
-
-def test_an_exchange_counts_samples_that_are_no_events() -> None:
-    network = SimulatedNetwork(1)
-    one, other = network.join(), network.join()
-    kind = event_type({"price": "float64"}, type_name="T")
-    exchange = Exchange(other.participant)
-    number = exchange.subscribe("topic", "price < 2", type=kind, qos=RELIABLE, now=0)
-    writer = one.participant.create_writer("topic", "T", RELIABLE, keyed=False, now=0)
-    for member in (one, other):
-        member.flush()
-    assert network.run(SECOND, until=lambda: bool(one.participant.matched(writer)))
-    for payload in (b"\0\1\0\0short", kind.encode({"price": 3.0}), kind.encode({"price": 1.5})):
-        one.participant.write(writer, payload, now=one.now)
-    one.flush()
-    network.run(SECOND)
-    deliveries = [delivery for event in other.events for delivery in exchange.take(event)]
-    assert [(delivery.subscription_id, delivery.event) for delivery in deliveries] == [(number, {"price": 1.5})]
-    assert other.participant.counters["unreadable_sample"] == 1
-    exchange.unsubscribe(number, other.now)
-    assert [delivery for event in other.events for delivery in exchange.take(event)] == []
-    with pytest.raises(TopicError, match=f"no subscription {number}"):
-        exchange.unsubscribe(number, other.now)
-    with pytest.raises(TopicError, match="not advertised"):
-        exchange.publish("topic", {"price": 1.0}, now=other.now)
-    exchange.advertise("topic", type=kind, qos=RELIABLE, now=other.now)
-    with pytest.raises(TopicError, match="another type"):
-        exchange.advertise("topic", type=event_type({"a": "int64"}, type_name="T"), qos=RELIABLE, now=other.now)

@@ -275,13 +275,13 @@ def test_other_domains_are_none_of_our_business() -> None:
 
 
 def test_endpoints_that_are_refused() -> None:
-    victim = Victim(name_octets=50)
+    victim = Victim(name_bytes=50)
     victim.meet()
     own, foreign = Guid(PREFIX, 0x103), Guid(b"somebodyelse", 0x103)
     assert "announced by another" in reasons(victim.hear(endpoint(foreign, 1)))
     assert "announced by another" in reasons(victim.hear(endpoint(Guid(PREFIX, 0x1C2), 2)))
     assert "a reader announced as writer" in reasons(victim.hear(endpoint(Guid(PREFIX, 0x104), 3)))
-    assert "more than 50 octets" in reasons(victim.hear(endpoint(own, 4, topic="ä" * 26)))
+    assert "more than 50 bytes" in reasons(victim.hear(endpoint(own, 4, topic="ä" * 26)))
     assert "no reader or writer" in reasons(victim.hear(endpoint(Guid(PREFIX, 0x1FF), 5)))
     assert victim.participant.remote_endpoints == ()
     assert isinstance(victim.hear(endpoint(own, 6))[0], EndpointDiscovered)
@@ -378,20 +378,20 @@ def test_numbers_from_here_to_the_end_of_time_cost_nothing() -> None:
 
 
 def test_what_waits_for_its_turn_is_bounded() -> None:
-    victim = Victim(reorder_window=100, reorder_octets=20_000)
+    victim = Victim(reorder_window=100, reorder_bytes=20_000)
     _, writer = victim.matched_reader()
     victim.hear(Heartbeat(0, writer.entity, 1, 0, 1))
     for number in range(2, 300):
         victim.hear(Data(0, writer.entity, number, b"\0\1\0\0" + bytes(1_000)))
-    assert victim.participant.held_octets <= 20_000
-    assert victim.counters["reorder_octets"] > 0
+    assert victim.participant.held_bytes <= 20_000
+    assert victim.counters["reorder_bytes"] > 0
     assert victim.counters["reorder_window"] == 299 - 100
     events = victim.hear(Data(0, writer.entity, 1, b"\0\1\0\0"))
     assert len([event for event in events if isinstance(event, SampleReceived)]) > 10
 
 
 def test_fragments_are_bounded_whatever_they_claim() -> None:
-    victim = Victim(fragment_octets=50_000, fragmented_samples=20, sample_octets=1 << 20)
+    victim = Victim(fragment_bytes=50_000, fragmented_samples=20, sample_bytes=1 << 20)
     _, writer = victim.matched_reader()
     victim.hear(Heartbeat(0, writer.entity, 1, 0, 1))
 
@@ -399,27 +399,27 @@ def test_fragments_are_bounded_whatever_they_claim() -> None:
         return DataFragment(0, writer.entity, sequence, first, 1, size, sample, bytes(size))
 
     assert "the limit is 1048576" in reasons(victim.hear(piece(1, 1, 100, 1 << 31)))
-    assert victim.counters["sample_octets"] == 1
+    assert victim.counters["sample_bytes"] == 1
     for sequence in range(1, 60):
         victim.hear(piece(sequence, 1, 100, 1 << 20))
     assert victim.counters["fragmented_samples"] == 39
     for first in range(1, 200):
         victim.hear(piece(60, first, 1_000, 1 << 20))
-    assert victim.counters["fragment_octets"] > 0
-    assert victim.participant.held_octets <= 50_000
-    before = victim.participant.held_octets
+    assert victim.counters["fragment_bytes"] > 0
+    assert victim.participant.held_bytes <= 50_000
+    before = victim.participant.held_bytes
     victim.hear(piece(80, 1, 100, 1_000))
-    once = victim.participant.held_octets
+    once = victim.participant.held_bytes
     for _ in range(5):
         victim.hear(piece(80, 1, 100, 1_000))
-    assert before < once == victim.participant.held_octets
+    assert before < once == victim.participant.held_bytes
     assert victim.counters["duplicate_fragment"] == 5
     assert "disagree about its size" in reasons(
         [*victim.hear(piece(70, 1, 100, 1_000)), *victim.hear(piece(70, 2, 200, 1_000))]
     )
     # A goodbye gives everything back.
     victim.hear(Data(0, SPDP_WRITER, 2, None, inline=ended(Guid(PREFIX, 0x1C1))))
-    assert victim.participant.held_octets == 0
+    assert victim.participant.held_bytes == 0
 
 
 def test_builtin_data_in_fragments_are_refused() -> None:

@@ -69,14 +69,14 @@ class Victim:
         self.participant.receive_many((octets,), address, self.now)
         effects = self.participant.effects()
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
-        return events, told([effect.message for effect in effects if isinstance(effect, Send)])
+        return events, contacted_by([effect.message for effect in effects if isinstance(effect, Send)])
 
     @property
     def counters(self) -> dict[str, int]:
         return self.participant.counters
 
 
-def told(datagrams: list[bytes]) -> set[bytes]:
+def contacted_by(datagrams: list[bytes]) -> set[bytes]:
     """Return the participants that were sent a HEARTBEAT of SEDP."""
     found = set()
     for datagram in datagrams:
@@ -127,7 +127,7 @@ def test_who_has_a_counterpart_is_contacted_and_who_has_none_is_not() -> None:
     victim = Victim()
     assert victim.hear(1, announced(1, HashList.of(keys("topic"), epoch=1).to_bytes()))[1] == {prefix_of(1)}
     assert victim.hear(2, announced(2, HashList.of(keys("elsewhere"), epoch=1).to_bytes()))[1] == set()
-    assert prefix_of(2) not in told(victim.pass_time(5_000_000))
+    assert prefix_of(2) not in contacted_by(victim.pass_time(5_000_000))
     # Interest that appears with the next epoch.
     changed = HashList.of(keys("elsewhere", "other"), epoch=2).to_bytes()
     assert victim.hear(2, announced(2, changed, sequence=2))[1] == {prefix_of(2)}
@@ -147,10 +147,10 @@ def test_who_asks_is_answered_although_we_have_nothing_for_it() -> None:
     victim.pass_time(1_000_000)
     assert victim.hear(3, asked)[1] == {prefix_of(3)}
     view = victim.participant._contacts.directory.peers[prefix_of(1)]
-    assert not view.relevant  # it was told that there is nothing, not what there is
+    assert not view.relevant  # it has got a GAP, not what there is
 
 
-def test_an_observer_is_told_everything() -> None:
+def test_an_observer_is_sent_everything() -> None:
     victim = Victim()
     assert victim.hear(1, announced(1, observer_container(epoch=1)))[1] == {prefix_of(1)}
     view = victim.participant._contacts.directory.peers[prefix_of(1)]
@@ -169,13 +169,13 @@ def test_an_observer_is_told_everything() -> None:
         b"\xd0\x01\x00\xd1" + (1).to_bytes(4, "little") + (1 << 30).to_bytes(4, "little") + bytes(8),  # a gigabyte
     ],
 )
-def test_a_summary_that_cannot_be_read_is_counted_and_its_sender_told_everything(container: bytes) -> None:
+def test_a_summary_that_cannot_be_read_is_counted_and_its_sender_is_sent_everything(container: bytes) -> None:
     victim = Victim()
     events, contacted = victim.hear(1, announced(1, container))
     assert [type(event) for event in events] == [ParticipantDiscovered, MessageRejected]
     assert contacted == {prefix_of(1)}
     assert victim.counters["unreadable_summary"] == 1
-    assert victim.participant.summary_octets == 0
+    assert victim.participant.summary_bytes == 0
 
 
 def closed_tree(mode: str = "sound") -> bytes:
@@ -227,16 +227,16 @@ def test_a_closed_tree_that_is_none_is_refused(fault: str) -> None:
 
 def test_octets_of_summaries_are_bounded() -> None:
     container = HashList.of(keys(*(f"t{n}" for n in range(100))), epoch=1).to_bytes()
-    victim = Victim(summary_octets=3 * len(container))
+    victim = Victim(summary_bytes=3 * len(container))
     for who in range(1, 6):
         victim.hear(who, announced(who, container))
-    assert victim.participant.summary_octets == 3 * len(container)
-    assert victim.counters["summary_octets"] == 2
+    assert victim.participant.summary_bytes == 3 * len(container)
+    assert victim.counters["summary_bytes"] == 2
     # Whoever leaves makes room, and a new epoch replaces the old one.
     victim.hear(1, goodbye(1, sequence=2))
     newer = HashList.of(keys("topic"), epoch=2).to_bytes()
     victim.hear(2, announced(2, newer, sequence=2))
-    assert victim.participant.summary_octets == len(container) + len(newer)
+    assert victim.participant.summary_bytes == len(container) + len(newer)
 
 
 def test_contacts_per_second_are_bounded_and_the_rest_wait() -> None:
@@ -248,9 +248,9 @@ def test_contacts_per_second_are_bounded_and_the_rest_wait() -> None:
     rejected = [event.reason for events, _ in happened for event in events if isinstance(event, MessageRejected)]
     assert rejected == ["more than 3 contacts in a second; the rest wait"]
     assert victim.counters["contacts_per_second"] == 5
-    everyone = told(victim.pass_time(900_000))
+    everyone = contacted_by(victim.pass_time(900_000))
     assert everyone == {prefix_of(who) for who in (1, 2, 3)}
-    everyone |= told(victim.pass_time(2_000_000))
+    everyone |= contacted_by(victim.pass_time(2_000_000))
     assert everyone == {prefix_of(who) for who in range(1, 9)}
 
 
@@ -264,13 +264,13 @@ def test_with_a_key_only_sealed_summaries_are_believed() -> None:
     summary.add(*keys("elsewhere"))
     container = summary.encode(epoch=1, room=1_000)
     assert victim.hear(1, announced(1, container, seal=SEAL))[1] == set()
-    assert victim.participant.summary_octets == len(container)
+    assert victim.participant.summary_bytes == len(container)
     assert victim.hear(2, announced(2, container))[1] == {prefix_of(2)}
     wrong = Seal.derive(b"another key of 16", domain_id=0)
     assert victim.hear(3, announced(3, container, seal=wrong))[1] == {prefix_of(3)}
     assert victim.hear(4, announced(4, observer_container(epoch=1, keyed=True)))[1] == {prefix_of(4)}
     assert victim.counters["unauthentic_summary"] == 3
-    assert victim.participant.summary_octets == len(container)
+    assert victim.participant.summary_bytes == len(container)
 
 
 def test_a_sealed_announcement_is_not_replaced_by_one_that_is_not() -> None:

@@ -43,7 +43,7 @@ def test_the_conversation_is_the_golden_one(conversation: ModuleType, protocol: 
     assert said == golden
 
 
-def test_both_halves_of_a_service_are_told_and_the_noise_is_not() -> None:
+def test_both_halves_of_a_service_are_announced_and_the_noise_is_not() -> None:
     for case in json.loads(GOLDEN.read_text())["cases"]:
         octets = bytes.fromhex(case["octets"])
         for said in decode_message(octets).submessages:

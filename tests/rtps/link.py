@@ -32,7 +32,7 @@ class Link:
         self.now = 0
         self.received: list[Received] = []
         self.counters = Counters()
-        self.boxes = {prefix: Outbox(prefix, datagram_octets=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
+        self.boxes = {prefix: Outbox(prefix, datagram_bytes=1_400, permit=lambda *_: True) for prefix in (LEFT, RIGHT)}
         self.deadlines = Deadlines()
         history = History(depth=depth, keeps_for_late_readers=keeps, at_most=1_000)
         contexts = {prefix: ParticipantContext(prefix, limits=limits) for prefix in (LEFT, RIGHT)}
@@ -46,14 +46,23 @@ class Link:
             context=contexts[RIGHT],
             **reader_options,
         )
+        self.left, self.right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
         self.way: list[tuple[bytes, bytes]] = []
 
     def match(
         self, *, reliable: bool = True, with_history: bool = False, from_first: bool = True, **options: Any
     ) -> None:
-        left, right = (Destination(prefix, Address("127.0.0.1", 1)) for prefix in (LEFT, RIGHT))
-        self.writer.match(READER, destination=right, reliable=reliable, with_history=with_history, now=self.now)
-        self.reader.match(WRITER, destination=left, reliable=reliable, from_first=from_first, now=self.now, **options)
+        self.writer.match(READER, destination=self.right, reliable=reliable, with_history=with_history, now=self.now)
+        self.reader.match(
+            WRITER, destination=self.left, reliable=reliable, from_first=from_first, now=self.now, **options
+        )
+        self.gather()
+
+    def rematch(self, *, writer_too: bool, **options: Any) -> None:
+        """Let the reader find the writer again, and the writer the reader if it had lost it."""
+        if writer_too:
+            self.writer.match(READER, destination=self.right, reliable=True, with_history=True, now=self.now)
+        self.reader.match(WRITER, destination=self.left, reliable=True, from_first=True, now=self.now, **options)
         self.gather()
 
     def write(self, payload: bytes, instance: bytes = b"") -> None:

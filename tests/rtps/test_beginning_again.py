@@ -1,4 +1,4 @@
-"""A reader that begins again, with a writer that has not noticed that it was given up and tells of chosen instances.
+"""A reader that begins again, with a writer that has not noticed its loss and sends chosen instances.
 
 Leases differ, so this is what a partition leaves behind. The writer passes a number over that the reader has under
 another one; whoever has begun again has not, and by the time that the writer sees this, the GAP has been believed. The

@@ -25,7 +25,7 @@ ENTRIES = st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 600), st.no
 def test_everything_arrives_in_order_for_whom_and_with_the_time_it_is_meant(
     entries: list[tuple[Destination, int, int | None]],
 ) -> None:
-    outbox = Outbox(OURS, datagram_octets=700, permit=lambda *_: True)
+    outbox = Outbox(OURS, datagram_bytes=700, permit=lambda *_: True)
     for number, (place, size, time) in enumerate(entries, start=1):
         outbox.add(place, Data(0, 3, number, bytes(size - size % 4)), timestamp=time)
     arrived: dict[Address, list[tuple[bytes, int, int | None]]] = {}
@@ -62,7 +62,7 @@ def test_what_is_not_permitted_is_not_sent() -> None:
         asked.append((destination, octets))
         return destination != PLACES[0]
 
-    outbox = Outbox(OURS, datagram_octets=700, permit=permit)
+    outbox = Outbox(OURS, datagram_bytes=700, permit=permit)
     for place in PLACES[:4]:
         outbox.add(place, Data(0, 3, 1, bytes(8)))
     sent = outbox.sends()

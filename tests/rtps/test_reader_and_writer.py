@@ -14,13 +14,13 @@ from rookery.rtps.locators import Address
 from rookery.rtps.peers import Destination
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import AckNack, Data, Gap, Heartbeat
-from rookery.rtps.writer import FRAGMENT_OCTETS
+from rookery.rtps.writer import FRAGMENT_BYTES
 
 from .link import READER, RIGHT, WRITER, Link
 
 MISFORTUNES = st.lists(
     st.one_of(
-        st.tuples(st.just("write"), st.sampled_from([4, 100, FRAGMENT_OCTETS + 1, 3 * FRAGMENT_OCTETS])),
+        st.tuples(st.just("write"), st.sampled_from([4, 100, FRAGMENT_BYTES + 1, 3 * FRAGMENT_BYTES])),
         st.tuples(st.sampled_from(["carry", "lose", "repeat"]), st.integers(0, 30)),
         st.tuples(st.just("wait"), st.integers(1, 300_000)),
     ),
@@ -127,7 +127,7 @@ def test_one_gap_covers_a_whole_range() -> None:
 
 
 def test_an_answer_is_not_larger_than_it_may_be() -> None:
-    link = Link(limits=Limits(resend_octets=3_000))
+    link = Link(limits=Limits(resend_bytes=3_000))
     link.match()
     link.settle()
     for _ in range(50):
@@ -137,12 +137,12 @@ def test_an_answer_is_not_larger_than_it_may_be() -> None:
     link.writer.receive_acknack(READER, request, link.now)
     said = link.gather()
     assert len([each for each in said if isinstance(each, Data)]) == 3
-    # More is to come, and the reader is told so at once.
+    # More is to come, and a HEARTBEAT says so at once.
     assert [each.final for each in said if isinstance(each, Heartbeat)] == [False]
 
 
 def test_a_long_repair_goes_on_until_everything_is_there() -> None:
-    link = Link(limits=Limits(resend_octets=3_000))
+    link = Link(limits=Limits(resend_bytes=3_000))
     link.match()
     link.settle()
     for _ in range(50):
@@ -150,7 +150,7 @@ def test_a_long_repair_goes_on_until_everything_is_there() -> None:
         link.way.clear()
     link.settle()
     assert len(link.received) == 50
-    assert link.counters["resend_octets"] > 5
+    assert link.counters["resend_bytes"] > 5
 
 
 def test_a_reader_that_never_answers_is_asked_ever_more_slowly() -> None:

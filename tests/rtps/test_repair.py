@@ -1,4 +1,4 @@
-"""When a missing sample is asked for: not while it may be on its way, not twice at a time, and never given up."""
+"""When a missing sample is asked for: not while it may be on its way, not twice at a time, and never abandoned."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from random import Random
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected, SampleReceived
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
+from rookery.simulated.histories import Faults
 
 __all__ = ["BAD", "History"]
 
@@ -41,17 +42,18 @@ class Actor:
 class History:
     """One domain under the faults of one seed."""
 
-    def __init__(self, seed: int, *, discovery: str = "simple", events: int = 25) -> None:
+    def __init__(self, seed: int, *, discovery: str, faults: Faults, events: int = 25) -> None:
+        self.faults = faults
         self.random = Random(f"history {seed}")
         self.network = SimulatedNetwork(seed, BAD)
         self.discovery = discovery
         self.actors: list[Actor] = []
         self.gone: list[Actor] = []
-        self.counts = dict.fromkeys(("written", "crashes", "goodbyes", "returns", "one-way cuts", "two-way cuts"), 0)
+        self.counts = dict.fromkeys(("written", "crashes", "goodbyes", "one-way cuts", "two-way cuts"), 0)
         self.cuts: list[tuple[SimulatedParticipant, SimulatedParticipant]] = []
         self.size = self.random.randrange(2, 5)
         for place in range(self.size):
-            self.actors.append(self.start(self.network.join(**self.options()), place))
+            self.actors.append(self.start(self.network.join(**self.options()), place, self.sources(place)))
         for _ in range(events):
             self.network.run(self.random.randrange(2 * SECOND))
             self.happen()
@@ -62,13 +64,16 @@ class History:
         lease = self.random.choice((LEASE, 3 * LEASE))
         return {"lease": lease, "period": PERIOD, "discovery": self.discovery}
 
-    def start(self, member: SimulatedParticipant, place: int) -> Actor:
+    def sources(self, place: int) -> list[int]:
+        """Return whose topics the participant at a place will read."""
+        others = [other for other in range(self.size) if other != place]
+        return self.random.sample(others, self.random.randrange(1, len(others) + 1))
+
+    def start(self, member: SimulatedParticipant, place: int, sources: list[int]) -> Actor:
         """Give a participant its writer and its readers."""
         common = {"type_name": "T", "qos": LASTING, "keyed": False, "now": member.now}
         writer = member.participant.create_writer(f"topic{place}", **common)
-        others = [other for other in range(self.size) if other != place]
-        read = self.random.sample(others, self.random.randrange(1, len(others) + 1))
-        readers = {member.participant.create_reader(f"topic{other}", **common): other for other in read}
+        readers = {member.participant.create_reader(f"topic{other}", **common): other for other in sources}
         member.flush()
         return Actor(member, place, writer, readers)
 
@@ -85,23 +90,23 @@ class History:
                 actor.member.participant.write(actor.writer, payload, now=actor.member.now)
             actor.member.flush()
         elif what < 0.6:
-            if self.random.random() < 0.7:
-                actor.member.crash()
-                self.counts["crashes"] += 1
-            else:
-                actor.member.leave()
-                self.counts["goodbyes"] += 1
-            self.gone.append(actor)
+            says_goodbye = self.random.random() < 0.3
             # It comes back while the others still believe in it, or after they have lost it.
-            self.network.run(self.random.randrange(self.random.choice((SECOND, 4 * LEASE))))
-            back = self.network.restart(actor.member, **self.options())
-            self.actors[self.actors.index(actor)] = self.start(back, actor.place)
-            self.counts["returns"] += 1
-        elif what < 0.75 and len(self.actors) > 1:
+            pause = self.random.randrange(self.random.choice((SECOND, 4 * LEASE)))
+            options, sources = self.options(), self.sources(actor.place)
+            if self.faults.strikes():
+                actor.member.leave() if says_goodbye else actor.member.crash()
+                self.counts["goodbyes" if says_goodbye else "crashes"] += 1
+                self.gone.append(actor)
+                self.network.run(pause)
+                back = self.network.restart(actor.member, **options)
+                self.actors[self.actors.index(actor)] = self.start(back, actor.place, sources)
+        elif what < 0.75:
             one, other = self.random.sample(self.actors, 2)
             both_ways = self.random.random() < 0.5
-            self.network.cut(one.member, other.member, both_ways=both_ways)
-            self.counts["two-way cuts" if both_ways else "one-way cuts"] += 1
+            if self.faults.strikes():
+                self.network.cut(one.member, other.member, both_ways=both_ways)
+                self.counts["two-way cuts" if both_ways else "one-way cuts"] += 1
             self.cuts.append((one.member, other.member))
         elif what < 0.9 and self.cuts:
             self.network.mend(*self.cuts.pop(self.random.randrange(len(self.cuts))))

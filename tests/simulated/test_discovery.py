@@ -321,7 +321,7 @@ def test_crowded_worlds_of_trees_have_rows_and_children_and_nothing_is_missing()
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "simple"])
-def test_who_forgot_a_peer_that_told_others_meanwhile_finds_all_of_it_again(protocol: str) -> None:
+def test_who_lost_a_peer_that_announced_to_others_meanwhile_finds_all_of_it_again(protocol: str) -> None:
     network = SimulatedNetwork(4041)
     options = {"period": SECOND, "discovery": protocol}
     patient = network.join(lease=5 * SECOND, **options)
@@ -350,7 +350,7 @@ def test_who_forgot_a_peer_that_told_others_meanwhile_finds_all_of_it_again(prot
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_ends_before_a_silent_peer_is_given_up_ends_there_too(protocol: str) -> None:
+def test_what_ends_before_a_silent_peer_is_lost_ends_there_too(protocol: str) -> None:
     network = SimulatedNetwork(6170)
     leaving = network.join(lease=3_600 * SECOND, period=SECOND, discovery=protocol)
     silent = network.join(lease=5 * SECOND, period=SECOND, discovery=protocol)

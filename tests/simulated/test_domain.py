@@ -19,6 +19,7 @@ from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
+from rookery.simulated.histories import Faults, live_or_shrink, replayed
 from rookery.simulated.links import LinkConditions
 from simulated.domain_histories import BAD, History
 
@@ -90,23 +91,42 @@ def test_everything_matches_and_arrives_under_loss_duplication_and_reordering() 
         check_ring(seed)
 
 
-def check_history(seed: int) -> History:
+def live(seed: int, faults: Faults) -> History:
     """Live through a history and compare; the discovery protocols take turns."""
-    replay = f"replay: ROOKERY_SEED={seed} pytest tests/simulated/test_domain.py -k replay_of_one_history"
-    history = History(seed, discovery=PROTOCOLS[seed % len(PROTOCOLS)])
-    assert history.network.run(300 * SECOND, until=lambda: not history.missing()), f"{history.missing()}; {replay}"
+    history = History(seed, discovery=PROTOCOLS[seed % len(PROTOCOLS)], faults=faults)
+    assert history.network.run(300 * SECOND, until=lambda: not history.missing()), history.missing()
     history.network.run(20 * SECOND)
-    assert not history.missing(), f"was there and is not any more: {history.missing()}; {replay}"
-    assert not history.wrong(), f"{history.wrong()}; {replay}"
+    assert not history.missing(), f"was there and is not any more: {history.missing()}"
+    assert not history.wrong(), history.wrong()
     return history
 
 
+REPLAY = "tests/simulated/test_domain.py -k replay_of_a_history"
+
+
 def test_who_lives_at_the_end_of_a_history_has_everything_once() -> None:
-    totals: Counter[str] = Counter()
     for seed in range(MANY_SEEDS):
-        totals.update(check_history(seed).counts)
-    # The faults must happen: each kind about as often as there are histories.
-    assert all(count > MANY_SEEDS // 2 for count in totals.values()), totals
+        live_or_shrink(live, seed, test=REPLAY)
+
+
+def test_histories_have_faults_of_every_kind() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(20):
+        counts.update(live(seed, Faults()).counts)
+    assert counts["written"] > 400
+    assert all(count >= 10 for count in counts.values()), counts
+
+
+@pytest.mark.skipif(replayed() is None, reason="no history is named: ROOKERY_SEED, ROOKERY_FAULTS")
+def test_replay_of_a_history() -> None:
+    named = replayed()
+    assert named is not None
+    live(*named)
+
+
+def test_a_history_is_a_function_of_its_seed() -> None:
+    one, two, another = (live(seed, Faults()).network.digest for seed in (3, 3, 10))
+    assert one == two != another
 
 
 @pytest.mark.slow
@@ -120,12 +140,7 @@ def test_ten_thousand_seeds() -> None:
 @pytest.mark.timeout(0)
 def test_ten_thousand_histories() -> None:
     for seed in range(10_000):
-        check_history(seed)
-
-
-def test_replay_of_one_history_sends_the_same_bytes() -> None:
-    seed = int(os.environ.get("ROOKERY_SEED", "0"))
-    assert check_history(seed).network.digest == check_history(seed).network.digest
+        live_or_shrink(live, seed, test=REPLAY)
 
 
 def test_replay_of_one_seed_sends_the_same_bytes() -> None:

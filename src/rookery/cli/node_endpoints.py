@@ -124,7 +124,7 @@ def tree_facts(event: TreeSearched) -> dict[str, Any]:
     return {
         "event": "tree searched",
         "participant": event.prefix.hex(),
-        "octets": event.octets,
+        "octets": event.size_bytes,
         "asked": event.asked,
         "visited": event.visited,
         "found": [found._asdict() for found in event.found],

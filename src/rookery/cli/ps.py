@@ -59,7 +59,7 @@ def command(
             ", ".join(each.addresses),
             str(each.writers),
             str(each.readers),
-            f"{each.summary}, {each.summary_octets} octets" if each.summary else "none",
+            f"{each.summary}, {each.summary_bytes} bytes" if each.summary else "none",
         )
     Console(width=_WIDTH).print(table)
     return ExitCode.DONE

@@ -69,7 +69,7 @@ def discover(
         "octets": network.bytes_sent,
         "datagrams": network.datagrams,
         "records": sum(len(member.participant.remote_endpoints) for member in members) / participants,
-        "summary_octets": sum(member.participant.summary_octets for member in members) / participants,
+        "summary_octets": sum(member.participant.summary_bytes for member in members) / participants,
         "due": sum(count for _, _, count in wanted),
         "missing": sum(count - len(member.participant.matched(guid)) for member, guid, count in wanted),
         "completed_ms": completed / 1000,

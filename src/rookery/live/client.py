@@ -212,9 +212,9 @@ async def join(
 ) -> AsyncIterator[Node]:
     """Join a DDS domain; on loopback, unless another interface is named.
 
-    `discovery` is the protocol: `simple` tells everyone everything, the others (`ribbon`, `cuckoo`, `tree`, `bloom`,
-    `hashes`) announce a summary and tell those who may want it; `cuckoo:patent` is the setting of seed 001. `engine`
-    matches what arrives, as in `rookery.matcher`. Further options are those of
+    `discovery` is the protocol: `simple` announces everything to everyone, the others (`ribbon`, `cuckoo`, `tree`,
+    `bloom`, `hashes`) announce a summary, and endpoints to those who may want them; `cuckoo:patent` is the setting of
+    seed 001. `engine` matches what arrives, as in `rookery.matcher`. Further options are those of
     `rookery.live.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
     `observer`, `pre_shared_key`.
     """

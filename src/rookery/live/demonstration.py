@@ -56,7 +56,7 @@ async def discover(protocol: str, *, domain_id: int, seconds: float = 30.0) -> i
             while not all(_is_complete(member) for member in members):
                 await asyncio.sleep(0.02)
         await asyncio.sleep(STAY)
-        return sum(member.participant.counters["octets_out"] for member in members)
+        return sum(member.participant.counters["bytes_out"] for member in members)
     finally:
         for member in members:
             await member.close()

@@ -98,12 +98,12 @@ def _number(value: float) -> str:
 
 
 def participant_metrics(participant: Participant) -> list[Metric]:
-    """Return what a DDS participant counts: octets, messages, rejections, losses, by the names of its counters."""
+    """Return what a DDS participant counts: bytes, messages, rejections, losses, by the names of its counters."""
     known = {"participants": len(participant.peers), "endpoints": len(participant.remote_endpoints)}
     return [
         counters("dds", "What the DDS participant has counted.", participant.counters, label="counter"),
         gauges("dds_known", "Remote participants and endpoints that are known.", known, label="what"),
-        gauge("dds_held_octets", "Octets of samples that are not delivered yet.", participant.held_octets),
+        gauge("dds_held_bytes", "Bytes of samples that are not delivered yet.", participant.held_bytes),
     ]
 
 

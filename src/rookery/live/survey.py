@@ -47,7 +47,7 @@ class SeenParticipant:
     writers: int
     readers: int
     summary: str | None
-    summary_octets: int
+    summary_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A participant on real UDP sockets, driven by asyncio.
 
-Two sockets: one of its own, on a port that the kernel chooses and the announcement tells, for everything that is sent
+Two sockets: one of its own, on a port that the kernel chooses and the announcement names, for everything that is sent
 and everything that is addressed to this participant; and one on the domain's multicast port, shared with every other
 participant of the machine and heard once for all of this process (`groups`), for announcements. They are the transport
 of a `Driver`. Loopback is the default: to speak on another interface is a decision.
@@ -187,15 +187,16 @@ def open_participant(
 ) -> UdpParticipant:
     """Join a domain on an interface of this machine; needs a running event loop.
 
-    Without `multicast` only `initial_peers` are told. `networks` is where peers may live: by default the network behind
-    the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names the protocol
-    (see `rookery.discovery.protocols`), an `observer` is told of everything, a `pre_shared_key` seals announcements.
-    `within` gives the machine that owns the participant, and its transport, where the participant is not driven alone.
+    Without `multicast` announcements go to `initial_peers` alone. `networks` is where peers may live: by default the
+    network behind the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names
+    the protocol (see `rookery.discovery.protocols`), an `observer` hears of everything, a `pre_shared_key` seals
+    announcements. `within` gives the machine that owns the participant, and its transport, where the participant is not
+    driven alone.
     """
     group = multicast_address(domain_id)
     found = find_interface(interface)
     if not multicast and not initial_peers:
-        raise JoinError("without multicast somebody must be told: give initial_peers")
+        raise JoinError("without multicast somebody must be named: give initial_peers")
     own = _own_socket(found, multicast_hops)
     try:
         allowed = networks or (LOOPBACK if found.host.startswith("127.") else (found.network,))

@@ -29,7 +29,7 @@ GATHERING = 20_000
 SPACING = 100_000
 #: RTPS header, INFO_TS, head of DATA, and what a parameter costs: what an announcement needs besides its payload.
 _FRAMING = 20 + 12 + 24 + 8
-#: A summary of more octets is not repeated at the slow period: to be asked for it now and then is cheaper.
+#: A summary of more bytes is not repeated at the slow period: to be asked for it now and then is cheaper.
 _REPEATED = 128
 
 
@@ -57,7 +57,7 @@ class Announcing:
 
     @property
     def has_summary(self) -> bool:
-        """Whether the protocol has one; else everyone is told everything."""
+        """Whether the protocol has one; else everything is announced to everyone."""
         return self._summary is not None
 
     def start(self, now: int) -> None:
@@ -128,9 +128,9 @@ class Announcing:
         self._spdp.set(vendor_parameters=(*others, summary_parameter(container)))
 
     def _room(self) -> int:
-        """Return how many octets of summary fit into a datagram with everything else that is announced."""
+        """Return how many bytes of summary fit into a datagram with everything else that is announced."""
         announced = sum(8 + len(parameter.value) for parameter in self._vendor_parameters)
-        return self._configuration.datagram_octets - len(self._spdp.bare_payload) - announced - _FRAMING
+        return self._configuration.datagram_bytes - len(self._spdp.bare_payload) - announced - _FRAMING
 
 
 def domain_key(configuration: ParticipantConfiguration) -> DomainKey | None:

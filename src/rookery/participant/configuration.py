@@ -1,7 +1,7 @@
 """How a participant is set up: everything it needs to know before its first datagram.
 
 Nothing here is read from the machine: the addresses are given by whoever owns the sockets, the epoch by whoever owns
-the clock, the prefix by whoever owns the dice.
+the clock, the prefix by whoever has randomness.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def multicast_address(domain_id: int) -> Address:
     return Address(MULTICAST_GROUP, 7_400 + 250 * domain_id)
 
 
-def new_prefix(dice: bytes) -> bytes:
+def new_prefix(random: bytes) -> bytes:
     """Return a participant's prefix from ten random octets: it begins with the vendor id (RTPS 2.5, 9.3.1.5)."""
-    return VENDOR + dice[: PREFIX_LENGTH - len(VENDOR)]
+    return VENDOR + random[: PREFIX_LENGTH - len(VENDOR)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class ParticipantConfiguration:
     networks: AllowedNetworks = field(default_factory=AllowedNetworks)
     """Where peers may live; loopback unless said otherwise."""
     limits: Limits = field(default_factory=Limits)
-    datagram_octets: int = 1_400
+    datagram_bytes: int = 1_400
     vendor_parameters: tuple[Parameter, ...] = ()
     discovery: str = "simple"
-    """The discovery protocol: what is announced and to whom endpoints are told; see `rookery.discovery.protocols`."""
+    """The discovery protocol: what is announced, and to whom; see `rookery.discovery.protocols`."""
     observer: bool = False
     """Whether this participant wants to hear of every endpoint, as tools that show the graph do."""
     pre_shared_key: bytes | None = field(default=None, repr=False)

@@ -1,15 +1,15 @@
 """With whom endpoints are exchanged, and when: the discovery protocols at work in one participant.
 
-`simple` is SEDP as specified: a participant that appears is told everything and listened to. Every other protocol
+`simple` is SEDP as specified: everything is announced to a participant that appears, and taken in. Every other protocol
 announces a summary of the local endpoints and goes by the summaries of the others (seed 000, steps 1 to 5; seed 001,
-participant and endpoint discovery phase): an endpoint is told to those who may have a counterpart, at once and
+participant and endpoint discovery phase): an endpoint is announced to those who may have a counterpart, at once and
 unasked, and between two participants who have nothing for each other no builtin endpoint is ever matched, so not a
 single HEARTBEAT goes between them. Whoever is spoken to, because the other side's summary let too much through or is
 newer, answers and takes in what comes.
 
-A peer without a summary is unmodified DDS. It tells us everything; when we have that, it is told what it has a
+A peer without a summary is unmodified DDS. It announces everything to us; when we have that, it is sent what it has a
 counterpart for, and gets a GAP for the rest. A peer whose summary cannot be read (another key, no room, damage) may
-filter us likewise, so it is told everything: that is `simple`, between the two of us.
+filter us likewise, so it is sent everything: that is `simple`, between the two of us.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from rookery.rtps.spdp import ParticipantDiscovery
 
 __all__ = ["Contacts"]
 
-#: How long unmodified peers may take to tell us everything before they are told what is known to concern them.
+#: How long unmodified peers may take to announce everything before they are sent what is known to concern them.
 PATIENCE = 1_000_000
 _SECOND = 1_000_000
 _ANNOUNCERS = BuiltinEndpoint.PUBLICATIONS_ANNOUNCER | BuiltinEndpoint.SUBSCRIPTIONS_ANNOUNCER
-#: Octets of an endpoint's announcement with long names, and its share of the message around it.
+#: Bytes of an endpoint's announcement with long names, and its share of the message around it.
 _RECORD = 250
 
 
@@ -75,13 +75,13 @@ class Contacts:
 
     @property
     def is_simple(self) -> bool:
-        """Whether everyone is told everything."""
+        """Whether everything is announced to everyone."""
         return not self.announcing.has_summary
 
     # Endpoints, ours and theirs.
 
     def add_local(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell those who may want it about an endpoint of ours."""
+        """Announce an endpoint of ours to those who may want it."""
         reached: list[bytes] = []
         if not self.is_simple:
             reached = self.directory.add_local(announcement)
@@ -92,10 +92,10 @@ class Contacts:
                 self._report_search(prefix, (self.directory.sought_by(announcement.guid),))
         self._sedp.announce(announcement, now)
         for prefix in reached:
-            self._tell(prefix, (announcement.guid,), now)
+            self._announce_to(prefix, (announcement.guid,), now)
 
     def remove_local(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell those who know it that an endpoint of ours is gone."""
+        """Dispose of an endpoint of ours, at those who know it."""
         if not self.is_simple:
             key = self.directory.remove_local(announcement.guid)
             if key is not None:
@@ -105,7 +105,7 @@ class Contacts:
     def add_remote(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Take in that a peer has an endpoint: it may want to hear of its counterparts here."""
         if not self.is_simple:
-            self._tell(announcement.guid.prefix, self.directory.add_remote(announcement), now)
+            self._announce_to(announcement.guid.prefix, self.directory.add_remote(announcement), now)
 
     def remove_remote(self, announcement: EndpointAnnouncement) -> None:
         """Take in that a peer's endpoint is gone."""
@@ -120,7 +120,7 @@ class Contacts:
             self._sedp.add_peer(peer, now)
             return
         self.consider(peer, now)
-        if self._sedp.is_owed_ends(peer.prefix) and peer.prefix not in self._catching_up:
+        if self._sedp.has_pending_disposals(peer.prefix) and peer.prefix not in self._catching_up:
             self._answer(peer, now)
 
     def change_peer(self, peer: Peer, now: int) -> None:
@@ -146,7 +146,7 @@ class Contacts:
             if announcement.builtin_endpoints & _ANNOUNCERS:
                 self._listen_to_everything(peer, now)
             else:
-                self._tell(prefix, self.directory.set_everything(prefix), now)
+                self._announce_to(prefix, self.directory.set_everything(prefix), now)
             return
         self._go_by(peer, container, now)
 
@@ -173,7 +173,7 @@ class Contacts:
             fresh = self.directory.set_everything(peer.prefix)
             for topic in self._sedp.writers:
                 self._sedp.listen(peer, topic, now=now)
-        self._tell(peer.prefix, fresh, now)
+        self._announce_to(peer.prefix, fresh, now)
 
     def _read(self, peer: Peer, container: bytes) -> list[Guid]:
         """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
@@ -183,14 +183,14 @@ class Contacts:
         if is_observer(container):
             return self.directory.set_everything(peer.prefix)
         if container[:1] == bytes((REFERENCE,)):
-            raise FilterError(f"it has more than {LARGEST_SUMMARY} octets")
+            raise FilterError(f"it has more than {LARGEST_SUMMARY} bytes")
         summary = decode_summary(container, self._domain_key)
         if summary.epoch != peer.sequence & 0xFFFFFFFF:
             raise FilterError(f"its epoch is {summary.epoch}, that of its announcement {peer.sequence}")
         others = self.directory.octets - self.directory.view(peer.prefix).octets
-        if others + len(container) > self._context.limits.summary_octets:
-            self._context.counters["summary_octets"] += 1
-            raise FilterError(f"no room for it; the limit is {self._context.limits.summary_octets} octets")
+        if others + len(container) > self._context.limits.summary_bytes:
+            self._context.counters["summary_bytes"] += 1
+            raise FilterError(f"no room for it; the limit is {self._context.limits.summary_bytes} bytes")
         fresh = self.directory.set_summary(peer.prefix, summary, octets=len(container))
         self._report_search(peer.prefix, self.directory.sought)
         return fresh
@@ -204,24 +204,24 @@ class Contacts:
             ]
             self._context.report(TreeSearched(prefix, view.octets, len(asked), view.visited, tuple(found)))
 
-    # Telling and listening.
+    # Serving and listening.
 
-    def _tell(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
-        """Tell a participant about some endpoints; harmless if it knows them."""
+    def _announce_to(self, prefix: bytes, guids: Iterable[Guid], now: int) -> None:
+        """Announce some endpoints to a participant; harmless if it knows them."""
         peer = self._context.peers.get(prefix)
         if peer is None or prefix in self._catching_up:
             return
         for guid in guids:
             topic = topic_of(guid)
-            if self._sedp.tells(prefix, topic):
-                self._sedp.tell_again(prefix, guid, now)
+            if self._sedp.serves(prefix, topic):
+                self._sedp.repeat(prefix, guid, now)
             elif self._may_contact(prefix, now):
                 # To an address that has proved nothing, a HEARTBEAT must do: the answer to it is the proof.
                 push = self._context.peers.has_credit(peer, _RECORD * len(self.directory.view(prefix).relevant))
-                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
+                self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, prefix), push=push)
             else:
                 return
-            # What is told is told because the other side has its counterpart: that will come from there.
+            # It is announced because the other side has its counterpart: that will come from there.
             self._sedp.listen(peer, other_side(topic), now=now, expected=True)
 
     def _wants(self, prefix: bytes, instance: bytes) -> bool:
@@ -229,7 +229,7 @@ class Contacts:
 
     def _may_contact(self, prefix: bytes, now: int) -> bool:
         """Say whether to begin with a participant now; if not, it is done later."""
-        if any(self._sedp.tells(prefix, topic) for topic in self._sedp.writers):
+        if any(self._sedp.serves(prefix, topic) for topic in self._sedp.writers):
             return True
         if now // _SECOND != self._second:
             self._second, self._contacts = now // _SECOND, 0
@@ -249,17 +249,17 @@ class Contacts:
         for prefix in postponed:
             view = self.directory.peers.get(prefix)
             if view is not None:
-                self._tell(prefix, tuple(view.relevant), now)
+                self._announce_to(prefix, tuple(view.relevant), now)
 
     def _listen_to_everything(self, peer: Peer, now: int) -> None:
-        """Take in everything that an unmodified peer has before it is told anything."""
+        """Take in everything that an unmodified peer has before anything is announced to it."""
         began = [self._sedp.listen(peer, topic, now=now) for topic in self._sedp.writers]
         if any(began):
             self._catching_up[peer.prefix] = None
             self._context.deadlines.arm(("catch up", peer.prefix), now + PATIENCE, partial(self._answer, peer))
 
     def after_message(self, prefix: bytes, now: int) -> None:
-        """See whether an unmodified peer has told everything, after anything that came from it."""
+        """See whether an unmodified peer has announced everything, after anything that came from it."""
         if prefix in self._catching_up:
             peer = self._context.peers.get(prefix)
             if peer is not None and self._sedp.is_up_to_date(peer):
@@ -271,7 +271,7 @@ class Contacts:
         self._context.deadlines.cancel(("catch up", peer.prefix))
         if self._context.peers.get(peer.prefix) is peer:
             for topic in self._sedp.writers:
-                self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
+                self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
 
     def is_heard(self, writer: Guid, now: int) -> bool:
         """Listen to a builtin writer that speaks to us although we did not expect it; say whether we do."""
@@ -283,7 +283,7 @@ class Contacts:
     def be_asked(self, prefix: bytes, topic: int, now: int) -> None:
         """Serve a builtin topic to a participant that asks for it although we have nothing for it."""
         peer = self._context.peers.get(prefix)
-        if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.tells(prefix, topic):
+        if peer is None or self.is_simple or prefix in self._catching_up or self._sedp.serves(prefix, topic):
             return
         if self._may_contact(prefix, now):
-            self._sedp.tell(peer, topic, now=now, wants=partial(self._wants, prefix))
+            self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, prefix))

@@ -1,7 +1,8 @@
 """Who talks to whom: the local endpoints of a participant, the remote ones, and the pairs among them.
 
-Every endpoint that comes, local or remote, is compared with those on the other side of its topic; every pair is told to
-both state machines and to the owner. Readers and writers of one participant are pairs too, and need no wire.
+Every endpoint that comes, local or remote, is compared with those on the other side of its topic; every pair is
+reported to both state machines and to the owner. Readers and writers of one participant are pairs
+too, and need no wire.
 """
 
 from __future__ import annotations

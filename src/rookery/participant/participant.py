@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Participant"]
 
 _NO_INSTANCE = b""
-_SHARED_OCTETS = 2_048
+_SHARED_BYTES = 2_048
 
 
 class Participant:
@@ -64,7 +64,7 @@ class Participant:
             self.prefix,
             limits=configuration.limits,
             networks=configuration.networks,
-            datagram_octets=configuration.datagram_octets,
+            datagram_bytes=configuration.datagram_bytes,
             epoch=configuration.epoch,
         )
         self.counters = context.counters
@@ -130,7 +130,7 @@ class Participant:
         context = self._context
         sends = context.outbox.sends()
         if sends:
-            self.counters["octets_out"] += sum(len(send.message) for send in sends)
+            self.counters["bytes_out"] += sum(len(send.message) for send in sends)
         effects: list[Effect] = [*sends]
         if context.events:
             events, context.events = context.events, []
@@ -139,20 +139,20 @@ class Participant:
 
     def _receive(self, data: bytes, sender: Address, now: int, *, by_multicast: bool) -> None:
         context = self._context
-        self.counters["octets_in"] += len(data)
+        self.counters["bytes_in"] += len(data)
         repetition = read_repetition(data)
         if repetition is not None and self._spdp.is_repetition(*repetition):
-            context.peers.heard(repetition[0], host=sender.host, octets=len(data), addressed_to_us=False, now=now)
+            context.peers.heard(repetition[0], host=sender.host, size_bytes=len(data), addressed_to_us=False, now=now)
             return
         context.sender = sender
         if len(context.events) >= context.limits.queued_events:
             self.counters["queued_events"] += 1
             return
-        shared = by_multicast and len(data) <= _SHARED_OCTETS
+        shared = by_multicast and len(data) <= _SHARED_BYTES
         message = (decode_shared_message if shared else decode_message)(data)
         if message.prefix == self.prefix:
             return  # our own multicast comes back to us
-        self._reception.take(message, host=sender.host, octets=len(data), by_multicast=by_multicast, now=now)
+        self._reception.take(message, host=sender.host, size_bytes=len(data), by_multicast=by_multicast, now=now)
         if message.fault is not None:
             context.reject(message.fault)
 
@@ -196,21 +196,21 @@ class Participant:
         return {} if view is None else dict(view.sub_nodes)
 
     @property
-    def summary_octets(self) -> int:
-        """Octets of the discovery summaries that are kept of the peers."""
+    def summary_bytes(self) -> int:
+        """Bytes of the discovery summaries that are kept of the peers."""
         return self._contacts.directory.octets
 
     @property
-    def held_octets(self) -> int:
-        """Octets of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
+    def held_bytes(self) -> int:
+        """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = self._sedp.readers.values()
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
         return self._context.fragment_bytes + sum(
-            proxy.held_octets for reader in readers for proxy in reader.writers.values()
+            proxy.held_bytes for reader in readers for proxy in reader.writers.values()
         )
 
     def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
-        """Make a writer and tell everyone; raise for a policy that is not supported."""
+        """Make a writer and announce it; raise for a policy that is not supported."""
         announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
         history = History(
             depth=qos.history_depth,
@@ -233,7 +233,7 @@ class Participant:
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
     ) -> Guid:
-        """Make a reader and tell everyone; raise for a policy that is not supported.
+        """Make a reader and announce it; raise for a policy that is not supported.
 
         With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called. `kept` is what
         the owner has of each writer already: the reader goes on behind it.
@@ -259,7 +259,7 @@ class Participant:
         local.reader.keep(writer, through=through, now=now)
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
-        """Take a reader or writer away and tell everyone."""
+        """Take a reader or writer away and dispose of it at the others."""
         self._contacts.remove_local(self._pairing.remove(guid).announcement, now)
 
     def write(
@@ -297,7 +297,7 @@ class Participant:
         announcement, and the reliable ones have spoken to it.
         """
         remote = {guid.prefix for guid in self._pairing.matched(local)} - {self.prefix}
-        return not self._pairing.silent(local) and all(self._sedp.has_heard(prefix, local) for prefix in remote)
+        return not self._pairing.silent(local) and all(self._sedp.has_acknowledged(prefix, local) for prefix in remote)
 
     # ---- what discovery finds ------------------------------------------------------------------------------------
 

@@ -53,12 +53,12 @@ class Reception:
         self._sedp = sedp
         self._pairing = pairing
         self._contacts = contacts
-        self._octets = 0
+        self._size_bytes = 0
         self._by_multicast = False
 
-    def take(self, message: Message, *, host: str, octets: int, by_multicast: bool, now: int) -> None:
+    def take(self, message: Message, *, host: str, size_bytes: int, by_multicast: bool, now: int) -> None:
         """Hand every submessage that is for this participant to whom it concerns."""
-        self._octets, self._by_multicast = octets, by_multicast
+        self._size_bytes, self._by_multicast = size_bytes, by_multicast
         source, destination = message.prefix, UNKNOWN_PREFIX
         timestamp: int | None = None
         credited = False
@@ -73,7 +73,9 @@ class Reception:
                 directed = destination == self._prefix
                 if not credited:
                     credited = True
-                    self._context.peers.heard(source, host=host, octets=octets, addressed_to_us=directed, now=now)
+                    self._context.peers.heard(
+                        source, host=host, size_bytes=size_bytes, addressed_to_us=directed, now=now
+                    )
                 try:
                     self._handle(submessage, source, directed, timestamp, now)
                 except WireFormatError as error:
@@ -88,7 +90,7 @@ class Reception:
                         submessage,
                         source=source,
                         directed=directed,
-                        octets=self._octets,
+                        size_bytes=self._size_bytes,
                         now=now,
                         by_multicast=self._by_multicast,
                     )

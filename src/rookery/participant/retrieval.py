@@ -1,6 +1,6 @@
 """Summaries that are too large to be repeated: announced by their digest, fetched by those who need them.
 
-A summary of more than a hundred octets or so goes out whole when it is new, and afterwards a *reference* stands for it
+A summary of more than a hundred bytes or so goes out whole when it is new, and afterwards a *reference* stands for it
 in the slow repetitions; one that does not fit into an announcement at all is only ever announced by reference (filters,
 2.8). Whoever hears a reference to something that it does not have asks: the summary is the one sample of a reliable,
 transient-local writer that every such participant has, so loss is repaired and large ones come in fragments, by the

@@ -41,7 +41,7 @@ class ParticipantContext:
         *,
         limits: Limits | None = None,
         networks: AllowedNetworks | None = None,
-        datagram_octets: int = 1_400,
+        datagram_bytes: int = 1_400,
         epoch: int = 0,
     ) -> None:
         self.prefix = prefix
@@ -53,7 +53,7 @@ class ParticipantContext:
         self.counters = Counters()
         self.deadlines = Deadlines()
         self.peers = Peers(self.limits, self.counters)
-        self.outbox = Outbox(prefix, datagram_octets=datagram_octets, permit=self.peers.permit)
+        self.outbox = Outbox(prefix, datagram_bytes=datagram_bytes, permit=self.peers.permit)
         #: Bytes in use by all unfinished samples.
         self.fragment_bytes = 0
         #: What has happened and the owner does not know yet.

@@ -1,4 +1,4 @@
-"""What a participant tells its owner: one frozen value per thing that happened, in order.
+"""What a participant reports to its owner: one frozen value per thing that happened, in order.
 
 A peer's mistake is here too, as `MessageRejected`: it is news, not an exception.
 """
@@ -73,13 +73,13 @@ class FoundTopic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeSearched:
-    """The tree that a participant announced, of `octets` octets, was searched for what local endpoints seek.
+    """The tree that a participant announced, of `size_bytes` bytes, was searched for what local endpoints seek.
 
     `found` are the topics of counterparts that it may have, each with the sub-node that the search found it in.
     """
 
     prefix: bytes
-    octets: int
+    size_bytes: int
     asked: int
     visited: int
     found: tuple[FoundTopic, ...]

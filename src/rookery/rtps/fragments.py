@@ -1,7 +1,7 @@
 """Samples that arrive in pieces: kept until whole, within a budget.
 
 A first fragment can claim a sample of 4 GiB; nothing is reserved by claims. Pieces are kept as they come and charged
-with their octets and the cost of keeping them, against one budget for the whole participant. When the budget or the
+with their size and the cost of keeping them, against one budget for the whole participant. When the budget or the
 count per writer is exceeded, the oldest unfinished sample of the same writer goes; if it has none, the new piece does.
 A reliable writer will be asked again for what was dropped.
 """
@@ -17,7 +17,7 @@ from rookery.rtps.submessages import DataFragment
 
 __all__ = ["Reassembly"]
 
-#: What a kept piece costs beside its octets: a dictionary entry and an object, rounded up.
+#: What a kept piece costs beside its bytes: a dictionary entry and an object, rounded up.
 _PIECE_COST = 160
 
 
@@ -45,10 +45,10 @@ class Reassembly:
 
     def add(self, message: DataFragment) -> bytes | None:
         """Take fragments in; return the sample when it is whole."""
-        if message.sample_size > self._context.limits.sample_octets:
-            self._context.counters["sample_octets"] += 1
+        if message.sample_size > self._context.limits.sample_bytes:
+            self._context.counters["sample_bytes"] += 1
             raise WireFormatError(
-                f"a sample of {message.sample_size} octets; the limit is {self._context.limits.sample_octets}"
+                f"a sample of {message.sample_size} bytes; the limit is {self._context.limits.sample_bytes}"
             )
         partial = self._partials.get(message.sequence)
         if partial is None:
@@ -99,13 +99,13 @@ class Reassembly:
         for number in tuple(self._partials):
             self.discard(number)
 
-    def _charge(self, sequence: int, partial: _Partial, octets: int) -> bool:
-        while self._context.fragment_bytes + octets > self._context.limits.fragment_octets:
-            self._context.counters["fragment_octets"] += 1
+    def _charge(self, sequence: int, partial: _Partial, size_bytes: int) -> bool:
+        while self._context.fragment_bytes + size_bytes > self._context.limits.fragment_bytes:
+            self._context.counters["fragment_bytes"] += 1
             oldest = next(iter(self._partials))
             self.discard(oldest)
             if oldest == sequence:
                 return False
-        partial.charged += octets
-        self._context.fragment_bytes += octets
+        partial.charged += size_bytes
+        self._context.fragment_bytes += size_bytes
         return True

@@ -1,8 +1,8 @@
 """What the owner of a reader has of each writer: what was delivered to it, and what of that is safe.
 
-A reader that acknowledges *when kept* tells a writer what is safe, not what has come. The account is the reader's and
-not the pair's: a writer that is lost and found again goes on where it was, with what is not safe still unacknowledged
-and nothing delivered twice.
+A reader that acknowledges *when kept* acknowledges what is safe, not what has come. The account is the reader's and not
+the pair's: a writer that is lost and found again goes on where it was, with what is not safe still unacknowledged and
+nothing delivered twice.
 """
 
 from __future__ import annotations

@@ -27,30 +27,30 @@ class Limits:
     """Remote endpoints known at a time."""
     locators: int = 8
     """Addresses kept of one participant or endpoint; the rest are left out."""
-    name_octets: int = 1_024
-    """Octets of a topic name, type name or partition."""
-    sample_octets: int = 16 << 20
-    """Octets of one sample, whole or in fragments."""
-    fragment_octets: int = 64 << 20
-    """Octets of all samples that are waiting for more of their fragments, over the whole participant."""
+    name_bytes: int = 1_024
+    """Bytes of a topic name, type name or partition."""
+    sample_bytes: int = 16 << 20
+    """Bytes of one sample, whole or in fragments."""
+    fragment_bytes: int = 64 << 20
+    """Bytes of all samples that are waiting for more of their fragments, over the whole participant."""
     fragmented_samples: int = 256
     """Samples of one writer that are waiting for more of their fragments."""
     reorder_window: int = 1_024
     """Distance from the next expected sequence number beyond which a sample is not kept."""
-    reorder_octets: int = 32 << 20
-    """Octets kept out of order for one writer."""
+    reorder_bytes: int = 32 << 20
+    """Bytes kept out of order for one writer."""
     history_samples: int = 8_192
     """Samples that a keep-all writer holds for readers that have not acknowledged them."""
-    resend_octets: int = 256 << 10
-    """Octets sent again in answer to one ACKNACK; the rest waits for the next."""
+    resend_bytes: int = 256 << 10
+    """Bytes sent again in answer to one ACKNACK; the rest waits for the next."""
     queued_events: int = 16_384
     """Events waiting for `effects`; above it datagrams are refused unread, as if lost."""
-    summary_octets: int = 4 << 20
-    """Octets of the discovery summaries kept of all participants; whose summary is not kept is told everything."""
+    summary_bytes: int = 4 << 20
+    """Bytes of the discovery summaries of all participants; one whose summary is not kept is sent every endpoint."""
     contacts_per_second: int = 1_000
     """Participants with which endpoints begin to be exchanged in one second; the rest wait for the next."""
     amplification: int = 3
-    """Octets sent to an address that has not answered, for each octet received on its behalf."""
+    """Bytes sent to an address that has not answered, for each byte received on its behalf."""
 
 
 class Counters(Counter[str]):

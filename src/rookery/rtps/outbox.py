@@ -2,7 +2,7 @@
 
 State machines say "this submessage, to that participant at that address"; the outbox puts everything for one address
 into shared messages, with INFO_DST where the participant changes and INFO_TS where the time does. Nothing is ever
-larger than `datagram_octets` except a single submessage that is larger by itself (a big announcement).
+larger than `datagram_bytes` except a single submessage that is larger by itself (a big announcement).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _Entry = tuple[Destination, int | None, bytes]
 class Outbox:
     """Submessages by address, in order."""
 
-    def __init__(self, prefix: bytes, *, datagram_octets: int, permit: Callable[[Destination, int], bool]) -> None:
+    def __init__(self, prefix: bytes, *, datagram_bytes: int, permit: Callable[[Destination, int], bool]) -> None:
         self._header = encode_header(prefix)
-        self._datagram_octets = datagram_octets
+        self._datagram_bytes = datagram_bytes
         self._permit = permit
         self._waiting: dict[Address, list[_Entry]] = {}
 
@@ -53,7 +53,7 @@ class Outbox:
         for destination, timestamp, octets in entries:
             prelude: list[bytes] = []
             # A message is for one participant alone, so that its credit can be charged to that one.
-            if destination != current or size + len(octets) + 12 > self._datagram_octets:
+            if destination != current or size + len(octets) + 12 > self._datagram_bytes:
                 self._close(current, address, parts, sent)
                 parts, size, time, current = [self._header], len(self._header), None, destination
                 if destination.prefix != UNKNOWN_PREFIX:

@@ -2,7 +2,7 @@
 
 Anyone can put a third party's address into an announcement. Until something comes back from an address that only a
 receiver of our packets could have written (our own prefix, 96 random bits, in INFO_DST), that address gets at most
-`amplification` octets for each octet that came in on its behalf: an attacker gains nothing over sending to the victim
+`amplification` bytes for each byte that came in on its behalf: an attacker gains nothing over sending to the victim
 directly. QUIC has the same rule with the same factor (RFC 9000, section 8).
 """
 
@@ -36,8 +36,8 @@ class Peer:
     metatraffic: tuple[Address, ...]
     default: tuple[Address, ...]
     heard: int
-    octets_in: int = 0
-    octets_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
     answered: dict[str, None] = field(default_factory=dict)
     authentic: bool = False
     """Whether the announcement bore the seal of the domain."""
@@ -85,25 +85,25 @@ class Peers:
         """Forget a peer."""
         return self._peers.pop(prefix, None)
 
-    def heard(self, prefix: bytes, *, host: str, octets: int, addressed_to_us: bool, now: int) -> None:
+    def heard(self, prefix: bytes, *, host: str, size_bytes: int, addressed_to_us: bool, now: int) -> None:
         """Note that a datagram came in the peer's name: it lives, has credit, and may have proved its address."""
         peer = self._peers.get(prefix)
         if peer is None:
             return
         peer.heard = now
-        peer.octets_in += octets
+        peer.bytes_in += size_bytes
         if addressed_to_us:
             hosts = {address.host for address in (*peer.metatraffic, *peer.default)}
             if host in hosts:
                 peer.answered[host] = None
 
-    def has_credit(self, peer: Peer, octets: int) -> bool:
+    def has_credit(self, peer: Peer, size_bytes: int) -> bool:
         """Say whether so much may be sent to a peer now, as far as its address and its credit go."""
         if peer.metatraffic[0].host in peer.answered:
             return True
-        return peer.octets_out + octets <= self._limits.amplification * peer.octets_in
+        return peer.bytes_out + size_bytes <= self._limits.amplification * peer.bytes_in
 
-    def permit(self, destination: Destination, octets: int) -> bool:
+    def permit(self, destination: Destination, size_bytes: int) -> bool:
         """Say whether a datagram may go out, and charge it."""
         if destination.prefix == UNKNOWN_PREFIX:  # an announcement to everyone, or to an address that the owner named
             return True
@@ -113,8 +113,8 @@ class Peers:
             return False
         if destination.address.host in peer.answered:
             return True
-        if peer.octets_out + octets > self._limits.amplification * peer.octets_in:
+        if peer.bytes_out + size_bytes > self._limits.amplification * peer.bytes_in:
             self._counters["amplification"] += 1
             return False
-        peer.octets_out += octets
+        peer.bytes_out += size_bytes
         return True

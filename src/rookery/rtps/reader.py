@@ -14,7 +14,7 @@ A writer that is lost and found again is the same writer: the reader goes on beh
 nothing is delivered twice. That holds where a writer's name is never used again (`is_unique`), as our own prefixes are
 random; a writer of another vendor may have begun anew under its old name, and is taken in from the beginning.
 
-A reader usually acknowledges what it has delivered. One that is told to acknowledge *when kept* leaves that to its
+A reader usually acknowledges what it has delivered. One that acknowledges *when kept* leaves that to its
 owner, who says through `keep` what is safe: until then the writer must hold the samples, whatever happens here.
 """
 
@@ -77,7 +77,7 @@ class WriterProxy:
     last: int = 0
     begun: bool = False
     held: dict[int, Received | None] = field(default_factory=dict)
-    held_octets: int = 0
+    held_bytes: int = 0
     last_heartbeat: int | None = None
     period: int = FIRST_ASK_PERIOD
     repairs: Repairs = field(default_factory=Repairs)
@@ -148,7 +148,7 @@ class Reader:
         """Take the owner's word that everything up to a number is safe, and acknowledge it."""
         proxy = self.writers.get(writer)
         if self._keeping is not None and self._keeping.keep(writer, through) and proxy is not None and proxy.reliable:
-            self._answer(proxy, now, owed=True)
+            self._answer(proxy, now, requested=True)
 
     def close(self) -> None:
         """Stop listening to everyone."""
@@ -160,9 +160,9 @@ class Reader:
         proxy = self.writers.get(writer)
         if proxy is None:
             return
-        if message.payload is not None and len(message.payload) > self._context.limits.sample_octets:
-            self._context.counters["sample_octets"] += 1
-            raise WireFormatError(f"a sample of {len(message.payload)} octets")
+        if message.payload is not None and len(message.payload) > self._context.limits.sample_bytes:
+            self._context.counters["sample_bytes"] += 1
+            raise WireFormatError(f"a sample of {len(message.payload)} bytes")
         self._accept(proxy, message.sequence, _received(message, message.payload, timestamp), now)
 
     def receive_fragment(self, writer: Guid, message: DataFragment, *, timestamp: int | None, now: int) -> None:
@@ -201,7 +201,7 @@ class Reader:
             self._advance_to(proxy, message.first, now)
         if not message.final:
             # What waits to be kept will be acknowledged when it is: until then there is nothing to say.
-            self._answer(proxy, now, owed=self._keeping is None or not self._keeping.waits(writer))
+            self._answer(proxy, now, requested=self._keeping is None or not self._keeping.waits(writer))
         else:
             self._look_for_missing(proxy, now)
 
@@ -254,13 +254,13 @@ class Reader:
             self._drain(proxy, now)
             self._look_for_missing(proxy, now)
             return
-        octets = _KEPT_COST + (len(received.payload) if received is not None else 0)
+        size = _KEPT_COST + (len(received.payload) if received is not None else 0)
         full = len(proxy.held) >= self._context.limits.reorder_window
-        if full or proxy.held_octets + octets > self._context.limits.reorder_octets:
-            self._context.counters["reorder_window" if full else "reorder_octets"] += 1
+        if full or proxy.held_bytes + size > self._context.limits.reorder_bytes:
+            self._context.counters["reorder_window" if full else "reorder_bytes"] += 1
             return
         proxy.held[sequence] = received
-        proxy.held_octets += octets
+        proxy.held_bytes += size
         self._look_for_missing(proxy, now)
 
     def _deliver(self, proxy: WriterProxy, received: Received, now: int) -> None:
@@ -298,17 +298,17 @@ class Reader:
     def _release(self, proxy: WriterProxy, sequence: int, now: int) -> None:
         received = proxy.held.pop(sequence)
         if received is not None:
-            proxy.held_octets -= _KEPT_COST + len(received.payload)
+            proxy.held_bytes -= _KEPT_COST + len(received.payload)
             self._deliver(proxy, received, now)
 
     def _look_for_missing(self, proxy: WriterProxy, now: int) -> None:
         """See to it that what is missing is asked for when the time has come, whatever the writer does."""
         name = ("nack", self.guid.entity, proxy.guid)
         if proxy.begun and proxy.next <= proxy.last and name not in self._context.deadlines:
-            self._answer(proxy, now, owed=False)
+            self._answer(proxy, now, requested=False)
 
-    def _answer(self, proxy: WriterProxy, now: int, *, owed: bool) -> None:
-        """Acknowledge what may be, and ask for what is missing above and due; say nothing new only if it is `owed`."""
+    def _answer(self, proxy: WriterProxy, now: int, *, requested: bool) -> None:
+        """Acknowledge what may be and ask for what is missing and due; say nothing new only if it is `requested`."""
         name = ("nack", self.guid.entity, proxy.guid)
         self._context.deadlines.cancel(name)
         # The set begins with what is acknowledged and spans 256 numbers, so nothing beyond can be asked for.
@@ -324,10 +324,10 @@ class Reader:
             again = now + proxy.repairs.patience
             later = again if later is None else min(again, later)
         # An answer that will have something to ask soon waits for it: one ACKNACK instead of two.
-        waits = owed and not due and later is not None and later <= now + LONGEST_WAIT
+        waits = requested and not due and later is not None and later <= now + LONGEST_WAIT
         if later is not None:
-            self._context.deadlines.arm(name, later, lambda then: self._answer(proxy, then, owed=waits))
-        if waits or not (due or owed):
+            self._context.deadlines.arm(name, later, lambda then: self._answer(proxy, then, requested=waits))
+        if waits or not (due or requested):
             return
         self._answer_count += 1
         wanted = NumberSet.of(whole, base=base)

@@ -4,13 +4,14 @@ Two builtin topics, publications and subscriptions, each with a reliable transie
 participant: who is taken in later still hears everything that is there. An endpoint is an instance of these topics; its
 end is a dispose of the instance. An announcement is believed only about the announcing participant's own endpoints.
 
-`add_peer` is SEDP as it is specified: everyone is told everything. A protocol that knows what a peer is interested in
-uses the parts instead: `tell` serves one topic to a peer, with a choice of endpoints, `tell_again` repeats an endpoint
-for those who had no interest in it before, and `listen` takes one topic of the peer in.
+`add_peer` is SEDP as it is specified: everything is announced to everyone. A protocol that knows what a peer is
+interested in uses the parts instead: `serve` announces the endpoints of one topic to a peer, with a choice, `repeat`
+announces an endpoint anew for those who had no interest in it before, and `listen` takes one topic of the peer in.
 
-Leases differ, so of two participants that do not hear each other for a while often only one gives the other up. It must
-remember what it had told: the other still believes in it, and an endpoint that ended meanwhile would live on there. Nor
-does it know which numbers the other passed over, so what the other is to hear of is written again, under new ones.
+Leases differ, so of two participants that do not hear each other for a while often only one loses the other. The lost
+one still believes in what was announced to it, and an endpoint that ended meanwhile would live on there. So a tombstone
+keeps which endpoints a lost participant knows: when it is back it is sent the pending disposals. Nor is it known which
+numbers it passed over, so what it is to have is written again, under new ones.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class EndpointDiscovery:
         self.endpoints: dict[Guid, RemoteEndpoint] = {}
         self._by_participant: dict[bytes, dict[Guid, None]] = {}
         self._own: dict[Guid, EndpointAnnouncement] = {}
-        self._parted: dict[bytes, dict[Guid, None]] = {}
+        self._tombstones: dict[bytes, dict[Guid, None]] = {}
         self._context = context
         self._listener = listener
         self.writers: dict[int, Writer] = {}
@@ -107,12 +108,12 @@ class EndpointDiscovery:
             self.readers[reader] = Reader(Guid(context.prefix, reader), deliver=self._deliver, context=context)
 
     def announce(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell everyone about a local endpoint; of those who are told by choice, the ones that want it."""
+        """Announce a local endpoint to everyone; to those who are served by choice, if they want it."""
         self._own[announcement.guid] = announcement
         self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
     def withdraw(self, announcement: EndpointAnnouncement, now: int) -> None:
-        """Tell everyone who was told of it that a local endpoint is gone."""
+        """Dispose of a local endpoint, at everyone to whom it was announced."""
         del self._own[announcement.guid]
         self._write(SampleKind.DISPOSED_AND_UNREGISTERED, announcement, announcement.encode_key(), now)
 
@@ -123,10 +124,10 @@ class EndpointDiscovery:
     def add_peer(self, peer: Peer, now: int) -> None:
         """Begin to exchange endpoints with a participant, as far as it can."""
         for topic, _, _, _ in _TOPICS:
-            self.tell(peer, topic, now=now)
+            self.serve(peer, topic, now=now)
             self.listen(peer, topic, now=now)
 
-    def tell(
+    def serve(
         self,
         peer: Peer,
         topic: int,
@@ -139,7 +140,7 @@ class EndpointDiscovery:
         remote = Guid(peer.prefix, _READER_OF[topic])
         if not peer.announcement.builtin_endpoints & _DETECTOR_OF[topic] or remote in self.writers[topic].readers:
             return False
-        is_back = peer.prefix in self._parted and wants is not None
+        is_back = peer.prefix in self._tombstones and wants is not None
         self.writers[topic].match(
             remote,
             destination=peer.metatraffic_destination,
@@ -153,20 +154,20 @@ class EndpointDiscovery:
             for guid in self._own:
                 if topic_of(guid) == topic and wants is not None and wants(guid.octets()):
                     self._write(SampleKind.ALIVE, self._own[guid], self._own[guid].encode(), now)
-        self._tell_ends(remote, topic, now)
+        self._write_pending_disposals(remote, topic, now)
         return True
 
-    def is_owed_ends(self, prefix: bytes) -> bool:
-        """Say whether a participant that was given up may believe in endpoints that are gone."""
-        return any(guid not in self._own for guid in self._parted.get(prefix, ()))
+    def has_pending_disposals(self, prefix: bytes) -> bool:
+        """Say whether a participant that was lost may believe in endpoints that are gone."""
+        return any(guid not in self._own for guid in self._tombstones.get(prefix, ()))
 
-    def _tell_ends(self, reader: Guid, topic: int, now: int) -> None:
-        """Tell a participant that is back of what has ended while it was given up."""
-        believed = self._parted.get(reader.prefix, {})
+    def _write_pending_disposals(self, reader: Guid, topic: int, now: int) -> None:
+        """Dispose, for a participant that is back, of what has ended while it was lost."""
+        believed = self._tombstones.get(reader.prefix, {})
         ended = [guid for guid in believed if guid not in self._own and topic_of(guid) == topic]
         for guid in ended:
             del believed[guid]
-            self.writers[topic].readers[reader].told[guid.octets()] = 0
+            self.writers[topic].readers[reader].sent[guid.octets()] = 0
             gone = EndpointAnnouncement(guid, "", "")
             self._write(SampleKind.DISPOSED_AND_UNREGISTERED, gone, gone.encode_key(), now)
 
@@ -185,20 +186,20 @@ class EndpointDiscovery:
         entity = _READER_OF.get(topic)
         return None if entity is None else self.readers[entity]
 
-    def tells(self, prefix: bytes, topic: int) -> bool:
+    def serves(self, prefix: bytes, topic: int) -> bool:
         """Say whether a topic is served to a participant."""
         return Guid(prefix, _READER_OF[topic]) in self.writers[topic].readers
 
-    def tell_again(self, prefix: bytes, guid: Guid, now: int) -> None:
+    def repeat(self, prefix: bytes, guid: Guid, now: int) -> None:
         """Repeat an endpoint under a new number, unless the participant was sent it already or has yet to ask."""
         topic = topic_of(guid)
         proxy = self.writers[topic].readers[Guid(prefix, _READER_OF[topic])]
-        passed_by = proxy.answered or proxy.told or proxy.start > self.writers[topic].history.first
-        if passed_by and guid.octets() not in proxy.told:
+        passed_by = proxy.answered or proxy.sent or proxy.start > self.writers[topic].history.first
+        if passed_by and guid.octets() not in proxy.sent:
             announcement = self._own[guid]
             self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
-    def has_heard(self, prefix: bytes, guid: Guid) -> bool:
+    def has_acknowledged(self, prefix: bytes, guid: Guid) -> bool:
         """Say whether a participant has acknowledged everything of the topic in which a local endpoint is announced."""
         topic = topic_of(guid)
         proxy = self.writers[topic].readers.get(Guid(prefix, _READER_OF[topic]))
@@ -215,27 +216,27 @@ class EndpointDiscovery:
 
     def remove_peer(self, prefix: bytes, now: int, *, for_good: bool = True) -> None:
         """Forget a participant's endpoints and stop talking to it; unless `for_good` it may be back."""
-        self._parted.pop(prefix, None) if for_good else self._remember(prefix)
+        self._tombstones.pop(prefix, None) if for_good else self._bury(prefix)
         for writer, reader, _, _ in _TOPICS:
             self.writers[writer].unmatch(Guid(prefix, reader))
             self.readers[reader].unmatch(Guid(prefix, writer))
         for guid in tuple(self._by_participant.pop(prefix, ())):
             self._listener.lost(self.endpoints.pop(guid), now)
 
-    def _remember(self, prefix: bytes) -> None:
-        """Note what a participant may believe in that is given up without a goodbye."""
-        believed = self._parted.pop(prefix, {})
+    def _bury(self, prefix: bytes) -> None:
+        """Keep a tombstone of a participant that is lost without a goodbye: what it may believe in."""
+        believed = self._tombstones.pop(prefix, {})
         for topic, reader, _, _ in _TOPICS:
             proxy = self.writers[topic].readers.get(Guid(prefix, reader))
             if proxy is not None and proxy.wants is not None:
-                believed.update((guid_from_octets(instance), None) for instance in proxy.told)
+                believed.update((guid_from_octets(instance), None) for instance in proxy.sent)
             elif proxy is not None:
-                # What is there, and what has ended without everyone having heard of it.
+                # What is there, and the disposals that not everyone has acknowledged.
                 history = self.writers[topic].history
                 believed.update((guid_from_octets(change.instance), None) for change in history)
-        self._parted[prefix] = believed
-        if len(self._parted) > self._context.limits.participants:
-            del self._parted[next(iter(self._parted))]
+        self._tombstones[prefix] = believed
+        if len(self._tombstones) > self._context.limits.participants:
+            del self._tombstones[next(iter(self._tombstones))]
 
     def _deliver(self, writer: Guid, received: Received, now: int) -> None:
         try:
@@ -256,9 +257,9 @@ class EndpointDiscovery:
         if is_writer(guid.entity) != (writer.entity == SEDP_PUBLICATIONS_WRITER):
             raise WireFormatError("a reader announced as writer, or the other way")
         names = (announcement.topic, announcement.type_name, *announcement.qos.partitions)
-        if max(len(name.encode("utf-8")) for name in names) > self._context.limits.name_octets:
-            self._context.counters["name_octets"] += 1
-            raise WireFormatError(f"a name of more than {self._context.limits.name_octets} octets")
+        if max(len(name.encode("utf-8")) for name in names) > self._context.limits.name_bytes:
+            self._context.counters["name_bytes"] += 1
+            raise WireFormatError(f"a name of more than {self._context.limits.name_bytes} bytes")
         old = self.endpoints.get(guid)
         own = self._by_participant.setdefault(guid.prefix, {})
         if old is None:

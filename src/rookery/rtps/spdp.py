@@ -40,7 +40,7 @@ __all__ = ["AnnouncementSeal", "ParticipantDiscovery", "ParticipantListener", "r
 _FIRST_SUBMESSAGE = 20
 _INFO_TS, _DATA = b"\x09\x01\x08\x00", 0x15
 _DATA_HEAD = struct.Struct("<BBHHHIIiI")
-_SHARED_OCTETS = 2_048
+_SHARED_BYTES = 2_048
 
 
 class AnnouncementSeal(Protocol):
@@ -174,7 +174,7 @@ class ParticipantDiscovery:
         return known is not None and sequence == known.sequence and not known.incomplete and self._believes(known)
 
     def receive(
-        self, message: Data, *, source: bytes, directed: bool, octets: int, now: int, by_multicast: bool = False
+        self, message: Data, *, source: bytes, directed: bool, size_bytes: int, now: int, by_multicast: bool = False
     ) -> None:
         """Take an announcement or a goodbye in; raise `WireFormatError` where it is wrong."""
         status = next((p.value[3:4] for p in message.inline if p.id == ParameterId.STATUS), b"\0")
@@ -190,7 +190,7 @@ class ParticipantDiscovery:
         if known is not None and known.authentic and not authentic:
             self._context.counters["unauthentic"] += 1
             raise WireFormatError("an announcement without the seal that the participant has")
-        shared = by_multicast and len(message.payload) <= _SHARED_OCTETS
+        shared = by_multicast and len(message.payload) <= _SHARED_BYTES
         announcement = (decode_shared_participant if shared else decode_participant)(message.payload)
         if announcement.prefix != source:
             raise WireFormatError("a participant announced by another")
@@ -215,7 +215,7 @@ class ParticipantDiscovery:
             self._watch_lease(known, now)
             self._listener.changed(known, now)
             return
-        peer = Peer(announcement, message.sequence, metatraffic, default, heard=now, octets_in=octets)
+        peer = Peer(announcement, message.sequence, metatraffic, default, heard=now, bytes_in=size_bytes)
         peer.authentic = authentic
         if not self._context.peers.add(peer):
             raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")

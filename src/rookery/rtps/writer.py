@@ -6,11 +6,11 @@ is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the 
 repeat: what the history still holds is sent again, what it does not hold, or what the reader is not entitled to,
 becomes a GAP.
 
-A reader can also be matched with a choice of instances (`wants`): it is told of those alone, and the numbers of all
+A reader can also be matched with a choice of instances (`wants`): it is sent those alone, and the numbers of all
 others are a GAP. Discovery does this: an endpoint that a peer has no use for is never described to it. When interest
 appears later the instance is written again, under a new number; whoever has it already gets a GAP for that number too.
 
-A reader that gave us up while we noticed nothing begins again: it has nothing, but it may have believed such a GAP. So
+A reader that lost us while we noticed nothing begins again: it has nothing, but it may have believed such a GAP. So
 what it was passed over for is written once more when it is seen to begin again, by asking for what it had confirmed.
 For that a HEARTBEAT always offers it what it was offered first, even if nothing is left there and the answer is a GAP.
 
@@ -33,16 +33,16 @@ from rookery.rtps.peers import Destination
 from rookery.rtps.sequences import SET_BITS, NumberSet
 from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
 
-__all__ = ["FRAGMENT_OCTETS", "ReaderProxy", "Writer", "is_newer"]
+__all__ = ["FRAGMENT_BYTES", "ReaderProxy", "Writer", "is_newer"]
 
 #: A larger sample goes out in fragments, each of which fits an Ethernet frame with all headers.
-FRAGMENT_OCTETS = 1_280
+FRAGMENT_BYTES = 1_280
 HEARTBEAT_PERIOD = 100_000
 SLOWEST_HEARTBEAT = 1_600_000
 #: How far a GAP looks beyond what was asked for: whoever missed one stretch will ask for the next.
 _GAP_REACH = 4_096
-#: Instances that are gone and of which nothing is owed any more are forgotten when there are so many.
-_TOLD_SLACK = 64
+#: Instances that are gone and have no pending disposal are forgotten when there are so many.
+_SENT_SLACK = 64
 
 
 def is_newer(count: int, than: int | None) -> bool:
@@ -67,7 +67,7 @@ class ReaderProxy:
     last_fragment_count: int | None = None
     wants: Callable[[bytes], bool] | None = None
     """Which instances the reader is to hear of; None means all."""
-    told: dict[bytes, int] = field(default_factory=dict)
+    sent: dict[bytes, int] = field(default_factory=dict)
     """With `wants`: the instances that the reader was sent, and under which number."""
     confirmed: int = 0
     """The highest base of an ACKNACK."""
@@ -78,7 +78,7 @@ class ReaderProxy:
         """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
         if self.wants is None:
             return True
-        before = self.told.get(change.instance)
+        before = self.sent.get(change.instance)
         if change.kind is not SampleKind.ALIVE:
             return before is not None
         if before is not None and before != change.sequence and before < self.acknowledged:
@@ -88,7 +88,7 @@ class ReaderProxy:
     def note(self, change: Change) -> None:
         """Remember that the reader was sent a change."""
         if self.wants is not None:
-            self.told[change.instance] = change.sequence
+            self.sent[change.instance] = change.sequence
 
 
 class Writer:
@@ -107,7 +107,7 @@ class Writer:
         self._context = context
         self._heartbeat_count = 0
         # Builtin data are never fragmented: Cyclone DDS refuses that.
-        self._fragment_octets = FRAGMENT_OCTETS if not is_builtin(guid.entity) else 1 << 16
+        self._fragment_bytes = FRAGMENT_BYTES if not is_builtin(guid.entity) else 1 << 16
 
     def match(
         self,
@@ -191,8 +191,8 @@ class Writer:
             self._send_heartbeat(proxy, final=True)
         if proxy.acknowledged > self.history.last:
             self._context.deadlines.cancel(self._timer_of(reader))
-            if len(proxy.told) > _TOLD_SLACK + 2 * len(self.history):
-                proxy.told = {each: number for each, number in proxy.told.items() if self.history.holds(each)}
+            if len(proxy.sent) > _SENT_SLACK + 2 * len(self.history):
+                proxy.sent = {each: number for each, number in proxy.sent.items() if self.history.holds(each)}
         else:
             self._expect_answer(proxy, now)
 
@@ -209,21 +209,21 @@ class Writer:
         if change is None or change.sequence < proxy.start:
             self._send_gaps(proxy, [message.sequence])
             return
-        count = -(-len(change.payload) // self._fragment_octets)
+        count = -(-len(change.payload) // self._fragment_bytes)
         self._send_fragments(change, (n for n in message.missing if 1 <= n <= count), proxy.destination, reader.entity)
 
     def _begin_again(self, proxy: ReaderProxy, now: int) -> None:
         """Take note that a reader forgot us, and write again what a GAP may have kept from it."""
         proxy.acknowledged = proxy.confirmed
-        for change in self.history if proxy.told else ():
-            # What has the number that it was told it gets when it asks; any other number may be void for it by now.
-            if change.kind is SampleKind.ALIVE and proxy.told.get(change.instance, change.sequence) != change.sequence:
-                del proxy.told[change.instance]
+        for change in self.history if proxy.sent else ():
+            # It asks for what has the number under which it was sent; any other number may be void for it by now.
+            if change.kind is SampleKind.ALIVE and proxy.sent.get(change.instance, change.sequence) != change.sequence:
+                del proxy.sent[change.instance]
                 self.write(change.kind, change.instance, change.payload, timestamp=change.timestamp, now=now)
 
     def _resend(self, proxy: ReaderProxy, wanted: NumberSet) -> bool:
         """Send what is wanted, as far as one answer may go; say whether that was all."""
-        octets = 0
+        size = 0
         complete = True
         gone: list[int] = []
         for sequence in wanted:
@@ -233,11 +233,11 @@ class Writer:
             if change is None or sequence < proxy.start or not proxy.is_for(change):
                 gone.append(sequence)
                 continue
-            if octets and octets + len(change.payload) > self._context.limits.resend_octets:
-                self._context.counters["resend_octets"] += 1
+            if size and size + len(change.payload) > self._context.limits.resend_bytes:
+                self._context.counters["resend_bytes"] += 1
                 complete = False
                 break
-            octets += len(change.payload)
+            size += len(change.payload)
             self._context.counters["resent"] += 1
             proxy.note(change)
             self._send_change(change, proxy.destination, proxy.guid.entity)
@@ -292,8 +292,8 @@ class Writer:
         self._context.outbox.add(proxy.destination, Gap(proxy.guid.entity, self.guid.entity, start, rest))
 
     def _send_change(self, change: Change, destination: Destination, reader: int) -> None:
-        if len(change.payload) > self._fragment_octets:
-            count = -(-len(change.payload) // self._fragment_octets)
+        if len(change.payload) > self._fragment_bytes:
+            count = -(-len(change.payload) // self._fragment_bytes)
             self._send_fragments(change, range(1, count + 1), destination, reader)
             return
         key_only = change.kind is not SampleKind.ALIVE
@@ -301,7 +301,7 @@ class Writer:
         self._context.outbox.add(destination, data, timestamp=change.timestamp)
 
     def _send_fragments(self, change: Change, numbers: Iterable[int], destination: Destination, reader: int) -> None:
-        size, total = self._fragment_octets, len(change.payload)
+        size, total = self._fragment_bytes, len(change.payload)
         inline, key_only = _inline(change), change.kind is not SampleKind.ALIVE
         for number in numbers:
             octets = change.payload[(number - 1) * size : number * size]

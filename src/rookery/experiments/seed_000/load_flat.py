@@ -30,7 +30,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     """Let one node join nine, and see what it has kept five seconds later."""
     asked = parameters["asked"]
     fleet = joined(**{name: value for name, value in parameters.items() if name != "asked"}, seed=seed)
-    summaries = fleet.joiner.participant.summary_octets
+    summaries = fleet.joiner.participant.summary_bytes
     return [
         {
             "writers": len(fleet.writers),

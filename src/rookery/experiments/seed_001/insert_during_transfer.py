@@ -27,7 +27,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     while not twin.is_migrating:
         twin.add(keys[added])
         added += 1
-    network, options = ListeningNetwork(seed), {"period": PERIOD, "datagram_octets": 4_000}
+    network, options = ListeningNetwork(seed), {"period": PERIOD, "datagram_bytes": 4_000}
     sender = network.join(discovery=f"cuckoo:patent,buckets={1 << parameters['log2_buckets']}", **options)
     reader = network.join(discovery="cuckoo:patent", **options)
     for name in names[:added]:

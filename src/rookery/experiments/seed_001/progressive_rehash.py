@@ -30,7 +30,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
         added += 1
     network = ListeningNetwork(seed)
     # One datagram for the largest of these filters: what is announced by reference is fetched, not read off here.
-    options = {"period": PERIOD, "datagram_octets": 4_000}
+    options = {"period": PERIOD, "datagram_bytes": 4_000}
     sender = network.join(discovery=f"cuckoo:patent,buckets={1 << first}", **options)
     reader = network.join(discovery="cuckoo:patent", **options)
     for topic, type_name in names[:added]:

@@ -69,7 +69,7 @@ class RecordedDomain:
                 self._recorder.write(msgspec.structs.replace(record, at=at))
         self._before = now
         counters = participant.counters
-        octets = counters["octets_in"] + counters["octets_out"]
+        octets = counters["bytes_in"] + counters["bytes_out"]
         if octets == self._octets:
             return
         self._octets = octets

@@ -1,4 +1,4 @@
-"""A writer that tells a reader of chosen instances alone: the others are gaps, and interest may appear later."""
+"""A writer that sends a reader chosen instances alone: the others are gaps, and interest may appear later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scene:
     def __init__(self, *instances: str) -> None:
         context = ParticipantContext(b"writer......")
         # The reader is no peer, and all may be sent to it.
-        self.outbox = context.outbox = Outbox(b"writer......", datagram_octets=60_000, permit=lambda *_: True)
+        self.outbox = context.outbox = Outbox(b"writer......", datagram_bytes=60_000, permit=lambda *_: True)
         self.writer = Writer(
             Guid(b"writer......", 0x3C2),
             history=History(depth=1, keeps_for_late_readers=True, at_most=10_000),
@@ -156,7 +156,7 @@ def test_a_reader_that_begins_again_gets_everything_again() -> None:
     assert gone(said) == {1, 3}
 
 
-def test_what_was_told_and_is_gone_is_forgotten() -> None:
+def test_what_was_sent_and_is_gone_is_forgotten() -> None:
     scene = Scene()
     scene.match()
     for number in range(1, 400):
@@ -165,10 +165,10 @@ def test_what_was_told_and_is_gone_is_forgotten() -> None:
         scene.write(str(number), SampleKind.DISPOSED_AND_UNREGISTERED)
         scene.ask(base=2 * number + 1)
     assert len(scene.writer.history) == 0
-    assert len(scene.writer.readers[READER].told) < 100
+    assert len(scene.writer.readers[READER].sent) < 100
 
 
-def test_the_end_of_an_instance_is_told_to_those_who_knew_it() -> None:
+def test_a_disposal_goes_to_those_who_had_the_instance() -> None:
     scene = Scene("a", "b")
     scene.wanted = {b"a"}
     scene.match()
