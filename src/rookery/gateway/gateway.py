@@ -6,7 +6,7 @@ Where a summary says yes, the site is offered a channel; if it wants it, samples
 it, and a condition that acts there is applied here, at the source. A summary that said yes wrongly costs one offer.
 
 Nobody is told too early: a reader finds the proxy of a channel when the channel's writers know the tap, and what comes
-before the reader knows the proxy is held. So whatever a writer sends once it knows the tap, and a reader wants once it
+before the reader knows the proxy waits. So whatever a writer sends once it knows the tap, and a reader wants once it
 knows the proxy, arrives, although neither knows of the other.
 
 No echo: what the gateway itself writes here for other sites is neither offered nor heard by its taps, the endpoints of

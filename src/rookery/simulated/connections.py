@@ -70,17 +70,20 @@ class Connections:
         """Close a connection at one end: the other learns it behind all that was sent."""
         if self._open.pop(end, None) is not None:
             self._calendar.at(self._links.arrival(end, end.far, self._calendar.now), lambda: self._tell(end.far))
+            self._links.forget(end)
 
     def break_off(self, end: LinkEnd) -> None:
         """Break a connection; both ends learn it."""
         for one in (end, end.far):
             if self._open.pop(one, None) is not None:
+                self._links.forget(one)
                 self._lose(one)
 
     def process_ended(self, node: Node) -> None:
         """Learn that a process is gone, and its ends with it: the others are refused."""
         for end in [end for end in self._open if end.node == node]:
             del self._open[end]
+            self._links.forget(end)
             self._calendar.after(self._links.conditions.refusal, lambda far=end.far: self._tell(far))  # type: ignore[misc]
 
     def mended(self, one: Node, other: Node) -> None:
@@ -115,4 +118,5 @@ class Connections:
         """Let an end whose other one is gone know, if a packet from there reaches it."""
         if end in self._open and not self._links.is_cut(end.peer, end.node):
             del self._open[end]
+            self._links.forget(end)
             self._lose(end)
