@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from rookery.matching.matcher import Matcher
+from rookery.participant.event_types import EventType
 from rookery.rtps.events import SampleKind, SampleReceived
 from rookery.rtps.qos import QualityOfService
 
-from .application import BEST_EFFORT, DURABLE, VOLATILE, Application, chain, ring
+from .application import BEST_EFFORT, DURABLE, QUOTES, VOLATILE, Application, chain, ring
 
 
 def test_a_late_site_gets_what_durable_writers_kept() -> None:
@@ -120,3 +123,27 @@ def test_the_end_of_an_instance_crosses() -> None:
     world.run(2)
     samples = [event for event in target.events if isinstance(event, SampleReceived)]
     assert [(one.kind, one.key_hash) for one in samples] == [(SampleKind.DISPOSED, key)]
+
+
+def test_a_sample_is_decoded_and_matched_once_although_three_sites_have_conditions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = chain("abcd")
+    source = Application(world.sites["a"])
+    source.advertise("quotes")
+    for limit, name in enumerate("bcd"):
+        site = world.sites[name]
+        site.gateway.participant.create_reader("quotes", "Quote", VOLATILE, keyed=False, now=site.now)
+        where = f"price < {limit}"
+        site.gateway.restrict(1, topic="quotes", type_name="Quote", where=where, schema=QUOTES, now=site.now)
+        site.flush()
+    world.run(5)
+    calls: Counter[str] = Counter()
+    decode, match = EventType.decode, Matcher.match
+    monkeypatch.setattr(EventType, "decode", lambda *given: (calls.update(["decoded"]), decode(*given))[1])
+    monkeypatch.setattr(Matcher, "match", lambda *given: (calls.update(["matched"]), match(*given))[1])
+    source.write("quotes", 0.5, 1.5, 2.5)
+    world.run(3)
+    counters = world.sites["a"].gateway.counters
+    assert (counters["samples out"], counters["samples spared"]) == (3, 6)
+    assert calls == {"decoded": 3, "matched": 3}

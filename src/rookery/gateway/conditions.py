@@ -64,7 +64,8 @@ class TopicConditions:
         """Return those of the sites that want a sample, in their order."""
         if not self._schemas or sample.kind != SampleKind.ALIVE:
             return list(sites)
-        channel, spared = sample.channel, set[str]()
+        channel = sample.channel
+        spared: set[str] = set()
         for conditions in self._by_schema.values():
             stated = conditions.sites.get(channel)
             if stated:
