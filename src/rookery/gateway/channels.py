@@ -5,32 +5,28 @@ channel that somebody wants has a *tap*: a reader of the gateway that hears the 
 has a *proxy*: a writer of the gateway with the same policies, which local readers match as they would the real ones.
 
 A reader that has found a proxy must miss nothing from then on, so the proxy is made last: when the source has said that
-the writers there know the tap. Samples that come before, and until the readers here know the proxy, are held.
+the writers there know the tap. Samples that come before, and until the readers here know the proxy, wait in a backlog.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from rookery.errors import RookeryError, WireFormatError
-from rookery.gateway.messages import Forwarded, Offer, Want
-from rookery.matching import matcher
-from rookery.participant.event_types import EventType, event_type
+from rookery.gateway.messages import Forwarded, Offer
 from rookery.rtps.announcements import EndpointAnnouncement
-from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import WRITER_KEYED, Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
-__all__ = ["Channel", "Condition", "Proxy", "Tap", "channel_of", "channel_of_offer"]
+__all__ = ["Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
 
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
-#: Octets that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
-HELD_OCTETS = 1 << 20
+#: Bytes that a proxy holds until its readers know it; beyond it the site of the writer has to wait.
+BACKLOG_BYTES = 1 << 20
 #: What another site may offer: names as long as discovery allows them (`rtps.limits`), and not too many.
-NAME_OCTETS = 1_024
+NAME_BYTES = 1_024
 MOST_PARTITIONS = 64
 
 
@@ -44,6 +40,11 @@ class Channel(NamedTuple):
     transient_local: bool
     partitions: tuple[str, ...]
     depth: int | None
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The topic and the name of its type."""
+        return self.topic, self.type_name
 
     def quality(self, *, depth: int | None) -> QualityOfService:
         """Return the policies of a tap or proxy."""
@@ -83,7 +84,7 @@ def channel_of(writer: EndpointAnnouncement) -> Channel:
 def channel_of_offer(offer: Offer) -> Channel | None:
     """Return the channel that another site offers, or None if no writer can be like that."""
     names = (offer.topic, offer.type_name, *offer.partitions)
-    if len(offer.partitions) > MOST_PARTITIONS or max(len(name.encode()) for name in names) > NAME_OCTETS:
+    if len(offer.partitions) > MOST_PARTITIONS or max(len(name.encode()) for name in names) > NAME_BYTES:
         return None
     if not offer.topic or not offer.type_name or (offer.depth is not None and offer.depth < 1):
         return None
@@ -98,40 +99,6 @@ def channel_of_offer(offer: Offer) -> Channel | None:
     )
 
 
-class Condition:
-    """What one site wants of a channel: everything, or what satisfies one of its WHERE clauses.
-
-    It acts at the source, so that what nobody wants does not travel. In doubt the sample travels: where it cannot be
-    read, the readers at the other end decide.
-    """
-
-    def __init__(self, want: Want, type_name: str) -> None:
-        self._type: EventType | None = None
-        self._filters: Any = None
-        self.fault = ""
-        if not want.conditions:
-            return
-        try:
-            self._type = event_type(want.schema, type_name=type_name)
-            filters = matcher(self._type.schema)
-            for number, where in enumerate(want.conditions):
-                filters.add(number, where)
-            self._filters = filters
-        except RookeryError as error:
-            self.fault = str(error)
-            self._type = None
-
-    def holds(self, sample: Forwarded) -> bool:
-        """Say whether the site wants a sample."""
-        if self._type is None or sample.kind != SampleKind.ALIVE:
-            return True
-        try:
-            event = self._type.decode(sample.payload)
-        except WireFormatError:
-            return True
-        return bool(self._filters.match(event))
-
-
 @dataclass(slots=True)
 class Tap:
     """A channel of this site."""
@@ -139,9 +106,9 @@ class Tap:
     channel: Channel
     number: int
     reader: Guid | None = None
-    #: Who was offered the channel, and who wants it.
+    #: Who was offered the channel, and who wants it, in the order in which they said so.
     offered: set[str] = field(default_factory=set)
-    wanted: dict[str, Condition] = field(default_factory=dict)
+    wanted: dict[str, None] = field(default_factory=dict)
     #: Who waits for word that the writers know the tap: the turn to answer, and when to say so in any case.
     unready: dict[str, tuple[int, int]] = field(default_factory=dict)
     history: deque[bytes] = field(default_factory=deque)
@@ -154,12 +121,12 @@ class Proxy:
     channel: Channel
     number: int
     writer: Guid | None = None
-    #: What the site was told last: nothing yet, or (wanted, conditions).
-    told: tuple[bool, tuple[str, ...]] | None = None
+    #: What the site was answered last: nothing yet, or (wanted, conditions).
+    answered: tuple[bool, tuple[str, ...]] | None = None
     turn: int = 0
     #: Samples that wait for the readers to know the writer, and when they are written in any case.
-    held: deque[Forwarded] = field(default_factory=deque)
-    held_octets: int = 0
+    backlog: deque[Forwarded] = field(default_factory=deque)
+    backlog_bytes: int = 0
     patience: int | None = None
     #: The last sample of each writer: a repetition is known by it.
     seen: dict[bytes, int] = field(default_factory=dict)
@@ -168,20 +135,20 @@ class Proxy:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether its site was told that it is wanted."""
-        return self.told is not None and self.told[0]
+        """Whether its site was answered that it is wanted."""
+        return self.answered is not None and self.answered[0]
 
     def hold(self, sample: Forwarded) -> bool:
         """Let a sample wait; False if there is no room."""
-        if self.held and self.held_octets + len(sample.payload) > HELD_OCTETS:
+        if self.backlog and self.backlog_bytes + len(sample.payload) > BACKLOG_BYTES:
             return False
-        self.held.append(sample)
-        self.held_octets += len(sample.payload)
+        self.backlog.append(sample)
+        self.backlog_bytes += len(sample.payload)
         return True
 
     def forget(self) -> None:
         """Begin anew, without a writer."""
         self.writer = self.patience = None
-        self.held.clear()
-        self.held_octets = 0
+        self.backlog.clear()
+        self.backlog_bytes = 0
         self.seen.clear()

@@ -1,4 +1,4 @@
-"""The gateway of an island: plain DDS inside, summaries and wanted samples between sites.
+"""The gateway of an island, as a machine: plain DDS inside, summaries and wanted samples between sites.
 
 A site is a DDS domain of its own. Its gateway is one more participant there. It hears of all endpoints, tells the other
 sites in a summary what the readers here want, and looks for what the writers here have in the summaries of the others.
@@ -6,31 +6,40 @@ Where a summary says yes, the site is offered a channel; if it wants it, samples
 it, and a condition that acts there is applied here, at the source. A summary that said yes wrongly costs one offer.
 
 Nobody is told too early: a reader finds the proxy of a channel when the channel's writers know the tap, and what comes
-before the reader knows the proxy is held. So whatever a writer sends once it knows the tap, and a reader wants once it
+before the reader knows the proxy waits. So whatever a writer sends once it knows the tap, and a reader wants once it
 knows the proxy, arrives, although neither knows of the other.
 
 No echo: what the gateway itself writes here for other sites is neither offered nor heard by its taps, the endpoints of
 any other gateway in this domain are as if they were not there, and with its site nothing is exchanged. No storm:
 samples go from the site of their writer to the sites of its readers, and no site passes on what it received, except as
 a link of the way.
+
+The machine has two kinds of senders. What comes from an address is a datagram for its participant, which it owns; all
+else is a frame of a link, and goes to the backbone. The events of the participant are emitted after the gateway has
+taken them in.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable
+from typing import Any
 
-from rookery.discovery.interests import interest_of, interest_of_endpoint
+from rookery.discovery.interests import interest_of_endpoint
 from rookery.gateway.backbone import Backbone
-from rookery.gateway.channels import Channel, Condition, Proxy, Tap, channel_of
+from rookery.gateway.channels import Proxy
+from rookery.gateway.events import GatewayFound
 from rookery.gateway.membership import gateways_among
 from rookery.gateway.messages import Body, Forwarded, Offer, Ready, Want, Withdraw, encode
-from rookery.gateway.proxies import LOOK, PATIENCE, Proxies
+from rookery.gateway.proxies import Proxies
+from rookery.gateway.taps import Taps
+from rookery.machine import Effect, Emit, Write
 from rookery.model import Schema
 from rookery.participant.participant import Participant
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.events import EndpointMatched, Event, MessageRejected, SampleReceived
 from rookery.rtps.identity import Guid, is_writer
+from rookery.rtps.locators import Address
 
 __all__ = ["Gateway"]
 
@@ -46,22 +55,83 @@ class Gateway:
         self.participant = participant
         self.counters: Counter[str] = Counter()
         self.backbone = Backbone(site, incarnation=incarnation, owner=self)
-        self._taps: dict[Channel, Tap] = {}
-        self._taps_by_number: dict[int, Tap] = {}
-        self._taps_by_reader: dict[Guid, Tap] = {}
-        #: Taps that their writers do not know yet.
-        self._new_taps: dict[int, Tap] = {}
-        self._look_at: int | None = None
         #: The taps and proxies of this gateway, and the other gateways of its domain by prefix.
         self._own: dict[Guid, None] = {}
         self._gateways: dict[bytes, str] = {}
+        self._taps = Taps(participant, backbone=self.backbone, own=self._own, counters=self.counters)
         self._proxies = Proxies(participant, own=self._own, counters=self.counters)
+        #: What the gateway's own subscriptions want, by topic and type.
         self._conditions: dict[tuple[str, str], dict[int, tuple[str, Schema]]] = {}
-        self._numbers = 0
         self._settle_at: int | None = 0
         self._rests_until = 0
+        self._effects: list[Effect] = []
+        #: What the participant had when the gateway did something last; what is more, its owner has made.
+        self._endpoints_made = 0
+        #: Events of the participant that are not taken in yet.
+        self._events: deque[Event] = deque()
 
-    # ---- what the owner of the site does -------------------------------------------------------------------------
+    # ---- the machine ---------------------------------------------------------------------------------------------
+
+    def receive_many(self, messages: Iterable[Any], sender: Hashable, now: int) -> None:
+        """Take in the datagrams of an address, or the frames of a link."""
+        if isinstance(sender, Address):
+            self.participant.receive_many(messages, sender, now)
+        else:
+            self.backbone.receive_many(messages, sender, now)
+        self._take_events(now)
+
+    def undeliverable(self, message: Any, receiver: Hashable, now: int) -> None:
+        """Do nothing: what a link did not deliver is sent again when there is another."""
+
+    def lose(self, node: Hashable, now: int) -> None:
+        """Learn that a link is gone."""
+        self.backbone.lose(node, now)
+        self._take_events(now)
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Do nothing: a gateway writes nothing to a disk."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due, in all parts."""
+        self.participant.wake(now)
+        self._take_events(now)
+        self.backbone.wake(now)
+        self._proxies.wake(now)
+        self._taps.wake(now)
+        if self._settle_at is not None and now >= self._settle_at:
+            self._settle(now)
+        self._take_events(now)
+
+    def timer(self) -> int | None:
+        """Return when `wake` is wanted next: by the first of all parts, and at once where events wait."""
+        if self._events:
+            return 0
+        parts = (self.participant, self.backbone, self._proxies, self._taps)
+        times = (self._settle_at, *(part.timer() for part in parts))
+        return min((at for at in times if at is not None), default=None)
+
+    def effects(self) -> list[Effect]:
+        """Return the datagrams, frames and links to close, and the events; forget them."""
+        self._collect()  # what commands of its owner have made the participant do
+        if self.participant.endpoints_made != self._endpoints_made and self._settle_at is None:
+            self._settle_at = self._rests_until
+        effects, self._effects = self._effects + self.backbone.effects(), []
+        return effects
+
+    # ---- commands of the owner -----------------------------------------------------------------------------------
+
+    def start(self, now: int) -> None:
+        """Announce the participant."""
+        self.participant.start(now)
+        self._take_events(now)
+
+    def stop(self, now: int) -> None:
+        """Let the participant say goodbye."""
+        self.participant.stop(now)
+
+    def open(self, link: Hashable) -> None:
+        """Learn that there is a link to another gateway, which its driver names as it likes, but not by an address."""
+        self.backbone.open(link)
 
     def restrict(self, subscription: int, *, topic: str, type_name: str, where: str, schema: Schema, now: int) -> None:
         """Say that a subscription of the gateway's own participant wants only some events of a topic."""
@@ -79,35 +149,38 @@ class Gateway:
         """The islands whose gateways are participants of this site's domain; there should be none."""
         return tuple(sorted(self._gateways.values()))
 
-    # ---- what moves it -------------------------------------------------------------------------------------------
+    # ---- the participant's events --------------------------------------------------------------------------------
 
-    def take_event(self, event: Event, now: int) -> None:
-        """Take in what happened to the participant."""
-        if isinstance(event, SampleReceived):
-            tap = self._taps_by_reader.get(event.reader)
-            if tap is not None:
-                self._forward(tap, event, now)
-        elif not isinstance(event, MessageRejected) and not (
-            isinstance(event, EndpointMatched) and event.local in self._own
-        ):
-            self._gateways = gateways_among(self.participant.peers)
-            self._look_soon(now)
+    def _take_events(self, now: int) -> None:
+        """Take in what happened to the participant, and what that makes happen to it."""
+        self._collect()
+        while self._events:
+            event = self._events.popleft()
+            self._take_event(event, now)
+            self._effects.append(Emit(event))
+            self._collect()
+        self._endpoints_made = self.participant.endpoints_made
 
-    def timer(self) -> int | None:
-        """Return when `handle_timer` is wanted next."""
-        times = (self._settle_at, self._look_at, self._proxies.timer(), self.backbone.timer())
-        return min((at for at in times if at is not None), default=None)
+    def _collect(self) -> None:
+        """Fetch what the participant wants done; its events are the gateway's first."""
+        for effect in self.participant.effects():
+            if isinstance(effect, Emit):
+                self._events.append(effect.event)
+            else:
+                self._effects.append(effect)
 
-    def handle_timer(self, now: int) -> None:
-        """Do what is due."""
-        self.backbone.handle_timer(now)
-        self._proxies.handle_timer(now)
-        if self._look_at is not None and now >= self._look_at:
-            self._look_at = None
-            for tap in list(self._new_taps.values()):
-                self._tell_ready(tap, now)
-        if self._settle_at is not None and now >= self._settle_at:
-            self._settle(now)
+    def _take_event(self, event: Event, now: int) -> None:
+        if self._taps.take_event(event, now, gateways=self._gateways):
+            return
+        if isinstance(event, SampleReceived | MessageRejected):
+            return
+        if isinstance(event, EndpointMatched) and event.local in self._own:
+            return
+        gateways = gateways_among(self.participant.peers)
+        for prefix in gateways.keys() - self._gateways.keys():
+            self._effects.append(Emit(GatewayFound(gateways[prefix])))
+        self._gateways = gateways
+        self._look_soon(now)
 
     # ---- the backbone's owner ------------------------------------------------------------------------------------
 
@@ -121,7 +194,7 @@ class Gateway:
             case Withdraw(number):
                 self._proxies.withdrawn(origin, number, now)
             case Want():
-                self._take_want(origin, body, now)
+                self._taps.want(origin, body, now)
             case Ready():
                 self._proxies.ready(origin, body, now)
             case Forwarded():
@@ -130,7 +203,7 @@ class Gateway:
 
     def site_changed(self, site: str, now: int) -> None:
         """A site says something new of itself: it may want more."""
-        self._offer(site, self._taps.values(), now)
+        self._offer(site, now)
 
     def session_began(self, origin: str, now: int) -> None:
         """A site begins anew: it offers again what it has, and must be told again what is wanted."""
@@ -138,98 +211,25 @@ class Gateway:
 
     def site_renewed(self, site: str, now: int) -> None:
         """A site knows nothing any more: it is offered everything again."""
-        for tap in self._taps.values():
-            tap.offered.discard(site)
-            self._unwant(tap, site, now)
-        self._proxies.tell_again(site)
+        self._taps.renew(site, now)
+        self._proxies.forget_answers(site)
+        self._look_soon(now)
 
     def site_gone(self, site: str, now: int) -> None:
         """A site has vanished for good, as far as can be told."""
         self.site_renewed(site, now)
         self._proxies.gone(site, now)
 
-    # ---- this site's writers, for the others ---------------------------------------------------------------------
-
-    def _offer(self, site: str, taps: Iterable[Tap], now: int) -> None:
-        if site in self.other_gateways:
-            return
-        for tap in taps:
-            channel = tap.channel
-            sought = interest_of(kind="W", topic=channel.topic, type_name=channel.type_name).sought
-            if site not in tap.offered and self.backbone.sites.wants(site, sought):
-                tap.offered.add(site)
-                self.counters["offers"] += 1
-                self.backbone.send([site], encode(channel.offer(tap.number)), now)
-
-    def _take_want(self, site: str, want: Want, now: int) -> None:
-        tap = self._taps_by_number.get(want.channel)
-        if tap is None:
-            return
-        if not want.wanted:
-            self.counters["false contacts"] += site not in tap.wanted
-            self._unwant(tap, site, now)
-            return
-        is_new = site not in tap.wanted
-        condition = tap.wanted[site] = Condition(want, tap.channel.type_name)
-        self.counters["conditions not understood"] += bool(condition.fault)
-        if tap.reader is None:
-            channel = tap.channel
-            tap.reader = self.participant.create_reader(
-                channel.topic, channel.type_name, channel.quality(depth=None), keyed=channel.keyed, now=now
-            )
-            self._own[tap.reader] = None
-            self._taps_by_reader[tap.reader] = tap
-        elif is_new:
-            for sample in tap.history:
-                self.backbone.send([site], sample, now, is_sample=True)
-        tap.unready[site] = (want.turn, now + PATIENCE)
-        self._new_taps[tap.number] = tap
-        self._tell_ready(tap, now)
-
-    def _tell_ready(self, tap: Tap, now: int) -> None:
-        """Tell those who wait for it that the writers know the tap, if they do."""
-        known = tap.reader is not None and self.participant.is_known(tap.reader)
-        for site, (turn, latest) in list(tap.unready.items()):
-            if known or now >= latest:
-                del tap.unready[site]
-                self.backbone.send([site], encode(Ready(tap.number, turn)), now)
-        if tap.unready:
-            self._look_at = now + LOOK
-        else:
-            self._new_taps.pop(tap.number, None)
-
-    def _unwant(self, tap: Tap, site: str, now: int) -> None:
-        tap.wanted.pop(site, None)
-        tap.unready.pop(site, None)
-        if not tap.wanted and tap.reader is not None:
-            self._taps_by_reader.pop(tap.reader)
-            self._own.pop(tap.reader, None)
-            self.participant.delete_endpoint(tap.reader, now)
-            tap.reader = None
-            tap.history.clear()
-
-    def _forward(self, tap: Tap, event: SampleReceived, now: int) -> None:
-        if event.writer in self._own or event.writer.prefix in self._gateways:
-            self.counters["echoes"] += 1
-            return
-        key_hash = event.key_hash or b""
-        sample = Forwarded(tap.number, event.writer.octets(), event.sequence, int(event.kind), key_hash, event.payload)
-        body = encode(sample)
-        if tap.channel.kept:
-            tap.history.append(body)
-            if len(tap.history) > tap.channel.kept:
-                tap.history.popleft()
-        wanting = [site for site, condition in tap.wanted.items() if condition.holds(sample)]
-        self.counters["samples out"] += len(wanting)
-        self.counters["samples spared"] += len(tap.wanted) - len(wanting)
-        self.backbone.send(wanting, body, now, is_sample=True)
+    def _offer(self, site: str, now: int) -> None:
+        if site not in self.other_gateways:
+            self._taps.offer(site, now)
 
     # ---- the others' writers, for this site ----------------------------------------------------------------------
 
     def _answer(self, origin: str, proxy: Proxy, readers: set[tuple[str, str]], now: int) -> None:
         """Say whether a channel is wanted, if that is not what was said last."""
         channel = proxy.channel
-        kind = (channel.topic, channel.type_name)
+        kind = channel.kind
         conditions = self._conditions.get(kind, {})
         is_wanted = (kind in readers or bool(conditions)) and origin not in self.other_gateways
         if not is_wanted:
@@ -237,8 +237,8 @@ class Gateway:
         clauses = sorted({where for where, _ in conditions.values()}) if is_wanted and kind not in readers else []
         schema = next(iter(conditions.values()))[1].to_dict() if clauses else {}
         said = (is_wanted, tuple(clauses))
-        if proxy.told != said and not proxy.stale:
-            proxy.told = said
+        if proxy.answered != said and not proxy.stale:
+            proxy.answered = said
             proxy.turn += 1
             self.backbone.send([origin], encode(Want(proxy.number, is_wanted, clauses, schema, proxy.turn)), now)
 
@@ -272,21 +272,9 @@ class Gateway:
         self.backbone.describe(
             (interest_of_endpoint(one).own for one in endpoints if not is_writer(one.guid.entity)), now
         )
-        present = {channel_of(one) for one in endpoints if is_writer(one.guid.entity)}
-        for channel in [channel for channel in self._taps if channel not in present]:
-            self._close_tap(self._taps.pop(channel), now)
-        for channel in sorted(present - set(self._taps), key=repr):
-            self._numbers += 1
-            self._taps[channel] = self._taps_by_number[self._numbers] = Tap(channel, self._numbers)
+        self._taps.settle(endpoints, now)
         for site in self.backbone.sites.states:
-            self._offer(site, self._taps.values(), now)
+            self._offer(site, now)
         readers = self._readers()
         for origin, proxy in self._proxies:
             self._answer(origin, proxy, readers, now)
-
-    def _close_tap(self, tap: Tap, now: int) -> None:
-        del self._taps_by_number[tap.number]
-        self._new_taps.pop(tap.number, None)
-        for site in list(tap.wanted):
-            self._unwant(tap, site, now)
-        self.backbone.send(tap.offered, encode(Withdraw(tap.number)), now)

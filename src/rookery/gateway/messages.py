@@ -1,10 +1,10 @@
 """What the gateways of islands say to each other.
 
 Four messages travel between neighbors. A `Greeting` opens a link. A `SiteState` says what one site is: its neighbors
-and a summary of what its readers want; it is passed on to everyone, once. A `Parcel` carries a body from one site to
-others over as many sites as lie between, and a `Receipt` says how far it has come.
+and a summary of what its readers want; it is passed on to everyone, once. An `Envelope` carries a body from one site to
+others over as many sites as lie between, and an `Acknowledgment` says how far it has come.
 
-Five bodies travel in parcels, from one site to another. An `Offer` says that a site has writers of something that the
+Five bodies travel in envelopes, from one site to another. An `Offer` says that a site has writers of something that the
 other seems to want, a `Want` answers, a `Ready` says that from here on nothing is missed, a `Forwarded` is a sample,
 and a `Withdraw` ends it.
 """
@@ -16,16 +16,17 @@ from typing import TypeAlias
 import msgspec
 
 __all__ = [
+    "BEGIN_ANEW",
     "MOST_HOPS",
+    "Acknowledgment",
     "Body",
+    "Envelope",
     "Forwarded",
     "Greeting",
     "Offer",
-    "Parcel",
     "Ready",
-    "Receipt",
+    "Recipient",
     "SiteState",
-    "Stage",
     "Want",
     "Withdraw",
     "decode_body",
@@ -33,8 +34,10 @@ __all__ = [
     "encode",
 ]
 
-#: Sites that a parcel may pass: more than any sensible backbone has between two sites.
+#: Sites that an envelope may pass: more than any sensible backbone has between two sites.
 MOST_HOPS = 16
+#: The number of an acknowledgment that says: this session is forgotten here, begin another.
+BEGIN_ANEW = -1
 
 
 class Greeting(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -55,25 +58,29 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, tag=2):
     summary: bytes
 
 
-class Stage(msgspec.Struct, frozen=True, array_like=True):
-    """One receiver of a parcel, and the parcel's place in the stream to that receiver."""
+class Recipient(msgspec.Struct, frozen=True, array_like=True):
+    """One receiver of an envelope, and the envelope's place in the stream to that receiver.
+
+    The stream is for one incarnation of the site: the next one knows nothing of what came before.
+    """
 
     site: str
     session: int
     number: int
+    incarnation: int
 
 
-class Parcel(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class Envelope(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """A body on its way to some sites."""
 
     origin: str
     hops: int
-    to: list[Stage]
+    to: list[Recipient]
     body: bytes
 
 
-class Receipt(msgspec.Struct, frozen=True, array_like=True, tag=4):
-    """`origin` has of the stream of `to` everything before `number`."""
+class Acknowledgment(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """`origin` has of the stream of `to` everything before `number`; or has forgotten it (`BEGIN_ANEW`)."""
 
     origin: str
     to: str
@@ -82,7 +89,7 @@ class Receipt(msgspec.Struct, frozen=True, array_like=True, tag=4):
     hops: int
 
 
-Message: TypeAlias = Greeting | SiteState | Parcel | Receipt
+Message: TypeAlias = Greeting | SiteState | Envelope | Acknowledgment
 
 
 class Offer(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -139,12 +146,12 @@ Body: TypeAlias = Offer | Withdraw | Want | Forwarded | Ready
 _messages: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _bodies: msgspec.msgpack.Decoder[Body] = msgspec.msgpack.Decoder(Body)
 _encoder = msgspec.msgpack.Encoder()
-#: What a decoder raises at octets that are no message; text that is no UTF-8 is not an error of its own to msgspec.
+#: What a decoder raises at bytes that are no message; text that is no UTF-8 is not an error of its own to msgspec.
 _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 def encode(message: Message | Body) -> bytes:
-    """Return the octets of a message or body."""
+    """Return the bytes of a message or body."""
     return _encoder.encode(message)
 
 
@@ -157,7 +164,7 @@ def decode_message(data: bytes) -> Message | None:
 
 
 def decode_body(data: bytes) -> Body | None:
-    """Return the body of a parcel, or None if it is none."""
+    """Return the body of an envelope, or None if it is none."""
     try:
         return _bodies.decode(data)
     except _MALFORMED:

@@ -1,8 +1,8 @@
 """The proxies of one site: writers that stand for the channels of other sites which somebody here wants.
 
-A proxy goes through four states. *Offered*: its site has told of the channel. *Wanted*: that site was told that readers
+A proxy goes through four states. *Offered*: its site has offered the channel. *Wanted*: the answer was that readers
 here want it. *Made*: the site has said that the writers there know the tap, so the readers here may find a writer.
-*Known*: they have found it. Until then samples are held, within bounds, and then written in their order.
+*Known*: they have found it. Until then samples wait in its backlog, within bounds, and then are written in order.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ PATIENCE = 2_000_000
 LOOK = 10_000
 #: Channels of other sites that are remembered.
 MOST_CHANNELS = 1 << 16
-#: How long the proxies of a site that began anew wait to be offered again.
-_STALE = 5_000_000
+#: How long the proxies of a site that began anew wait to be offered again: a gateway that was started again has to find
+#: the writers of its site first, on a bad network too.
+_STALE = 30_000_000
 
 
 class Proxies:
@@ -46,15 +47,15 @@ class Proxies:
         return iter([(origin, proxy) for (origin, _), proxy in self._proxies.items()])
 
     def timer(self) -> int | None:
-        """Return when `handle_timer` is wanted next."""
+        """Return when `wake` is wanted next."""
         return min((at for at in (self._look_at, self._stale_at) if at is not None), default=None)
 
-    def handle_timer(self, now: int) -> None:
-        """Write what was held where the readers know the proxy now; drop what was not offered again."""
+    def wake(self, now: int) -> None:
+        """Write the backlog where the readers know the proxy now; drop what was not offered again."""
         if self._look_at is not None and now >= self._look_at:
             self._look_at = None
             for writer, proxy in list(self._new.items()):
-                self._write_held(writer, proxy, now)
+                self._write_backlog(writer, proxy, now)
         if self._stale_at is not None and now >= self._stale_at:
             self._stale_at = None
             for place in [place for place, proxy in self._proxies.items() if proxy.stale]:
@@ -88,7 +89,7 @@ class Proxies:
             self._make(proxy, now)
 
     def write(self, origin: str, sample: Forwarded, now: int) -> bool:
-        """Write a sample of another site, or hold it; False where it must come again later."""
+        """Write a sample of another site, or keep it in the backlog; False where it must come again later."""
         proxy = self._by_number.get((origin, sample.channel))
         if proxy is None or not proxy.is_wanted or not 0 <= sample.kind <= max(SampleKind):
             self._counters["samples unwanted"] += 1
@@ -108,18 +109,18 @@ class Proxies:
         return True
 
     def began_anew(self, origin: str, now: int) -> None:
-        """A site offers again what it has, and must be told again what is wanted."""
+        """A site offers again what it has, and must be answered again."""
         for (site, _), proxy in self._proxies.items():
             if site == origin:
-                proxy.stale, proxy.told = True, None
+                proxy.stale, proxy.answered = True, None
                 self._by_number.pop((origin, proxy.number), None)
                 self._stale_at = now + _STALE
 
-    def tell_again(self, origin: str) -> None:
-        """A site knows nothing any more of what it was told."""
+    def forget_answers(self, origin: str) -> None:
+        """A site knows nothing any more of what it was answered."""
         for (site, _), proxy in self._proxies.items():
             if site == origin:
-                proxy.told = None
+                proxy.answered = None
 
     def gone(self, origin: str, now: int) -> None:
         """A site has vanished."""
@@ -155,12 +156,12 @@ class Proxies:
             return False
         return True
 
-    def _write_held(self, writer: Guid, proxy: Proxy, now: int) -> None:
+    def _write_backlog(self, writer: Guid, proxy: Proxy, now: int) -> None:
         """Write what has waited for the readers to know the proxy, if they do or it has waited long enough."""
         if proxy.patience is None or now >= proxy.patience or self._participant.is_known(writer):
-            while proxy.held and self._write_here(writer, proxy.held[0], now):
-                proxy.held_octets -= len(proxy.held.popleft().payload)
-            if not proxy.held:
+            while proxy.backlog and self._write_here(writer, proxy.backlog[0], now):
+                proxy.backlog_bytes -= len(proxy.backlog.popleft().payload)
+            if not proxy.backlog:
                 proxy.patience = None
                 del self._new[writer]
                 return

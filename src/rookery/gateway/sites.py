@@ -21,7 +21,7 @@ __all__ = ["MOST_NEIGHBORS", "MOST_SITES", "MOST_SUMMARY", "Sites"]
 
 MOST_SITES = 256
 MOST_NEIGHBORS = 64
-#: Octets of one site's summary: at the default rate some 70,000 topics.
+#: Bytes of one site's summary: at the default rate some 70,000 topics.
 MOST_SUMMARY = 64 << 10
 #: One in so many topics that nobody wants is offered in vain.
 _RATE = 1 / 1024
@@ -82,13 +82,18 @@ class Sites:
         found = self.filters.get(site)
         return found is not None and key in found
 
-    def forget_unreachable(self, now: int, *, after: int) -> list[str]:
-        """Forget the sites that have been out of reach for so long; return their names."""
+    def note_unreachable(self, now: int) -> bool:
+        """Note since when sites are out of reach; say whether there are any."""
         for site in self.states:
             if site == self.own or site in self.next_hops:
                 self._unreachable_since.pop(site, None)
             else:
                 self._unreachable_since.setdefault(site, now)
+        return bool(self._unreachable_since)
+
+    def forget_unreachable(self, now: int, *, after: int) -> list[str]:
+        """Forget the sites that have been out of reach for so long; return their names."""
+        self.note_unreachable(now)
         gone = [site for site, since in self._unreachable_since.items() if now - since >= after]
         for site in gone:
             del self.states[site], self._unreachable_since[site]

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from rookery.errors import JoinError
+from rookery.live.dialing import dial_until
 from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, frame_of, listen
 
 __all__ = ["Peers", "node_address", "node_id"]
@@ -28,6 +29,8 @@ __all__ = ["Peers", "node_address", "node_id"]
 _INCARNATIONS = 1 << 15
 #: Frames after which a receiver says how many it has, beside the heartbeat.
 _CONFIRM_EVERY = 64
+#: Seconds until a node that refused is dialed again.
+_FIRST_PAUSE = 0.02
 
 
 def node_id(address: Address, incarnation: int) -> int:
@@ -228,25 +231,19 @@ class Outgoing:
     async def _reach(self) -> None:
         """Dial with growing pauses until the link is open or patience ends."""
         peers = self._peers
-        loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + peers.patience, 0.02
         try:
-            while not self._failed:
-                try:
-                    self._settled.clear()
-                    await dial(self._address, peers.settings, self)
-                    await self._settled.wait()
-                    if self.link is not None:
-                        return
-                except JoinError:
-                    pass
-                if loop.time() + pause > deadline:
-                    break
-                await asyncio.sleep(pause)
-                pause *= 2
+            if await dial_until(self._attempt, first_pause=_FIRST_PAUSE, patience=peers.patience) and not self._failed:
+                return
         finally:
             self._task = None
         self._give_up()
+
+    async def _attempt(self) -> bool:
+        """Dial once; True where there is a link, and where another process has the address, for good."""
+        self._settled.clear()
+        await dial(self._address, self._peers.settings, self)
+        await self._settled.wait()
+        return self.link is not None or self._failed
 
     def _give_up(self) -> None:
         self._peers.forget(self._receiver)

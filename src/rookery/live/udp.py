@@ -14,19 +14,19 @@ import socket
 import time
 from collections.abc import Callable
 from ipaddress import IPv4Network
+from typing import Any, Protocol
 
 from rookery.errors import JoinError
-from rookery.live.driver import Driver
+from rookery.live.driver import Driver, Transport
 from rookery.live.groups import GroupListener, listen_to_group
 from rookery.live.interfaces import Interface, find_interface
-from rookery.machine import Multicast
+from rookery.machine import Machine, Multicast
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
-from rookery.rtps.events import Event
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
 
-__all__ = ["UdpParticipant", "UdpTransport", "open_participant"]
+__all__ = ["ParticipantOwner", "SocketTransport", "UdpParticipant", "UdpTransport", "open_participant"]
 
 #: Datagrams read in one go before sending and before the loop's other tasks get their turn.
 _BATCH = 64
@@ -108,6 +108,26 @@ class UdpTransport:
         driver.flush()  # once for the batch: answers to one peer share datagrams
 
 
+class ParticipantOwner(Machine, Protocol):
+    """A participant, or a machine that owns one."""
+
+    def start(self, now: int) -> None:
+        """Announce the participant."""
+
+    def stop(self, now: int) -> None:
+        """Say goodbye."""
+
+
+class SocketTransport(Transport, Protocol):
+    """A transport with sockets of its own."""
+
+    def start(self, driver: Driver) -> None:
+        """Begin to read, for a driver."""
+
+    def stop(self) -> None:
+        """Read no more, and close the sockets."""
+
+
 class UdpParticipant:
     """A `Participant` with sockets and a clock; `on_event` is called with everything that happens."""
 
@@ -115,15 +135,17 @@ class UdpParticipant:
         self,
         participant: Participant,
         *,
-        own: socket.socket,
-        group: GroupListener | None,
-        on_event: Callable[[Event], None],
+        machine: ParticipantOwner,
+        transport: SocketTransport,
+        on_event: Callable[[Any], None],
     ) -> None:
+        """`machine` is what is driven: the participant, or the machine that owns it (a gateway)."""
         self.participant = participant
-        self._transport = UdpTransport(own, group, participant.counters)
-        self._driver = Driver(participant, transport=self._transport, on_event=on_event)
-        self._transport.start(self._driver)
-        participant.start(self.now())
+        self._machine = machine
+        self._transport = transport
+        self._driver = Driver(machine, transport=transport, on_event=on_event)
+        transport.start(self._driver)
+        machine.start(self.now())
         self.flush()
 
     def now(self) -> int:
@@ -138,7 +160,7 @@ class UdpParticipant:
         """Say goodbye and close the sockets."""
         if self._driver.is_closed:
             return
-        self.participant.stop(self.now())
+        self._machine.stop(self.now())
         self.flush()
         self._driver.close()
         self._transport.stop()
@@ -146,7 +168,8 @@ class UdpParticipant:
 
 def open_participant(
     *,
-    on_event: Callable[[Event], None],
+    on_event: Callable[[Any], None],
+    within: Callable[[Participant, UdpTransport], tuple[ParticipantOwner, SocketTransport]] | None = None,
     domain_id: int = 0,
     interface: str = "lo",
     name: str = "",
@@ -167,7 +190,8 @@ def open_participant(
     Without `multicast` announcements go to `initial_peers` alone. `networks` is where peers may live: by default the
     network behind the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names
     the protocol (see `rookery.discovery.protocols`), an `observer` hears of everything, a `pre_shared_key` seals
-    announcements.
+    announcements. `within` gives the machine that owns the participant, and its transport, where the participant is not
+    driven alone.
     """
     group = multicast_address(domain_id)
     found = find_interface(interface)
@@ -195,7 +219,9 @@ def open_participant(
             )
         )
         listener = listen_to_group(found, group) if multicast else None
-        return UdpParticipant(participant, own=own, group=listener, on_event=on_event)
+        udp = UdpTransport(own, listener, participant.counters)
+        machine, transport = (participant, udp) if within is None else within(participant, udp)
+        return UdpParticipant(participant, machine=machine, transport=transport, on_event=on_event)
     except BaseException:
         own.close()
         raise

@@ -181,6 +181,11 @@ class Participant:
         return tuple(self._sedp.endpoints.values())
 
     @property
+    def endpoints_made(self) -> int:
+        """How many readers and writers this participant has had."""
+        return self._entity_count
+
+    @property
     def local_endpoints(self) -> tuple[EndpointAnnouncement, ...]:
         """This participant's own readers and writers."""
         return tuple(endpoint.announcement for endpoint in (*self._pairing.writers, *self._pairing.readers))

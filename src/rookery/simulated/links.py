@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from rookery.machine import ClientId
 from rookery.rtps.locators import Address
 
 __all__ = ["LinkConditions", "Links"]
@@ -77,7 +78,7 @@ class Links:
         """Return when a message of a stream that is sent now arrives: not before any that was sent before it."""
         conditions = self.conditions
         latency = conditions.latency
-        if not (isinstance(sender, int) and isinstance(receiver, int)):
+        if isinstance(sender, ClientId) or isinstance(receiver, ClientId):
             when = now + conditions.client_latency
         else:
             when = now + (latency if isinstance(latency, int) else latency(sender, receiver))

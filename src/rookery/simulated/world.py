@@ -7,6 +7,7 @@ likes, and a wall clock that may step; `now` of its machine is the former.
 
 A connection to a client is broken where its process dies, where the broker closes it, or where it is cut for long: then
 both ends are told (`lose`), and what was on its way is gone. Between brokers what cannot be delivered comes back.
+Machines that know their connections apart have `rookery.simulated.connections` between them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from rookery.machine import ClientId, Close, Emit, Machine, Multicast, Node, Send, Write
 from rookery.machine.log import RecordLog
 from rookery.simulated.calendar import Calendar
+from rookery.simulated.connections import Connections, LinkEnd
 from rookery.simulated.disks import SimulatedDisk
 from rookery.simulated.links import LinkConditions, Links
 
@@ -72,6 +74,7 @@ class World:
         self._bound: dict[Node, Node] = {}
         self._groups: dict[Node, dict[Node, None]] = {}
         self._given_up: set[tuple[Node, Node]] = set()
+        self.connections = Connections(self.calendar, self.links, lose=self._lose, deliver=self._deliver)
 
     @property
     def now(self) -> int:
@@ -124,6 +127,7 @@ class World:
         process = self.processes.pop(node)
         process.is_alive = False
         self.links.forget(node)
+        self.connections.process_ended(node)
         for group in self._groups.values():
             group.pop(node, None)
         if self._bound.get(process.address) == node:
@@ -163,6 +167,8 @@ class World:
                     self._send(node, receiver, message)
                 case Write():
                     self.calendar.after(process.disk.write_time, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
+                case Close(LinkEnd() as end, _):
+                    self.connections.close(end)
                 case Close(other, _):
                     # After what was sent before: the connection is over at the other end when that has arrived.
                     other = self._renamed.get(other, other)
@@ -199,6 +205,11 @@ class World:
         self.messages += 1
         if self.links.is_datagram(receiver):
             self._send_datagram(sender, receiver, message)
+            return
+        if isinstance(receiver, LinkEnd):
+            if self.on_message is not None:
+                self.on_message(sender, receiver, message)
+            self.connections.send(receiver, message)
             return
         name = receiver
         if isinstance(sender, ClientId):
@@ -257,6 +268,14 @@ class World:
             known = self._name_of(sender, receiver)
             self._call(process, lambda: process.machine.receive_many((message,), known, self.now + process.clock))
 
+    def _deliver(self, end: LinkEnd, message: Any) -> None:
+        process = self.processes[end.node]
+        self._call(process, lambda: process.machine.receive_many((message,), end, self.now + process.clock))
+
+    def _lose(self, end: LinkEnd) -> None:
+        process = self.processes[end.node]
+        self._call(process, lambda: process.machine.lose(end, self.now + process.clock))
+
     def _refuse(self, sender: Node, receiver: Node, message: Any) -> None:
         self.calendar.after(self.links.conditions.refusal, lambda: self._return(sender, receiver, message))
 
@@ -278,6 +297,7 @@ class World:
     def mend(self, one: Node, other: Node) -> None:
         """Let everything pass again, in order."""
         self.links.mend(one, other)
+        self.connections.mended(one, other)
         for sender, receiver in ((one, other), (other, one)):
             self._given_up.discard((sender, receiver))
             for message, connection in self._stuck.pop((sender, receiver), ()):
@@ -286,6 +306,7 @@ class World:
     def _give_up(self, pair: tuple[Node, Node]) -> None:
         if self.links.is_cut(*pair):
             self._given_up.add(pair)
+            self.connections.give_up(*pair)
             for message, _ in self._stuck.pop(pair, ()):
                 self._return(*pair, message)
 

@@ -37,7 +37,7 @@ class RecordedIsland:
         joined = sorted(name(site) for site, way in status["sites"].items() if way["reached by"] == site)
         at = self._recorder.clock()
         now = records.Island(
-            at=0, id=name(self._island.site), joined=tuple(joined), octets=counters.get("octets out", 0)
+            at=0, id=name(self._island.site), joined=tuple(joined), octets=counters.get("bytes out", 0)
         )
         if now != self._before:
             self._before = now
@@ -46,7 +46,7 @@ class RecordedIsland:
                 records.Traffic(
                     at=at,
                     protocol=name(f"from {self._island.site} to other sites"),
-                    octets=counters.get("octets out", 0),
+                    octets=counters.get("bytes out", 0),
                     contacts=counters.get("offers", 0),
                     false_contacts=counters.get("false contacts", 0),
                 )

@@ -1,0 +1,131 @@
+"""Gateways on real sockets of this machine: two domains on loopback, joined over TCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rookery.errors import JoinError
+from rookery.live.client import Subscription
+from rookery.live.island import Island, open_island
+from rookery.model import Schema
+
+from .conftest import _DOMAINS
+
+QUOTES = Schema(symbol=str, price=float)
+HERE = ("127.0.0.1", 0)
+
+
+@pytest.fixture
+def domains() -> Callable[[], int]:
+    """Domains that no other test uses at the same time."""
+    return lambda: 1 + next(_DOMAINS) % 230
+
+
+@asynccontextmanager
+async def two_islands(new_domain: Callable[[], int], **options: Any) -> AsyncIterator[tuple[Island, Island]]:
+    async with open_island("a", listen=HERE, domain_id=new_domain(), **options) as first:
+        assert first.address is not None
+        async with open_island("b", join=[first.address], domain_id=new_domain(), **options) as second:
+            yield first, second
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def prices(events: Subscription, count: int) -> list[float]:
+    async with asyncio.timeout(30):
+        return [(await anext(events))["price"] for _ in range(count)]
+
+
+def reaches(island: Island, site: str) -> bool:
+    way = island.status()["sites"].get(site)
+    return way is not None and way["reached by"] is not None
+
+
+def test_events_cross_and_a_condition_acts_at_their_source(domains: Callable[[], int]) -> None:
+    async def test() -> None:
+        async with (
+            two_islands(domains) as (first, second),
+            second.subscribe("quotes", "price < 3", schema=QUOTES) as cheap,
+        ):
+            first.node.advertise("quotes", schema=QUOTES)
+            await first.node.wait_for_readers("quotes")
+            for number in range(6):
+                first.node.publish("quotes", {"symbol": "ACME", "price": float(number)})
+            assert await prices(cheap, 3) == [0.0, 1.0, 2.0]
+            await until(lambda: first.gateway.counters["samples spared"] == 3)
+            assert first.gateway.counters["samples out"] == 3
+
+    asyncio.run(test())
+
+
+def test_a_link_that_breaks_is_dialed_again_and_nothing_is_missed(domains: Callable[[], int]) -> None:
+    async def test() -> None:
+        async with (
+            two_islands(domains) as (first, second),
+            second.subscribe("quotes", schema=QUOTES) as events,
+        ):
+            first.node.advertise("quotes", schema=QUOTES)
+            await first.node.wait_for_readers("quotes")
+            await until(lambda: len(second.node.udp.participant.local_endpoints) == 2)  # its reader, and the proxy
+            for number in range(40):
+                first.node.publish("quotes", {"symbol": "ACME", "price": float(number)})
+                if number % 20 == 10:
+                    (link,) = first._links._links.values()
+                    link.abort("a test")
+                    await until(lambda: not first._links._links)
+                    assert not reaches(first, "b")
+                    await until(lambda: reaches(first, "b"))
+            assert await prices(events, 40) == [float(number) for number in range(40)]
+
+    asyncio.run(test())
+
+
+def test_an_older_gateway_of_a_site_is_told_that_it_is_taken_over(domains: Callable[[], int]) -> None:
+    async def test() -> None:
+        async with two_islands(domains) as (first, second):
+            await until(lambda: reaches(second, "a"))
+            assert first.address is not None
+            async with open_island("b", join=[first.address], domain_id=domains()) as newer:
+                await asyncio.wait_for(second.taken_over.wait(), 30)
+                assert not newer.taken_over.is_set()
+
+    asyncio.run(test())
+
+
+def test_two_gateways_in_one_domain_say_so(domains: Callable[[], int], caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        here = domains()
+        async with two_islands(lambda: here) as (first, _):
+            await until(lambda: first.gateway.other_gateways == ("b",))
+
+    asyncio.run(test())
+    assert "island b is in this DDS domain" in caplog.text
+
+
+def test_a_stranger_without_the_key_is_refused(domains: Callable[[], int]) -> None:
+    async def test() -> None:
+        async with open_island("a", listen=HERE, domain_id=domains(), key=bytes(32)) as first:
+            assert first.address is not None
+            async with open_island("b", join=[first.address], domain_id=domains()) as second:
+                await until(lambda: any(first.status()["counters"].get(name) for name in first._settings.faults))
+                assert not reaches(second, "a")
+
+    asyncio.run(test())
+
+
+def test_a_site_needs_a_name() -> None:
+    async def test() -> None:
+        async with open_island(""):
+            pass
+
+    with pytest.raises(JoinError, match="name"):
+        asyncio.run(test())
