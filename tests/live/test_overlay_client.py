@@ -1,10 +1,11 @@
-"""The overlay's client: moving without missing events, doors, strangers, packed events, and the command."""
+"""The overlay's client: moving without missing events, its address, strangers, packed events, and the command."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ from rookery.live.brokers.settings import parse_address
 from rookery.live.overlay import join_overlay
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.messages import Event as OverlayEvent
-from rookery.overlay.messages import Message
+from rookery.overlay.messages import decode
 from rookery.overlay.packed import pack, unpack
 from rookery.overlay.peer import Peer
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
@@ -95,14 +96,15 @@ def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) ->
     """Three nested interests and MULTICAST: everybody gets what it wants, and who was sent it from above sends it on
     to nobody that covers it."""
     seen: list[tuple[int, int, bool]] = []
-    take_message = Peer.on_message
+    receive_many = Peer.receive_many
 
-    def watched(peer: Peer, now: int, sender: int, message: Message) -> Any:
-        if isinstance(message, OverlayEvent):
-            seen.append((sender, peer.node, message.multicast))
-        return take_message(peer, now, sender, message)
+    def watched(peer: Peer, messages: Iterable[bytes], sender: int, now: int) -> None:
+        for message in map(decode, messages):
+            if isinstance(message, OverlayEvent):
+                seen.append((sender, peer.node, message.multicast))
+        receive_many(peer, messages, sender, now)
 
-    monkeypatch.setattr(Peer, "on_message", watched)
+    monkeypatch.setattr(Peer, "receive_many", watched)
     lean = {
         **OPTIONS,
         "configuration": OverlayConfiguration(downgrade=True, heartbeat=2_000_000, request_timeout=300_000),

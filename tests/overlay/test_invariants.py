@@ -20,6 +20,7 @@ from rookery.overlay.identity import Descriptor, Relation, SemanticSpace, clockw
 from rookery.overlay.links import LinkTable
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockInterests, StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
 MARKET = StockMarket(stocks=3, buckets=4)
@@ -104,7 +105,7 @@ class OverlayMachine(RuleBasedStateMachine):
     """A small overlay under arbitrary treatment."""
 
     arc = False
-    shortest, longest = 1_000, 60_000
+    conditions = LinkConditions(latency=1_000, jitter=59_000, datagrams=True)
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,8 +113,7 @@ class OverlayMachine(RuleBasedStateMachine):
             seed=0,
             space=SemanticSpace(cell_count=MARKET.cell_count),
             configuration=OverlayConfiguration(block_size=4, child_limit=2, arc=self.arc),
-            shortest_delay=self.shortest,
-            longest_delay=self.longest,
+            conditions=self.conditions,
         )
         self.is_quiet = True
 
@@ -165,11 +165,11 @@ class OverlayMachine(RuleBasedStateMachine):
         self._quiet()
         check_quiet_tables(self.overlay)
         event = self.overlay.publish(data.draw(st.sampled_from(sorted(self.overlay.peers))), quote)
-        before = self.overlay.notes["duplicate"]
+        before = self.overlay.counters["duplicate"]
         self.overlay.run(20 * SECOND)
         assert set(self.overlay.deliveries[event]) == self.overlay.audience(quote)  # I7 and I9
         if self.arc:
-            assert self.overlay.notes["duplicate"] == before
+            assert self.overlay.counters["duplicate"] == before
 
     @invariant()
     def no_event_is_delivered_twice(self) -> None:
@@ -223,7 +223,9 @@ def test_invariants_at_length(machine: type[OverlayMachine]) -> None:
 def test_who_comes_to_a_cluster_while_its_primary_goes_is_not_forgotten(seed: int, *, heir_goes_too: bool) -> None:
     """The heir hears the farewell before it hears of the newcomer, which then waits for one that is gone."""
     overlay = SimulatedOverlay(
-        seed=seed, space=SemanticSpace(cell_count=MARKET.cell_count), shortest_delay=1_000, longest_delay=60_000
+        seed=seed,
+        space=SemanticSpace(cell_count=MARKET.cell_count),
+        conditions=LinkConditions(latency=1_000, jitter=59_000, datagrams=True),
     )
     nothing, something = MARKET.interests([]), MARKET.interests([(0, 0.0, 0.4)])
     for interests in (nothing, nothing, something):
@@ -244,7 +246,9 @@ def test_everybody_of_the_same_mind(seed: int) -> None:
     """Many peers, few kinds: clusters form while others join, and lose their primaries."""
     dice = random.Random(seed)
     overlay = SimulatedOverlay(
-        seed=seed, space=SemanticSpace(cell_count=MARKET.cell_count), shortest_delay=1_000, longest_delay=60_000
+        seed=seed,
+        space=SemanticSpace(cell_count=MARKET.cell_count),
+        conditions=LinkConditions(latency=1_000, jitter=59_000, datagrams=True),
     )
     kinds = [MARKET.interests([(0, 0.5, 1.5)]), MARKET.interests([(0, 0.5, 2.5)]), MARKET.interests([(1, 0, 3.5)])]
     for _ in range(24):
@@ -256,7 +260,7 @@ def test_everybody_of_the_same_mind(seed: int) -> None:
     overlay.crash([peer.node for peer in overlay if peer.state.phase is Phase.ACTIVE])
     overlay.run(QUIET)
     check_quiet_tables(overlay)
-    assert overlay.notes["takeover"] >= 3
+    assert overlay.counters["takeover"] >= 3
     for primary in [peer.node for peer in overlay if peer.state.phase is Phase.ACTIVE]:
         overlay.leave(primary)
     overlay.run(QUIET)

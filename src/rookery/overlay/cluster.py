@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import msgspec
 
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.messages import Cluster, ClusterJoin, Contacts, Leave, Lookup, MemberAlive, Primary
 from rookery.overlay.ring import blocks_of, start_lookup
@@ -119,7 +118,7 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         state.fingers.consider(one)
     state.fingers.consider(message.primary)
     if not was_member and state.configuration.heartbeat is not None:
-        state.effects.append(SetTimer("heartbeat", now + state.configuration.heartbeat))
+        state.heartbeat_at = now + state.configuration.heartbeat
 
 
 def _is_ours(state: PeerState, now: int, sender: int, message: Cluster) -> bool:
@@ -195,7 +194,7 @@ def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
         blocks = blocks_of(advertised.cells, state.configuration, shared_cell=state.space.shared_cell)
         for place, (block, cells) in enumerate(blocks.items()):
             start_lookup(state, now, block, cells, register=True, claim=place == 0, kind="renewal", replaces=gone.node)
-    state.note("takeover")
+    state.counters["takeover"] += 1
 
 
 def receive_primary(state: PeerState, now: int, message: Primary) -> None:
@@ -262,4 +261,4 @@ def dissolve(state: PeerState, now: int, primary: Descriptor) -> None:
     state.requests = outgoing
     state.fingers.consider(primary)
     join(state, now, primary)
-    state.note("dissolved")
+    state.counters["dissolved"] += 1

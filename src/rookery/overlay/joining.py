@@ -17,7 +17,6 @@ from collections import defaultdict
 
 from rookery.overlay import cluster, publishing
 from rookery.overlay.configuration import SECOND
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import CIRCLE, Descriptor
 from rookery.overlay.messages import ClusterJoin, Contacts, Find, Found, Join, JoinReply
 from rookery.overlay.paper import PaperTable
@@ -46,7 +45,7 @@ def start(state: PeerState, now: int) -> None:
         activate(state, now)
         return
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.dice.randrange(len(others))])
+    _send_join(state, number, others[state.random.randrange(len(others))])
 
 
 def _send_join(state: PeerState, number: int, to: int) -> None:
@@ -57,7 +56,7 @@ def _send_join(state: PeerState, number: int, to: int) -> None:
 def rejoin(state: PeerState, now: int, others: list[int]) -> None:
     """All links are gone: find our place again."""
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.dice.randrange(len(others))])
+    _send_join(state, number, others[state.random.randrange(len(others))])
 
 
 def receive_join(state: PeerState, now: int, join: Join) -> None:
@@ -145,7 +144,7 @@ def _next_residual(state: PeerState, now: int, fruitful: bool) -> None:
         activate(state, now)
         return
     number = state.ask("join", residual, now)
-    _send_join(state, number, known[state.dice.randrange(len(known))])
+    _send_join(state, number, known[state.random.randrange(len(known))])
 
 
 def receive_cluster_join(state: PeerState, now: int, message: ClusterJoin) -> None:
@@ -239,8 +238,7 @@ def activate(state: PeerState, now: int) -> None:
     if state.configuration.directory:
         renew(state, now)
     if state.configuration.heartbeat is not None:
-        first = now + 1 + state.dice.randrange(state.configuration.heartbeat)
-        state.effects.append(SetTimer("heartbeat", first))
+        state.heartbeat_at = now + 1 + state.random.randrange(state.configuration.heartbeat)
     deferred, state.deferred = state.deferred, []
     for find in deferred:
         receive_find(state, now, find)
@@ -260,7 +258,7 @@ def walk_shared_ring(state: PeerState, number: int) -> None:
     if not starts:
         del state.requests[number]
         return
-    start = starts[state.dice.randrange(len(starts))]
+    start = starts[state.random.randrange(len(starts))]
     request.tried.add(start)
     state.send(start, Find(state.own, request.about, state.configuration.hop_limit, number))
 
@@ -283,11 +281,11 @@ def retry(state: PeerState, now: int, number: int) -> None:
     if request.kind == "join":
         others = state.ways_in
         if others:
-            _send_join(state, number, others[state.dice.randrange(len(others))])
+            _send_join(state, number, others[state.random.randrange(len(others))])
         return  # without an answer there is nobody to make do with
     if request.attempt >= state.configuration.attempts:
         del state.requests[number]
-        state.note(f"request given up: {request.kind}")
+        state.counters[f"request given up: {request.kind}"] += 1
         if request.kind == "entry":
             publishing.give_up(state, number)
         elif request.kind == "inject":

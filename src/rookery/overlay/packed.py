@@ -61,9 +61,9 @@ class PackedInterests:
         """Return the cell of an event."""
         return self.where.cell(self._read(payload))
 
-    def matches(self, payload: bytes) -> bool:
-        """Tell whether an event satisfies a condition."""
-        return self.where.matches(self._read(payload))
+    def matching(self, payload: bytes) -> list[str | int]:
+        """Return the ids of the conditions that an event satisfies."""
+        return self.where.matching(self._read(payload))
 
     def _read(self, payload: bytes) -> dict[str, Any]:
         if payload is not self._octets:  # one event is looked at several times in a row

@@ -11,7 +11,6 @@ Rule 4: tables that arrive are candidates: who stands between me and my neighbor
 from __future__ import annotations
 
 from rookery.overlay import cluster
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.overlay.linking import watch_predecessor
@@ -28,7 +27,7 @@ def heartbeat(state: PeerState, now: int) -> None:
     period = state.configuration.heartbeat
     if period is None or state.phase is Phase.LEFT:
         return
-    state.effects.append(SetTimer("heartbeat", now + period))
+    state.heartbeat_at = now + period
     cluster.beat(state, now)
     if state.phase is not Phase.ACTIVE:
         return
@@ -119,7 +118,7 @@ def fail(state: PeerState, now: int, node: int, *, tell: bool) -> None:
             if other.node != state.own.node:
                 state.send(other.node, Failed(node))
     _remove(state, now, node, table)
-    state.note("failure noticed")
+    state.counters["failure noticed"] += 1
 
 
 def _remove(state: PeerState, now: int, node: int, table: tuple[Descriptor, ...]) -> None:

@@ -138,7 +138,7 @@ def send_lookup(state: PeerState, now: int, number: int, *, cached: bool) -> Non
     attempt = state.requests[number].attempt
     known = [one.node for one in (*state.fingers, *state.table.known.values())]
     if attempt and known:  # the nearest way did not answer: begin anywhere
-        state.send(known[state.dice.randrange(len(known))], message)
+        state.send(known[state.random.randrange(len(known))], message)
     else:
         receive_lookup(state, now, message)
 
@@ -157,7 +157,7 @@ def receive_lookup(state: PeerState, now: int, lookup: Lookup) -> None:
     if onward is None:
         bootstraps = [node for node in state.bootstraps if node != state.own.node]
         if bootstraps and lookup.origin.node == state.own.node:
-            state.send(bootstraps[state.dice.randrange(len(bootstraps))], lookup)
+            state.send(bootstraps[state.random.randrange(len(bootstraps))], lookup)
         return
     _forward(state, onward, lookup)
 
@@ -171,7 +171,7 @@ def owns(state: PeerState, target: int) -> bool:
 
 def _forward(state: PeerState, to: Descriptor, lookup: Lookup) -> None:
     if lookup.hops_left <= 0:
-        state.note("look-up given up")
+        state.counters["look-up given up"] += 1
         return
     onward = Lookup(
         lookup.block,

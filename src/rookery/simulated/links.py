@@ -62,15 +62,21 @@ class Links:
         return self.conditions.datagrams or type(receiver) is Address
 
     def copies(self, sender: Any, receiver: Any, now: int) -> Iterable[int]:
-        """Return when a datagram that is sent now arrives: once, twice or not at all."""
+        """Return when a datagram that is sent now arrives: once, twice or not at all, as where the link is cut."""
+        if (sender, receiver) in self._cut:
+            return ()
         conditions, random = self.conditions, self._random
         latency, loss, jitter = conditions.latency, conditions.loss, conditions.jitter
         if not isinstance(latency, int):
             latency = latency(sender, receiver)
+        if not (conditions.duplication or loss or jitter):
+            return (now + latency,)
         copies = 2 if conditions.duplication and random.random() < conditions.duplication else 1
-        for _ in range(copies):
-            if not loss or random.random() >= loss:
-                yield now + latency + (random.randint(0, jitter) if jitter else 0)
+        return [
+            now + latency + (random.randint(0, jitter) if jitter else 0)
+            for _ in range(copies)
+            if not loss or random.random() >= loss
+        ]
 
     def arrival(self, sender: Any, receiver: Any, now: int) -> int:
         """Return when a message of a stream that is sent now arrives: not before any that was sent before it."""
