@@ -8,46 +8,29 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.machine import Effect, Send
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.messages import Contacts, Event, Find, Inject, Join, Link, Lookup, Message, decode, encode
 from rookery.overlay.peer import Peer
-from rookery.overlay.state import Interests
 from rookery.overlay.workload import StockMarket
-from rookery.simulated.overlay import SimulatedOverlay
+
+from .histories import EncodedOverlay
 
 MARKET = StockMarket(stocks=3, buckets=4)
 SPACE = SemanticSpace(cell_count=MARKET.cell_count)
 
 
-class OverTheWire(SimulatedOverlay):
+class OverTheWire(EncodedOverlay):
     """Every message travels as octets, which are remembered."""
 
     octets: list[bytes]
-
-    def make(self, interests: Interests, *, node: int | None = None) -> Peer:
-        peer = super().make(interests, node=node)
-        peer.__class__ = Encoding
-        return peer
 
     def _sent(self, sender: Any, receiver: Any, message: Any) -> None:
         self.octets.append(message)
         again = decode(message)
         assert again is not None
         assert encode(again) == message
-        super()._sent(sender, receiver, again)
-
-
-class Encoding(Peer):
-    """A peer whose messages leave as octets, as they do live."""
-
-    __slots__ = ()
-
-    def effects(self) -> list[Effect]:
-        return [
-            one._replace(message=encode(one.message)) if isinstance(one, Send) else one for one in super().effects()
-        ]
+        super()._sent(sender, receiver, message)
 
 
 def conversation() -> OverTheWire:

@@ -11,7 +11,20 @@ from rookery.machine import Effect, Emit, Machine, Send
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
-from rookery.overlay.messages import Event, Find, Heartbeat, Join, JoinReply, Link, Lookup, Ping, Pong, encode
+from rookery.overlay.messages import (
+    Cluster,
+    ClusterJoin,
+    Event,
+    Find,
+    Heartbeat,
+    Join,
+    JoinReply,
+    Link,
+    Lookup,
+    Ping,
+    Pong,
+    encode,
+)
 from rookery.overlay.peer import BOOTSTRAPS, Peer
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockMarket
@@ -209,6 +222,49 @@ class TestUndeliverable:
         made.wake(100)
         ((other, _),) = sent(made.effects(), Join)
         assert {receiver, other} == {3, 4}
+
+    def test_who_cannot_be_reached_stays_a_way_back(self) -> None:
+        """Both may only have been cut off from each other: an island that forgot everybody would stay one."""
+        made = linked(alone(), self.near, self.far)
+        for node in (4, 12):
+            made.undeliverable(Ping(), node, 0)
+        assert not made.state.table.known
+        assert {4, 12} <= set(made.state.ways_in)
+
+    def test_who_has_tried_every_way_in_waits_before_it_tries_again(self) -> None:
+        made = peer(heartbeat=None, request_timeout=SECOND)
+        made.start([3, 4], 0)
+        for _ in range(2):
+            ((receiver, join),) = sent(made.effects(), Join)
+            made.undeliverable(join, receiver, 100)
+            made.wake(100)
+        assert not made.effects()
+        assert (made.timer() or 0) >= SECOND
+
+
+def test_a_member_of_our_cluster_is_no_finger() -> None:
+    """It would hand all that it is sent back to us, its primary."""
+    member = SPACE.describe(node=4, random_id=4 << 60, cells=CHEAP.cells)
+    made = alone()
+    made.receive_many([ClusterJoin(member), Pong(member)], 4, 0)
+    made.receive_many([Lookup(0, frozenset({0}), member, True, False, 10, 1)], 4, 0)
+    assert [one.node for one in made.state.members] == [4]
+    assert not list(made.state.fingers)
+
+
+def test_a_member_looks_up_through_its_primary_however_often() -> None:
+    """Its fingers are of the time when it came, and nobody asks whether they live."""
+    primary = SPACE.describe(node=4, random_id=4 << 60, cells=CHEAP.cells, epoch=5)
+    gone = described(7, (0, 0.0, 1.9), (1, 0.0, 0.5))
+    made = alone(heartbeat=None)
+    own = made.state.self_descriptor
+    made.receive_many([Cluster(primary, (own,), (gone,))], 4, 0)
+    assert made.state.phase is Phase.MEMBER
+    assert 7 in [one.node for one in made.state.fingers]
+    made.publish((2, 3.5), 0)
+    for _ in range(4):
+        assert [receiver for receiver, _ in sent(made.effects(), Lookup)] == [4]
+        made.wake(made.timer() or 0)
 
 
 def test_a_reply_that_was_not_asked_for_changes_nothing() -> None:

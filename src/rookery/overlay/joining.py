@@ -49,8 +49,9 @@ def start(state: PeerState, now: int) -> None:
 
 
 def _send_join(state: PeerState, number: int, to: int) -> None:
-    residual = state.requests[number].about
-    state.send(to, Join(state.own, residual, state.configuration.hop_limit, number))
+    request = state.requests[number]
+    request.tried.add(to)
+    state.send(to, Join(state.own, request.about, state.configuration.hop_limit, number))
 
 
 def rejoin(state: PeerState, now: int, others: list[int]) -> None:
@@ -279,9 +280,10 @@ def retry(state: PeerState, now: int, number: int) -> None:
     wait = state.configuration.request_timeout << min(request.attempt, 3)
     request.deadline = now + wait
     if request.kind == "join":
-        others = state.ways_in
-        if others:
-            _send_join(state, number, others[state.random.randrange(len(others))])
+        ways_in = state.ways_in
+        untried = [node for node in ways_in if node not in request.tried] or ways_in
+        if untried:
+            _send_join(state, number, untried[state.random.randrange(len(untried))])
         return  # without an answer there is nobody to make do with
     if request.attempt >= state.configuration.attempts:
         del state.requests[number]

@@ -137,7 +137,8 @@ def send_lookup(state: PeerState, now: int, number: int, *, cached: bool) -> Non
     state.owners.pop(block, None)
     attempt = state.requests[number].attempt
     known = [one.node for one in (*state.fingers, *state.table.known.values())]
-    if attempt and known:  # the nearest way did not answer: begin anywhere
+    # The nearest way did not answer: begin anywhere. A member has its primary, and does not ask if its fingers live.
+    if attempt and known and state.phase is not Phase.MEMBER:
         state.send(known[state.random.randrange(len(known))], message)
     else:
         receive_lookup(state, now, message)

@@ -205,6 +205,10 @@ class PeerState:
         tombstone = self.tombstones.get(peer.node)
         return tombstone is not None and tombstone.epoch >= peer.epoch and tombstone.until > now
 
+    def is_member(self, node: int) -> bool:
+        """Tell whether a peer is a member of our cluster: it stands on no ring, whatever is said of it."""
+        return any(one.node == node for one in self.members)
+
     def learn(self, others: Iterable[Descriptor], now: int) -> bool:
         """Consider descriptors that came along, except of those known to be gone; say whether a link changed."""
         changed = False
@@ -229,7 +233,7 @@ class PeerState:
 
     def learn_finger(self, other: Descriptor, now: int) -> None:
         """Consider a peer as a finger or shortcut only."""
-        if self.is_gone(other, now):
+        if self.is_gone(other, now) or self.is_member(other.node):
             return
         self.remember(other.node)
         if self._consider_far(other) and other.node not in self.table.known:
@@ -238,7 +242,7 @@ class PeerState:
     def learn_shortcuts(self, others: Iterable[Descriptor], now: int) -> None:
         """Consider peers as shortcuts only, in `arc` mode."""
         for other in others if self.configuration.arc else ():
-            if self.is_gone(other, now):
+            if self.is_gone(other, now) or self.is_member(other.node):
                 continue
             if self.shortcuts.consider(other) and other.node not in self.table.known:
                 self.heard.setdefault(other.node, now)

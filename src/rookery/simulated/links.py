@@ -25,6 +25,8 @@ __all__ = ["LinkConditions", "Links"]
 RETRANSMISSION = 200_000
 #: Messages of a stream that its receiver may not have confirmed when the connection breaks.
 UNCONFIRMED = 8
+#: After so long its receiver has confirmed a message: that goes with the heartbeat of the connection.
+CONFIRMATION = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Links:
         self.conditions = conditions
         self._random = random
         self._arrivals: dict[tuple[Any, Any], int] = {}
-        self._unconfirmed: dict[tuple[Any, Any], deque[Any]] = {}
+        self._unconfirmed: dict[tuple[Any, Any], deque[tuple[int, Any]]] = {}
         self._cut: set[tuple[Any, Any]] = set()
 
     def is_datagram(self, receiver: Any) -> bool:
@@ -97,15 +99,17 @@ class Links:
             self._arrivals[sender, receiver] = when
         return when
 
-    def repeated(self, sender: Any, receiver: Any, message: Any) -> list[Any]:
+    def repeated(self, sender: Any, receiver: Any, message: Any, now: int) -> list[Any]:
         """Return what is sent once more behind a message of a stream, because the connection broke: mostly nothing."""
         if not self.conditions.duplication:
             return []
         unconfirmed = self._unconfirmed.setdefault((sender, receiver), deque(maxlen=UNCONFIRMED))
-        unconfirmed.append(message)
+        unconfirmed.append((now, message))
+        while unconfirmed[0][0] + CONFIRMATION < now:
+            unconfirmed.popleft()
         if self._random.random() >= self.conditions.duplication:
             return []
-        return list(unconfirmed)[-self._random.randint(1, len(unconfirmed)) :]
+        return [sent for _, sent in list(unconfirmed)[-self._random.randint(1, len(unconfirmed)) :]]
 
     def forget(self, node: Any) -> None:
         """Forget the streams of a process that has ended."""

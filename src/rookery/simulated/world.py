@@ -215,7 +215,7 @@ class World:
         arrival = self.links.arrival(sender, receiver, self.now)
         self.calendar.at(arrival, lambda: self._arrive(sender, receiver, message, connection))
         if connection is None:
-            for again in self.links.repeated(sender, receiver, message):
+            for again in self.links.repeated(sender, receiver, message, self.now):
                 self.calendar.at(arrival, lambda again=again: self._arrive(sender, receiver, again, None))  # type: ignore[misc]
 
     def _send_datagram(self, sender: Node, receiver: Node, message: Any) -> None:
