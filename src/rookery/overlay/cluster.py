@@ -16,7 +16,7 @@ import msgspec
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.messages import Cluster, ClusterJoin, Contacts, Leave, Lookup, MemberAlive, Primary
 from rookery.overlay.ring import blocks_of, start_lookup
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import PUBLISHING, PeerState, Phase
 
 __all__ = [
     "ask_twin",
@@ -37,7 +37,7 @@ __all__ = [
 
 def join(state: PeerState, now: int, primary: Descriptor) -> None:
     """Ask to be taken into a cluster, and drop whatever else was asked."""
-    state.requests = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    state.requests = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     state.waiting_blocks = {}
     number = state.ask("cluster", primary, now)
     state.requests[number].tried.add(primary.node)
@@ -103,7 +103,7 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         state.send(sender, Leave(()))
         return
     was_member = state.phase is Phase.MEMBER
-    kept = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    kept = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     members = list(message.members)
     if not was_member:
         _step_back(state)
@@ -256,7 +256,7 @@ def dissolve(state: PeerState, now: int, primary: Descriptor) -> None:
         state.send(node, Leave(table))
     for member in state.members:
         state.send(member.node, Cluster(primary, tuple(state.members), ()))
-    outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    outgoing = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     _step_back(state)
     state.requests = outgoing
     state.fingers.consider(primary)

@@ -21,7 +21,7 @@ from rookery.overlay.identity import CIRCLE, Descriptor
 from rookery.overlay.messages import ClusterJoin, Contacts, Find, Found, Join, JoinReply
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.ring import around, blocks_of, closest_before, receive_find, send_lookup, start_lookup
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import PUBLISHING, PeerState, Phase
 
 __all__ = [
     "activate",
@@ -227,8 +227,10 @@ def receive_found(state: PeerState, now: int, found: Found) -> None:
 
 
 def _finish(state: PeerState, now: int) -> None:
-    if state.phase is Phase.JOINING and not state.requests and not state.waiting_blocks:
-        activate(state, now)
+    """Take our place when nothing of the join is open; events that we published meanwhile may still be on their way."""
+    if state.phase is Phase.JOINING and not state.waiting_blocks:
+        if all(one.kind in PUBLISHING for one in state.requests.values()):
+            activate(state, now)
 
 
 def activate(state: PeerState, now: int) -> None:
@@ -266,7 +268,7 @@ def walk_shared_ring(state: PeerState, number: int) -> None:
 
 def _restart(state: PeerState, now: int) -> None:
     """The directory cannot be reached from where we are: begin again, through others that we have met meanwhile."""
-    outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    outgoing = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     state.bootstraps = tuple(state.ways_in)
     state.reset(state.self_descriptor)
     state.requests = outgoing

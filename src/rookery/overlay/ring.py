@@ -15,7 +15,7 @@ from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.directory import block_position
 from rookery.overlay.identity import CIRCLE, Descriptor
 from rookery.overlay.messages import Contacts, Find, Found, Handover, Lookup, Message
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import DEFERRED, PeerState, Phase
 
 __all__ = [
     "adopt_copies",
@@ -71,7 +71,7 @@ def around(state: PeerState, cell: int, position: int, *, but: int) -> list[Desc
 def receive_find(state: PeerState, now: int, find: Find) -> None:
     """Take each cell one step nearer to the asker's place, and answer for those that cannot come nearer."""
     if state.phase is Phase.JOINING:
-        state.deferred.append(find)
+        state.deferred = [*state.deferred[1 - DEFERRED :], find]
         return
     if state.phase is Phase.MEMBER:
         if state.primary is not None and find.hops_left > 0:

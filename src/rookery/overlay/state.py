@@ -28,11 +28,15 @@ from rookery.overlay.paper import PaperTable
 from rookery.overlay.selection import Rule
 from rookery.overlay.shortcuts import Shortcuts
 
-__all__ = ["Interests", "PeerState", "Phase", "Request", "Tombstone"]
+__all__ = ["PUBLISHING", "Interests", "PeerState", "Phase", "Request", "Tombstone"]
 
 
 #: Peers remembered from before, whether linked or not: a way back to those from whom a mass crash cut us off.
 ACQUAINTANCES = 16
+#: The kinds of requests that bring an event in; all others are about our own place.
+PUBLISHING = ("inject", "entry")
+#: Walks of others that wait until we have our place.
+DEFERRED = 256
 #: Peers known to be gone after which those are looked through that have been so for TOMBSTONE_TIME microseconds.
 TOMBSTONES = 256
 TOMBSTONE_TIME = 60_000_000
