@@ -130,4 +130,4 @@ def finish(world: World, *, seconds: int = 90) -> None:
         assert not broker.ledger.held, "held although everyone has it"
         assert not broker.copies.orphans
         assert not broker.copies.kept
-        assert not world.made.disk_of(number).entries
+        assert not world.made.records_of(number)

@@ -135,7 +135,7 @@ def test_an_acknowledged_event_is_on_two_disks() -> None:
             for number in world.made.brokers
             if any(
                 parcel.publisher == publisher and sequence in parcel.sequences()
-                for parcel in world.made.disk_of(number).entries.values()
+                for _, _, parcel in world.made.records_of(number)
             )
         ]
         assert len(holders) == 2, sequence
@@ -197,10 +197,10 @@ def test_full_disk_is_a_refusal() -> None:
     world = World.of(3, seed=2)
     crowd(world)
     for number in world.made.brokers:
-        world.made.disk_of(number).is_full = True
+        world.made.disk_of(number).fill()
     world.publish(50)
     world.made.run(SECOND)
-    assert set(world.refused) == {"the disk is full"}
+    assert set(world.refused) == {"the broker's disk did not take it: No space left on device"}
     assert not world.due()
 
 
@@ -208,14 +208,14 @@ def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     world = World.of(2, seed=2)
     crowd(world)
     owner, heir = world.made.brokers
-    world.made.disk_of(heir).is_full = True
+    world.made.disk_of(heir).fill()
     for _ in range(10):
         world.publish()
     world.made.run(5 * SECOND)
     owned = list(world.made.brokers[owner].ledger.held.values())
     assert owned
     assert not any(held.acknowledged for held in owned)
-    world.made.disk_of(heir).is_full = False
+    world.made.disk_of(heir).capacity = None
     world.made.run(3 * SECOND)
     assert all(held.acknowledged for held in owned)
     assert not world.made.brokers[owner].ledger.held

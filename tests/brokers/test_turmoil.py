@@ -6,40 +6,51 @@ import random
 
 import pytest
 
+from rookery.simulated.histories import Faults, live_or_shrink, replayed
 from rookery.simulated.links import LinkConditions
 
 from .invariants import SECOND, SETTLED, network
 from .turmoil import TAKEOVER, History, live_through
 
-#: Half of the histories run over lossless links; in the others packets are lost, latencies vary and deaths show late.
-LOSSY = LinkConditions(latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, loss=0.05)
+#: Half of the histories run over lossless links; in the others packets are lost, latencies vary, connections break and
+#: repeat what was sent, and deaths show late.
+LOSSY = LinkConditions(
+    latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, jitter=30_000, loss=0.05, duplication=0.02
+)
 SILENT = LinkConditions(latency=5_000, refusal=12 * SECOND)
 
 
-def conditions(seed: int) -> LinkConditions | None:
-    return (None, LOSSY, None, SILENT)[seed % 4]
+def live(seed: int, faults: Faults) -> History:
+    """A history: the odd ones have crashes that are apart, so that all that is due must come."""
+    conditions = (None, LOSSY, SILENT, LOSSY)[seed // 2 % 4]
+    return live_through(
+        seed, dimensions=1 + seed % 3, conditions=conditions, apart=TAKEOVER if seed % 2 else 0, faults=faults
+    )
 
 
-@pytest.mark.parametrize("seed", [*range(48), 239, 268, 819, 2516])  # the last four found mistakes
+@pytest.mark.parametrize("seed", [*range(200), 239, 268, 819, 2516])  # the last four found mistakes
 def test_histories(seed: int) -> None:
-    live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed))
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_histories_whose_crashes_are_apart(seed: int) -> None:
-    history = live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed), apart=TAKEOVER)
-    assert history.due() or not history.interests
+    live_or_shrink(live, seed, test="tests/brokers/test_turmoil.py -k replay")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(6 * 3600)
 def test_ten_thousand_histories() -> None:
-    for seed in range(48, 10_048):
-        try:
-            apart = TAKEOVER if seed % 2 else 0
-            live_through(seed, dimensions=1 + seed % 3, conditions=conditions(seed), apart=apart)
-        except AssertionError as error:
-            raise AssertionError(f"history {seed}") from error
+    for seed in range(200, 10_200):
+        live_or_shrink(live, seed, test="tests/brokers/test_turmoil.py -k replay")
+
+
+@pytest.mark.skipif(replayed() is None, reason="no history is named: ROOKERY_SEED, ROOKERY_FAULTS")
+def test_replay() -> None:
+    named = replayed()
+    assert named is not None
+    live(*named)
+
+
+def test_much_is_due_in_a_history() -> None:
+    """The histories whose crashes are apart prove something."""
+    due = [len(live(seed, Faults()).due()) for seed in (1, 3, 5, 7)]
+    assert sum(due) > 40, due
 
 
 def test_a_history_is_a_function_of_its_seed() -> None:
@@ -98,3 +109,22 @@ def test_the_clients_of_a_departed_broker_go_on_elsewhere() -> None:
     assert history.made.clients[1].machine.broker != left
     history.check_deliveries()
     assert len(history.made.delivered) > 10
+
+
+def test_two_networks_that_know_nothing_of_each_other_become_one() -> None:
+    """Both tile the space: nobody is missed, so only who asks at an entry point learns of the others."""
+    made = network(3, seed=4)
+    history = History(made, random.Random(1))
+    for _ in range(4):
+        history.subscribe()
+    made.run(10 * SECOND)
+    first, made.brokers = made.brokers, {}
+    made.join()  # the founder of a second network
+    made.run(10 * SECOND)
+    made.join()
+    made.run(10 * SECOND)
+    second = made.brokers
+    made.brokers = {**first, **second}
+    assert all(not set(broker.around.known()) & set(second) for broker in first.values())
+    made.run(SETTLED)
+    history.settle_and_check(events=10)

@@ -1,4 +1,4 @@
-"""A seeded history of a broker network: joins, leaves, crashes, subscriptions and events, close upon each other.
+"""A seeded history of a broker network: joins, leaves, crashes, cuts, subscriptions and events, close upon each other.
 
 Crashed brokers come back with their disks, at the latest when the history ends. In a history whose crashes are apart,
 so that a takeover ends before the next one, every event that was acknowledged must come to everyone whose subscription
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from rookery.brokers.client import ClientEvent, InForce
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .invariants import NAMES, SECOND, SETTLED, check_all, network
@@ -37,6 +38,7 @@ class History:
     published: dict[EventId, tuple[Point, int]] = field(default_factory=dict)
     #: By name, also of those that are over: the ranges.
     ever: dict[str, Interest] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
     #: The least time between two crashes; 0 for none.
     apart: int = 0
     last_crash: int = -TAKEOVER
@@ -91,12 +93,23 @@ class History:
             for number, broker in self.made.brokers.items()
         ):
             return  # nobody would be left who owns anything
+        if not self.faults.strikes():
+            return
         if crash:
             if self.made.world.now - self.last_crash >= self.apart:
                 self.last_crash = self.made.world.now
                 self.made.crash(victim)
         else:
             self.made.leave(victim)
+
+    def cut(self) -> None:
+        """Cut two brokers off from each other, one way or both, for less than it takes to be taken for dead."""
+        one, other = self.someone(), self.someone()
+        both_ways, lasts = self.dice.random() < 0.5, int(self.dice.uniform(0.1, 2) * SECOND)
+        if one != other and self.faults.strikes():
+            world = self.made.world
+            world.cut(one, other, both_ways=both_ways)
+            world.calendar.after(lasts, lambda: world.mend(one, other))
 
     def restart(self) -> None:
         """Bring a crashed broker back, if there is one."""
@@ -114,6 +127,8 @@ class History:
             self.remove(crash=True)
         elif roll < 0.5:
             self.restart()
+        elif roll < 0.55:
+            self.cut()
         elif roll < 0.7:
             self.subscribe()
         elif roll < 0.75:
@@ -174,10 +189,12 @@ def live_through(
     dimensions: int = 2,
     conditions: LinkConditions | None = None,
     apart: int = 0,
+    faults: Faults | None = None,
 ) -> History:
     """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
     dice = random.Random(seed)
-    history = History(network(brokers, seed=seed, dimensions=dimensions, conditions=conditions), dice, apart=apart)
+    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions)
+    history = History(made, dice, apart=apart, faults=faults or Faults())
     for _ in range(4):
         history.subscribe()
     for _ in range(steps):

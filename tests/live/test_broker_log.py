@@ -149,7 +149,7 @@ def test_a_log_belongs_to_one_process(tmp_path: Path) -> None:
 
 def test_what_is_no_log_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"my diary, not yours")
-    with pytest.raises(LogError, match="no broker's log"):
+    with pytest.raises(LogError, match="no log of this version"):
         BrokerLog(tmp_path)
     assert (tmp_path / "log").read_bytes() == b"my diary, not yours"
     with pytest.raises(LogError, match="cannot keep a log"):

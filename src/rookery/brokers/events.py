@@ -9,6 +9,7 @@ from rookery.brokers.zones import Path
 
 __all__ = [
     "BrokerEvent",
+    "EntryWanted",
     "Isolated",
     "JoinFailed",
     "Joined",
@@ -38,6 +39,15 @@ class Isolated:
 
 
 @dataclass(frozen=True, slots=True)
+class EntryWanted:
+    """Now and then: `introduce` the broker to one that is found at an entry point of the network.
+
+    Where most of the brokers died within seconds, those left may have made two networks that know nothing of each
+    other: this is how they meet.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """The broker has handed over all it had; its process may end."""
 
@@ -57,4 +67,4 @@ class StatusAsked:
     client: int
 
 
-BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | Left | MessageRejected | StatusAsked
+BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | EntryWanted | Left | MessageRejected | StatusAsked

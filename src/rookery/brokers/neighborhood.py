@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.claims import Claim
-from rookery.brokers.events import Isolated
+from rookery.brokers.events import EntryWanted, Isolated
 from rookery.brokers.messages import Heartbeat, SeatReport
 from rookery.brokers.seats import Seat
 
@@ -21,6 +21,8 @@ __all__ = ["ACQUAINTANCES", "Neighborhood"]
 
 #: Brokers that a broker remembers having met.
 ACQUAINTANCES = 32
+#: How often a broker that looks around asks to be introduced to one that it may not know.
+LOOKS_OUT = 1 / 8
 #: Beats after which a failed message is forgiven.
 FORGOTTEN = 20
 
@@ -189,6 +191,8 @@ class Neighborhood:
         """
         if not self.acquaintances and not any(len(seat.neighbors) for seat in self._broker.seats.values()):
             self._broker.emit(Isolated())
+        elif self._broker.dice.random() < LOOKS_OUT:
+            self._broker.emit(EntryWanted())
         for _ in range(min(2, len(self.acquaintances))):
             known = list(self.acquaintances)
             self._broker.membership.greet(known[int(self._broker.dice.random() * len(known))])

@@ -20,7 +20,7 @@ import msgspec
 
 from rookery.brokers.broker import Broker
 from rookery.brokers.configuration import Durability
-from rookery.brokers.events import BrokerEvent, Isolated, JoinFailed, Left, StatusAsked
+from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left, StatusAsked
 from rookery.brokers.messages import Message
 from rookery.brokers.parcels import MALFORMED
 from rookery.brokers.requests import Status
@@ -135,7 +135,9 @@ class LiveBroker:
 
     async def _find_entry(self) -> int | None:
         """Return the id of a broker to join through: one that was named, or one remembered from an earlier life."""
-        for address in (*self.settings.join, *self._remembered()):
+        addresses = list(dict.fromkeys((*self.settings.join, *self._remembered())))
+        random.shuffle(addresses)  # should the network have fallen into parts, another one answers another time
+        for address in addresses:
             if address != self.address:
                 identity = await identity_at(address, self.peers.settings)
                 if identity is not None:
@@ -218,7 +220,7 @@ class LiveBroker:
                 self.send(ClientId(client), [Status(self.status())])
             case Left():
                 self._left.set()
-            case JoinFailed() | Isolated():
+            case JoinFailed() | Isolated() | EntryWanted():
                 self._spawn(self._look_for_others())
 
     async def _look_for_others(self) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from rookery.errors import LogError
-from rookery.live.brokers import log_file
 from rookery.live.brokers.log import BrokerLog
+from rookery.live.disk import FolderDisk
 
 from .test_broker_log import a_parcel, described, write
 
@@ -278,7 +278,7 @@ def test_nothing_is_taken_into_a_file_whose_name_is_not_on_the_disk(
         log = BrokerLog(tmp_path, compact_from=MOVE_AT)
         assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
         with monkeypatch.context() as spoiled:
-            spoiled.setattr(log_file, "sync_folder", lambda _: os.stat("/nowhere/at/all"))
+            spoiled.setattr(FolderDisk, "sync", lambda _: os.stat("/nowhere/at/all"))
             assert await write(log, [], tuple((1, part) for part in range(3))) is None
             assert log.file.moves == 1
             assert await write(log, [(1, 4, a_parcel(4))])
@@ -361,7 +361,7 @@ def test_a_move_is_on_the_disk_before_it_has_the_name(tmp_path: Path, monkeypatc
         log = BrokerLog(tmp_path, compact_from=MOVE_AT)
         assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
         with monkeypatch.context() as watched:
-            for name in ("pwrite", "fsync", "rename"):
+            for name in ("pwrite", "fdatasync", "fsync", "rename"):
                 real = getattr(os, name)
 
                 def call(*arguments: Any, name: str = name, real: Any = real) -> Any:
@@ -378,16 +378,17 @@ def test_a_move_is_on_the_disk_before_it_has_the_name(tmp_path: Path, monkeypatc
     new = "log.new"
     assert done == [
         "pwrite log",
+        "fdatasync log",
         f"pwrite {new}",
         f"pwrite {new}",
-        f"fsync {new}",
+        f"fdatasync {new}",
         f"rename {new}",
         f"fsync {tmp_path.name}",
     ]
 
 
 def test_half_a_move_is_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / "log.new").write_bytes(b"rookery broker log 1\n...")
+    (tmp_path / "log.new").write_bytes(b"rookery log 2\n...")
     log = BrokerLog(tmp_path)
     assert not (tmp_path / "log.new").exists()
     asyncio.run(log.close())
