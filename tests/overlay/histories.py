@@ -5,16 +5,13 @@ time; then the tables must be those of the oracle, and what is published must re
 published before that may miss somebody, but comes to nobody twice, and never to who does not want it. Histories of even
 seeds run over datagrams, those of odd ones over streams; every other two spread events by arcs; some send octets.
 
-    python -m tests.overlay.histories SEED [--steps 3,7,9]       # replay a history, or those steps of it alone
-
-`explain` shrinks a history that fails to the fewest steps that still do, and says how to replay those.
+Each step may be left out (`Faults`), so that a history which fails is told with the fewest that still do.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +22,7 @@ from rookery.overlay.messages import decode, encode
 from rookery.overlay.peer import Peer
 from rookery.overlay.state import Interests
 from rookery.overlay.workload import StockInterests, StockMarket
+from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
@@ -44,7 +42,6 @@ class Step:
     """Something that happens: to whom is a share of those that are there, so that a step means much the same without
     those before it."""
 
-    number: int
     kind: str
     one: float
     other: float
@@ -59,19 +56,18 @@ def steps_of(seed: int) -> list[list[Step]]:
     """Return the rounds of a history."""
     rolls = random.Random(f"steps {seed}")
     rounds = []
-    for place in range(ROUNDS):
+    for _ in range(ROUNDS):
         kinds = [rolls.choice(KINDS) for _ in range(STEPS)]
-        rounds.append([_step(place * STEPS + number, kind, rolls) for number, kind in enumerate(kinds)])
+        rounds.append([_step(kind, rolls) for kind in kinds])
     return rounds
 
 
-def _step(number: int, kind: str, rolls: random.Random) -> Step:
+def _step(kind: str, rolls: random.Random) -> Step:
     boxes = []
     for _ in range(rolls.randrange(3)):
         low, high = sorted((rolls.randrange(8), rolls.randrange(8)))
         boxes.append((rolls.randrange(3), low / 2, high / 2 + 0.4))
     return Step(
-        number,
         kind,
         rolls.random(),
         rolls.random(),
@@ -109,9 +105,9 @@ class EncodedOverlay(SimulatedOverlay):
 class History:
     """An overlay that lives through the steps of a seed: over datagrams or streams, flooding or by arcs."""
 
-    def __init__(self, seed: int, *, only: Collection[int] | None = None) -> None:
+    def __init__(self, seed: int, faults: Faults) -> None:
         self.seed = seed
-        self.only = only
+        self.faults = faults
         self.overlay = (EncodedOverlay if seed & 12 == 12 else SimulatedOverlay)(
             seed=seed,
             space=SemanticSpace(cell_count=MARKET.cell_count),
@@ -124,12 +120,12 @@ class History:
         """Live through it all; raise `AssertionError` where a promise is broken."""
         rolls = random.Random(f"first {self.seed}")
         for _ in range(FIRST):
-            self.overlay.join(_interests(_step(0, "join", rolls)))
+            self.overlay.join(_interests(_step("join", rolls)))
             self.overlay.run(SECOND)
         self.rest()
         for steps in steps_of(self.seed):
             for step in steps:
-                if self.only is None or step.number in self.only:
+                if self.faults.strikes():
                     getattr(self, f"_{step.kind}")(step)
                     self.overlay.run(step.pause)
                     assert self.overlay.repeated == 0, "an event came twice"  # I6
@@ -230,40 +226,3 @@ class History:
 
 def _interests(step: Step) -> StockInterests:
     return MARKET.interests(step.boxes)
-
-
-def fails(seed: int, only: Collection[int] | None = None) -> str | None:
-    """Return how a history breaks a promise, or None."""
-    try:
-        History(seed, only=only).run()
-    except AssertionError as error:
-        return str(error).split("\n", 1)[0] or "a table is not that of the oracle"
-    return None
-
-
-def explain(seed: int) -> str:
-    """Return the fewest steps of a failing history that still fail, and the command that replays them."""
-    kept = [step for steps in steps_of(seed) for step in steps]
-    shrunk = True
-    while shrunk:
-        shrunk = False
-        for step in list(kept):
-            fewer = [one for one in kept if one is not step]
-            if fails(seed, {one.number for one in fewer}) is not None:
-                kept, shrunk = fewer, True
-    numbers = ",".join(str(step.number) for step in kept)
-    shown = "\n".join(f"  {step}" for step in kept)
-    reason = fails(seed, {step.number for step in kept})
-    return f"history {seed}: {reason}\n{shown}\npython -m tests.overlay.histories {seed} --steps {numbers or '-1'}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--steps", type=lambda text: {int(one) for one in text.split(",")})
-    asked = parser.parse_args()
-    History(asked.seed, only=asked.steps).run()
-
-
-if __name__ == "__main__":
-    main()
