@@ -33,10 +33,7 @@ def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None 
     own, length = state.own.position, arc_length(state, event)
     known, shortcuts = state.table.known, state.shortcuts.known
     holders = {
-        node: other.position
-        for others in (shortcuts, known)
-        for node, other in others.items()
-        if event.cell in other.cells
+        node: peer.position for peers in (shortcuts, known) for node, peer in peers.items() if event.cell in peer.cells
     }
     inside = sorted(
         (distance, node)

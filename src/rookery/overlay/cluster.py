@@ -184,9 +184,9 @@ def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
     state.members = members
     state.bury(gone.node, now, epoch=gone.epoch)
     state.learn(table, now)
-    for other in table:
-        state.heard.setdefault(other.node, now)
-        state.send(other.node, Primary(gone.node, advertised))
+    for peer in table:
+        state.heard.setdefault(peer.node, now)
+        state.send(peer.node, Primary(gone.node, advertised))
     for member in members:
         state.heard[member.node] = now
         state.send(member.node, picture(state))

@@ -40,12 +40,12 @@ __all__ = [
 
 def start(state: PeerState, now: int) -> None:
     """Begin to join through the bootstrap peers; the first of all is alone and ready."""
-    others = [node for node in state.bootstraps if node != state.own.node]
-    if not others:
+    peers = [node for node in state.bootstraps if node != state.own.node]
+    if not peers:
         activate(state, now)
         return
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.random.randrange(len(others))])
+    _send_join(state, number, peers[state.random.randrange(len(peers))])
 
 
 def _send_join(state: PeerState, number: int, to: int) -> None:
@@ -54,10 +54,10 @@ def _send_join(state: PeerState, number: int, to: int) -> None:
     state.send(to, Join(state.own, request.about, state.configuration.hop_limit, number))
 
 
-def rejoin(state: PeerState, now: int, others: list[int]) -> None:
+def rejoin(state: PeerState, now: int, peers: list[int]) -> None:
     """All links are gone: find our place again."""
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.random.randrange(len(others))])
+    _send_join(state, number, peers[state.random.randrange(len(peers))])
 
 
 def receive_join(state: PeerState, now: int, join: Join) -> None:
@@ -103,8 +103,8 @@ def _down_the_metric(state: PeerState, join: Join) -> int | None:
     bits = state.space.bits(cells)
     least = state.space.distance(state.own, cells=cells, bits=bits)
     best = None
-    for node, other in state.table.known.items():
-        distance = state.space.distance(other, cells=cells, bits=bits)
+    for node, peer in state.table.known.items():
+        distance = state.space.distance(peer, cells=cells, bits=bits)
         if distance < least and node != join.origin.node:
             best, least = node, distance
     return best
@@ -135,7 +135,7 @@ def receive_join_reply(state: PeerState, now: int, reply: JoinReply) -> None:
 
 def _next_residual(state: PeerState, now: int, fruitful: bool) -> None:
     """`paper`: ask again for the interests that nobody known holds."""
-    held = frozenset[int]().union(*(other.cells for other in state.table.known.values()))
+    held = frozenset[int]().union(*(peer.cells for peer in state.table.known.values()))
     residual = state.own.cells - held
     state.fruitless = 0 if fruitful else state.fruitless + 1
     state.rounds += 1
@@ -228,9 +228,10 @@ def receive_found(state: PeerState, now: int, found: Found) -> None:
 
 def _finish(state: PeerState, now: int) -> None:
     """Take our place when nothing of the join is open; events that we published meanwhile may still be on their way."""
-    if state.phase is Phase.JOINING and not state.waiting_blocks:
-        if all(one.kind in PUBLISHING for one in state.requests.values()):
-            activate(state, now)
+    if state.phase is not Phase.JOINING or state.waiting_blocks:
+        return
+    if all(one.kind in PUBLISHING for one in state.requests.values()):
+        activate(state, now)
 
 
 def activate(state: PeerState, now: int) -> None:

@@ -85,9 +85,9 @@ def _verify(state: PeerState, now: int) -> None:
 def _come_back(state: PeerState, now: int) -> None:
     """All links are lost: join again, unless nobody else is there."""
     if not any(one.kind == "join" for one in state.requests.values()):
-        others = state.ways_in
-        if others:
-            rejoin(state, now, others)
+        peers = state.ways_in
+        if peers:
+            rejoin(state, now, peers)
 
 
 def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbeat) -> None:
@@ -114,9 +114,9 @@ def fail(state: PeerState, now: int, node: int, *, tell: bool) -> None:
     """Remove a peer that is gone; `tell` those it was linked to."""
     table = state.remote_tables.pop(node, ())
     if tell:
-        for other in table:
-            if other.node != state.own.node:
-                state.send(other.node, Failed(node))
+        for peer in table:
+            if peer.node != state.own.node:
+                state.send(peer.node, Failed(node))
     _remove(state, now, node, table)
     state.counters["failure noticed"] += 1
 
@@ -146,9 +146,9 @@ def leave(state: PeerState, now: int) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None:
         state.send(state.primary.node, Leave(()))
     elif state.phase is Phase.ACTIVE and state.members:
-        heir = state.members[0].node
-        state.send(heir, cluster.picture(state))
-        state.send(heir, Leave(tuple(state.table.known.values())))
+        successor = state.members[0].node
+        state.send(successor, cluster.picture(state))
+        state.send(successor, Leave(tuple(state.table.known.values())))
     elif state.phase is Phase.ACTIVE:
         table = tuple(state.table.known.values())
         for node in state.table.known:

@@ -49,18 +49,18 @@ def closest_before(state: PeerState, position: int, *, but: int | None = None) -
     """Return the known peer that stands nearest before a position, if any is nearer than we are."""
     least = (position - state.own.position) % CIRCLE if state.phase is Phase.ACTIVE else CIRCLE
     best = None
-    for others in (state.table.known.values(), state.fingers):
-        for other in others:
-            distance = (position - other.position) % CIRCLE
-            if distance < least and other.node != but:
-                best, least = other, distance
+    for peers in (state.table.known.values(), state.fingers):
+        for peer in peers:
+            distance = (position - peer.position) % CIRCLE
+            if distance < least and peer.node != but:
+                best, least = peer, distance
     return best
 
 
 def around(state: PeerState, cell: int, position: int, *, but: int) -> list[Descriptor]:
     """Return who stands before and after a position on a ring, as far as we know, ourselves included."""
     held = [state.own] if cell in state.own.cells else []
-    held += [other for other in state.table.known.values() if cell in other.cells and other.node != but]
+    held += [peer for peer in state.table.known.values() if cell in peer.cells and peer.node != but]
     if not held:
         return []
     before = min(held, key=lambda one: (position - one.position) % CIRCLE)
@@ -101,10 +101,10 @@ def _step(state: PeerState, cell: int, place: int, asker: int) -> int | None:
         return None if found is None else found.node
     least = (place - state.own.position) % CIRCLE if cell in state.own.cells else CIRCLE
     best = None
-    for others in (state.table.known, state.shortcuts.known):
-        for node, other in others.items():
-            if cell in other.cells and node != asker:
-                distance = (place - other.position) % CIRCLE
+    for peers in (state.table.known, state.shortcuts.known):
+        for node, peer in peers.items():
+            if cell in peer.cells and node != asker:
+                distance = (place - peer.position) % CIRCLE
                 if distance < least:
                     best, least = node, distance
     return best
@@ -202,10 +202,10 @@ def _answer(state: PeerState, now: int, lookup: Lookup) -> None:
         directory.drop(lookup.replaces)
     if lookup.register:
         directory.register(lookup.cells, origin, until=until)
-        heir = state.table.ring_next(state.space.shared_cell)
-        if heir is not None:  # who owns the block if we are gone
+        backup = state.table.ring_next(state.space.shared_cell)
+        if backup is not None:  # who owns the block if we are gone
             copy: dict[int, tuple[Descriptor, ...]] = dict.fromkeys(lookup.cells, (origin,))
-            state.send(heir.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
+            state.send(backup.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
     answer: Message = Contacts(lookup.block, state.own, contacts, primary, lookup.request)
     state.send(origin.node, answer)
 

@@ -213,55 +213,55 @@ class PeerState:
         """Tell whether a peer is a member of our cluster: it stands on no ring, whatever is said of it."""
         return any(one.node == node for one in self.members)
 
-    def learn(self, others: Iterable[Descriptor], now: int) -> bool:
+    def learn(self, peers: Iterable[Descriptor], now: int) -> bool:
         """Consider descriptors that came along, except of those known to be gone; say whether a link changed."""
         changed = False
         # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
         spoken = now - 2 * (self.configuration.heartbeat or 0)
         members = {one.node for one in self.members}  # they stand on no ring, whatever is said of them
-        for other in others:
-            if other.node in members or self.is_gone(other, now):
+        for peer in peers:
+            if peer.node in members or self.is_gone(peer, now):
                 continue
-            strange = other.node not in self.table.known
+            strange = peer.node not in self.table.known
             if strange:
-                self.remember(other.node)
-            if self._consider_far(other) and strange:
-                self.heard[other.node] = spoken
-            if other.cells == self.own.cells and other.node != self.own.node:
-                self.twin = other  # by hearsay; asked with the next heartbeat
-            if self.table.consider(other):
+                self.remember(peer.node)
+            if self._consider_far(peer) and strange:
+                self.heard[peer.node] = spoken
+            if peer.cells == self.own.cells and peer.node != self.own.node:
+                self.twin = peer  # by hearsay; asked with the next heartbeat
+            if self.table.consider(peer):
                 changed = True
                 if strange:
-                    self.heard[other.node] = spoken
+                    self.heard[peer.node] = spoken
         return changed
 
-    def learn_finger(self, other: Descriptor, now: int) -> None:
+    def learn_finger(self, peer: Descriptor, now: int) -> None:
         """Consider a peer as a finger or shortcut only."""
-        if self.is_gone(other, now) or self.is_member(other.node):
+        if self.is_gone(peer, now) or self.is_member(peer.node):
             return
-        self.remember(other.node)
-        if self._consider_far(other) and other.node not in self.table.known:
-            self.heard[other.node] = now
+        self.remember(peer.node)
+        if self._consider_far(peer) and peer.node not in self.table.known:
+            self.heard[peer.node] = now
 
-    def learn_shortcuts(self, others: Iterable[Descriptor], now: int) -> None:
+    def learn_shortcuts(self, peers: Iterable[Descriptor], now: int) -> None:
         """Consider peers as shortcuts only, in `arc` mode."""
-        for other in others if self.configuration.arc else ():
-            if self.is_gone(other, now) or self.is_member(other.node):
+        for peer in peers if self.configuration.arc else ():
+            if self.is_gone(peer, now) or self.is_member(peer.node):
                 continue
-            if self.shortcuts.consider(other) and other.node not in self.table.known:
-                self.heard.setdefault(other.node, now)
+            if self.shortcuts.consider(peer) and peer.node not in self.table.known:
+                self.heard.setdefault(peer.node, now)
 
-    def _consider_far(self, other: Descriptor) -> bool:
+    def _consider_far(self, peer: Descriptor) -> bool:
         """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
         if not self.configuration.directory:
             return False
-        taken = self.configuration.arc and self.shortcuts.consider(other)
-        return self.fingers.consider(other) or taken
+        taken = self.configuration.arc and self.shortcuts.consider(peer)
+        return self.fingers.consider(peer) or taken
 
     @property
     def far(self) -> dict[int, Descriptor]:
         """Fingers and shortcuts that are no links: they do not know what they are, so they are asked if they live."""
-        found = {one.node: one for others in (self.fingers, self.shortcuts) for one in others}
+        found = {one.node: one for peers in (self.fingers, self.shortcuts) for one in peers}
         return {node: one for node, one in found.items() if node not in self.table.known}
 
     def remember(self, node: int) -> None:
@@ -273,7 +273,7 @@ class PeerState:
     def ways_in(self) -> list[int]:
         """Peers through whom the rest of the overlay may be found, when links are not enough."""
         cluster = self.members if self.primary is None else [self.primary, *self.members]
-        near = (one.node for others in (self.fingers, cluster) for one in others)
+        near = (one.node for peers in (self.fingers, cluster) for one in peers)
         found = (*self.bootstraps, *self.acquaintances, *self.table.known, *near)
         return [node for node in dict.fromkeys(found) if node != self.self_descriptor.node]
 
@@ -321,6 +321,6 @@ class PeerState:
                 del announced[node]
                 self.send(node, Unlink())
 
-    def is_twin(self, other: Descriptor) -> bool:
+    def is_twin(self, peer: Descriptor) -> bool:
         """Tell whether another peer wants the very same cells."""
-        return other.node != self.own.node and relation(self.own.cells, other.cells).name == "SAME"
+        return peer.node != self.own.node and relation(self.own.cells, peer.cells).name == "SAME"
