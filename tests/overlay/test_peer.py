@@ -2,70 +2,27 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any
-
 import pytest
 
-from rookery.machine import Effect, Emit, Machine, Send
-from rookery.overlay.configuration import SECOND, OverlayConfiguration
+from rookery.machine import Emit, Machine
+from rookery.overlay.configuration import SECOND
 from rookery.overlay.dissemination import Deliver
-from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import (
     Cluster,
     ClusterJoin,
     Event,
-    Find,
     Heartbeat,
     Join,
     JoinReply,
-    Link,
     Lookup,
     Ping,
     Pong,
     encode,
 )
-from rookery.overlay.peer import BOOTSTRAPS, Peer
+from rookery.overlay.peer import BOOTSTRAPS
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
 
-MARKET = StockMarket(stocks=3, buckets=4)
-SPACE = SemanticSpace(cell_count=MARKET.cell_count)
-CHEAP = MARKET.interests([(0, 0.0, 1.9)])
-
-
-def peer(**changes: Any) -> Peer:
-    configuration = OverlayConfiguration(**changes)
-    return Peer(
-        node=9, interests=CHEAP, space=SPACE, random=random.Random(0), configuration=configuration, random_id=1 << 60
-    )
-
-
-def alone(**changes: Any) -> Peer:
-    """Return a peer that has its place and nobody beside it."""
-    made = peer(**changes)
-    made.start([], 0)
-    while sent := [one for one in made.effects() if isinstance(one, Send)]:
-        assert all(one.receiver == 9 for one in sent)  # nobody else to ask
-        made.receive_many([one.message for one in sent], 9, 0)
-    return made
-
-
-def described(node: int, *boxes: tuple[int, float, float], place: int | None = None) -> Descriptor:
-    cells = MARKET.interests(boxes).cells
-    return SPACE.describe(node=node, random_id=node << 60 if place is None else place, cells=cells)
-
-
-def linked(made: Peer, *others: Descriptor) -> Peer:
-    """Let others link to a peer."""
-    for other in others:
-        made.receive_many([Link(other, True, frozenset())], other.node, 0)
-    made.effects()
-    return made
-
-
-def sent(effects: list[Effect], kind: type) -> list[tuple[int, Any]]:
-    return [(one.receiver, one.message) for one in effects if isinstance(one, Send) and isinstance(one.message, kind)]
+from .peers import CHEAP, MARKET, SPACE, alone, described, linked, peer, sent
 
 
 def test_a_peer_is_a_machine() -> None:
@@ -171,75 +128,6 @@ def test_other_interests_in_the_same_cells_are_a_private_matter() -> None:
     assert made.state.phase is Phase.JOINING
     assert [receiver for receiver, _ in sent(made.effects(), Join)] == [4]
     assert made.descriptor.epoch == 1
-
-
-class TestUndeliverable:
-    """A peer that cannot be reached is gone at once, and what it was sent goes another way."""
-
-    near = described(4, (0, 0.0, 1.9), (1, 0.0, 0.5))
-    far = described(12, (0, 0.0, 1.9), (2, 0.0, 0.5))
-
-    def test_it_is_removed_and_its_links_are_told(self) -> None:
-        made = linked(alone(), self.near, self.far)
-        made.receive_many([Heartbeat(True, (self.far, described(7, (2, 0.0, 0.5))))], 4, 0)
-        made.effects()
-        made.undeliverable(encode(Ping()), 4, 0)
-        told = {one.receiver for one in made.effects() if isinstance(one, Send)}
-        assert 4 not in made.state.table.known
-        assert {7, 12} <= told
-        assert made.counters["undeliverable"] == made.counters["failure noticed"] == 1
-
-    def test_each_arc_goes_to_the_one_before(self) -> None:
-        """Several arcs come back one after the other: the place of the lost one is still known at the last."""
-        made = linked(alone(arc=True), self.near, self.far)
-        events = [Event((9, number), 0, (0, 0.5), 0) for number in (1, 2)]
-        for event in events:
-            made.publish(event.payload, 0)
-        arcs = [message for receiver, message in sent(made.effects(), Event) if receiver == 12]
-        assert len(arcs) == 2
-        for arc in arcs:
-            made.undeliverable(arc, 12, 0)
-        again = sent(made.effects(), Event)
-        assert [(receiver, one.event_id, one.arc_end) for receiver, one in again] == [
-            (4, arc.event_id, arc.arc_end) for arc in arcs
-        ]
-
-    def test_walks_of_others_and_look_ups_go_another_way(self) -> None:
-        made = linked(alone(), self.near, self.far)
-        stranger = described(15, (0, 0.0, 0.9))
-        made.undeliverable(Find(stranger, frozenset({0}), 10, 1), 12, 0)
-        effects = made.effects()
-        assert {one.receiver for one in effects if isinstance(one, Send)} & {4, 15}
-        made.undeliverable(Lookup(0, frozenset({0}), stranger, False, False, 10, 1), 4, 0)
-        assert made.effects()
-
-    def test_a_join_is_tried_again_at_once(self) -> None:
-        made = peer(heartbeat=None)
-        made.start([3, 4], 0)
-        ((receiver, join),) = sent(made.effects(), Join)
-        made.undeliverable(join, receiver, 100)
-        assert made.timer() == 100
-        made.wake(100)
-        ((other, _),) = sent(made.effects(), Join)
-        assert {receiver, other} == {3, 4}
-
-    def test_who_cannot_be_reached_stays_a_way_back(self) -> None:
-        """Both may only have been cut off from each other: an island that forgot everybody would stay one."""
-        made = linked(alone(), self.near, self.far)
-        for node in (4, 12):
-            made.undeliverable(Ping(), node, 0)
-        assert not made.state.table.known
-        assert {4, 12} <= set(made.state.ways_in)
-
-    def test_who_has_tried_every_way_in_waits_before_it_tries_again(self) -> None:
-        made = peer(heartbeat=None, request_timeout=SECOND)
-        made.start([3, 4], 0)
-        for _ in range(2):
-            ((receiver, join),) = sent(made.effects(), Join)
-            made.undeliverable(join, receiver, 100)
-            made.wake(100)
-        assert not made.effects()
-        assert (made.timer() or 0) >= SECOND
 
 
 def test_a_member_of_our_cluster_is_no_finger() -> None:
