@@ -12,6 +12,7 @@ from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["churn", "crash", "join"]
@@ -56,8 +57,7 @@ def dynamic_overlay(peers: int, seed: int, *, arc: bool) -> tuple[SimulatedOverl
         seed=seed,
         space=SemanticSpace(cell_count=market.cell_count),
         configuration=OverlayConfiguration(arc=arc),
-        shortest_delay=5_000,
-        longest_delay=50_000,
+        conditions=LinkConditions(latency=5_000, jitter=45_000, datagrams=True),
     )
     for _ in range(peers):
         overlay.join(market.draw_interests(dice))
@@ -139,4 +139,4 @@ def churn(options: argparse.Namespace) -> None:
             end="",
         )
         print(f"in flight {flight:.4f} of {due}, at rest {rest:.4f} of {after}; repeated {overlay.repeated}")
-        print(f"    {dict(overlay.notes)}", flush=True)
+        print(f"    {dict(overlay.counters)}", flush=True)

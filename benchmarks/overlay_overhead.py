@@ -46,7 +46,7 @@ def run_baseline(name: str, market: StockMarket, interests: list, dice: random.R
         found = run.deliveries[run.publish(dice.randrange(len(interests)), quote)]
         wanted, reached = wanted + len(run.audience(quote)), reached + len(found)
         hops += found.values()
-    idle = run.notes["uninterested"] + run.notes["relay"]
+    idle = run.counters["uninterested"] + run.counters["relay"]
     return {
         "delivery": reached / max(1, wanted),
         "depth": fmean(hops or [0]),

@@ -56,7 +56,7 @@ def publish(
         spread += overlay.received.pop(event)
     active = [peer.state for peer in overlay if peer.state.phase is Phase.ACTIVE]
     tables = [(len(one.table.chosen | set(one.shortcuts.known)), 4 * len(one.own.cells) + 1) for one in active]
-    cell, bloom = overlay.notes["false positive: cell"], overlay.notes["false positive: bloom"]
+    cell, bloom = overlay.counters["false positive: cell"], overlay.counters["false positive: bloom"]
     received = max(1, len(hops) + cell + bloom)
     return {
         "delivery": 1 - missed / max(1, wanted),
@@ -70,7 +70,7 @@ def publish(
         "FP bloom": bloom / received,
         "msgs/recv": spread / max(1, len(hops)),
         "primaries": len(tables),
-        "no entry": overlay.notes["injection given up"],
+        "no entry": overlay.counters["injection given up"],
         "repeated": overlay.repeated,
     }
 

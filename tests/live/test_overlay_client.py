@@ -1,27 +1,23 @@
-"""The overlay's client: moving without missing events, doors, strangers, packed events, and the command."""
+"""The overlay's client: moving without missing events, its address, strangers, packed events, and the command."""
 
 from __future__ import annotations
 
 import asyncio
 import subprocess
 import sys
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rookery import Schema
 from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.live.brokers.settings import parse_address
 from rookery.live.overlay import join_overlay
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.interests import WhereInterests
 from rookery.overlay.messages import Event as OverlayEvent
-from rookery.overlay.messages import Message
-from rookery.overlay.packed import pack, unpack
+from rookery.overlay.messages import decode
 from rookery.overlay.peer import Peer
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
@@ -95,14 +91,15 @@ def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) ->
     """Three nested interests and MULTICAST: everybody gets what it wants, and who was sent it from above sends it on
     to nobody that covers it."""
     seen: list[tuple[int, int, bool]] = []
-    take_message = Peer.on_message
+    receive_many = Peer.receive_many
 
-    def watched(peer: Peer, now: int, sender: int, message: Message) -> Any:
-        if isinstance(message, OverlayEvent):
-            seen.append((sender, peer.node, message.multicast))
-        return take_message(peer, now, sender, message)
+    def watched(peer: Peer, messages: Iterable[bytes], sender: int, now: int) -> None:
+        for message in map(decode, messages):
+            if isinstance(message, OverlayEvent):
+                seen.append((sender, peer.node, message.multicast))
+        receive_many(peer, messages, sender, now)
 
-    monkeypatch.setattr(Peer, "on_message", watched)
+    monkeypatch.setattr(Peer, "receive_many", watched)
     lean = {
         **OPTIONS,
         "configuration": OverlayConfiguration(downgrade=True, heartbeat=2_000_000, request_timeout=300_000),
@@ -126,6 +123,35 @@ def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) ->
             assert seen
             assert all(multicast for _, _, multicast in seen)
             assert all(order[sender] < order[to] for sender, to, _ in seen)
+
+    asyncio.run(scenario())
+
+
+def test_an_event_is_matched_once_by_each_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many subscriptions it satisfies; who only publishes does not match at all."""
+    matched: list[object] = []
+    matching = WhereInterests.matching
+
+    def counted(interests: WhereInterests, payload: Any) -> Any:
+        matched.append(interests)
+        return matching(interests, payload)
+
+    monkeypatch.setattr(WhereInterests, "matching", counted)
+
+    async def scenario() -> None:
+        async with (
+            join_overlay(**OPTIONS) as publisher,
+            join_overlay(join=[publisher.address], **OPTIONS) as reader,
+            reader.subscribe("quotes", "symbol = 'ACME'") as some,
+            reader.subscribe("quotes", "symbol = 'ACME' AND price < 25") as few,
+        ):
+            matched.clear()
+            for price in range(10):
+                publisher.publish("quotes", {"symbol": "ACME", "price": float(price)})
+            for events in (some, few):
+                assert sorted(await take(events, 10)) == [float(price) for price in range(10)]
+            assert len(matched) == 10
+            assert len(set(map(id, matched))) == 1
 
     asyncio.run(scenario())
 
@@ -166,48 +192,6 @@ def test_mistakes_of_the_caller() -> None:
                 node.publish("quotes", {"symbol": "ACME", "price": object()})
 
     asyncio.run(scenario())
-
-
-values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(1 << 63), (1 << 64) - 1)
-    | st.floats(allow_nan=False)
-    | st.text(st.characters(exclude_categories=["Cs"]))
-    | st.decimals(allow_nan=False)
-    | st.dates()
-    | st.datetimes()
-    | st.datetimes(timezones=st.just(UTC)),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.sampled_from("abcdef"), values))
-def test_what_is_unpacked_is_what_was_packed(event: dict[str, Any]) -> None:
-    found = unpack(pack(event))
-    assert found == event
-    assert all(type(found[name]) is type(event[name]) for name in event)
-
-
-@given(st.binary(max_size=60))
-def test_octets_that_are_no_event_are_an_event_error(octets: bytes) -> None:
-    try:
-        event = unpack(octets)
-    except EventError:
-        return
-    assert all(isinstance(name, str) for name in event)
-
-
-def test_numbers_of_numpy_travel_and_others_do_not() -> None:
-    assert unpack(pack({"n": np.int32(3), "d": Decimal("1.20"), "t": date(2020, 1, 2)})) == {
-        "n": 3,
-        "d": Decimal("1.20"),
-        "t": date(2020, 1, 2),
-    }
-    assert unpack(pack({"t": datetime(2020, 1, 2, 3)}))["t"] == datetime(2020, 1, 2, 3)
-    with pytest.raises(EventError):
-        pack({"x": object()})
 
 
 def test_addresses_are_read() -> None:

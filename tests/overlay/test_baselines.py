@@ -26,7 +26,7 @@ def test_flooding_reaches_everybody_and_everybody_pays(market: StockMarket) -> N
         quote = market.draw_quote(dice)
         event = baseline.publish(dice.randrange(COUNT), quote)
         assert set(baseline.deliveries[event]) == baseline.audience(quote)
-    links = sum(len(peer.links) for peer in baseline.peers)  # type: ignore[union-attr]
+    links = sum(peer.spread.degree for peer in baseline.peers)
     assert baseline.messages == 20 * (links - COUNT + 1)  # every link both ways, but back to the first sender
 
 
@@ -57,4 +57,4 @@ def test_the_hypercube_misses_nobody_and_sends_to_nobody_twice(market: StockMark
         event = baseline.publish(dice.randrange(COUNT), quote)
         assert set(baseline.deliveries[event]) == baseline.audience(quote)
         assert baseline.messages - before <= 2 * COUNT
-    assert baseline.notes["relay"] + baseline.notes["uninterested"] > 0
+    assert baseline.counters["relay"] + baseline.counters["uninterested"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from rookery.overlay.identity import Relation, SemanticSpace, relation
 from rookery.overlay.links import LinkTable
 from rookery.overlay.messages import Heartbeat, Message
 from rookery.overlay.workload import StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
 MARKET = StockMarket()
@@ -24,8 +26,7 @@ def grown(
         seed=seed,
         space=SemanticSpace(cell_count=MARKET.cell_count),
         configuration=OverlayConfiguration(**settings),  # type: ignore[arg-type]
-        shortest_delay=5_000,
-        longest_delay=50_000,
+        conditions=LinkConditions(latency=5_000, jitter=45_000, datagrams=True),
     )
     for _ in range(count):
         overlay.join(MARKET.draw_interests(dice))
@@ -72,7 +73,7 @@ def test_a_third_may_crash_at_once() -> None:
     overlay.run(90 * SECOND)
     due, made = delivery(overlay, dice, 60)
     assert due == made > 0
-    assert overlay.notes["failure noticed"] > 0
+    assert overlay.counters["failure noticed"] > 0
 
 
 def test_churn_ends_in_exact_delivery() -> None:
@@ -93,11 +94,12 @@ def test_churn_ends_in_exact_delivery() -> None:
 
 def test_lost_messages_are_made_up_for() -> None:
     overlay, dice = grown(40)
-    overlay.loss = 0.05
+    whole = overlay.world.links.conditions
+    overlay.world.links.conditions = replace(whole, loss=0.05)
     for _ in range(15):
         overlay.join(MARKET.draw_interests(dice))
         overlay.run(3 * SECOND)
-    overlay.loss = 0.0
+    overlay.world.links.conditions = whole
     overlay.run(120 * SECOND)
     assert len(overlay.ready) == 55
     due, made = delivery(overlay, dice, 60)
@@ -169,16 +171,15 @@ def test_printed_heartbeats_go_along_links_and_carry_no_tables_at_rest() -> None
     """What tables bring is considered and forgotten; else each peer would soon beat to everybody."""
     tables: list[Heartbeat] = []
 
-    class Watched(SimulatedOverlay):
-        def _carry(self, sender: int, to: int, message: Message) -> None:
-            if isinstance(message, Heartbeat) and message.table is not None:
-                tables.append(message)
-            super()._carry(sender, to, message)
+    def watch(sender: int, receiver: int, message: Message) -> None:
+        if isinstance(message, Heartbeat) and message.table is not None:
+            tables.append(message)
 
     dice = random.Random(2)
-    overlay = Watched(
+    overlay = SimulatedOverlay(
         seed=2, space=SemanticSpace(cell_count=MARKET.cell_count), configuration=OverlayConfiguration.paper()
     )
+    overlay.on_message = watch
     for _ in range(40):
         overlay.join(MARKET.draw_interests(dice))
         overlay.run(SECOND)

@@ -56,7 +56,7 @@ def test_by_default_identities_choose_the_parent_and_cells_decide_everything_els
     )
     assert fine.deliveries == coarse.deliveries
     assert any(fine.deliveries.values())
-    assert coarse.notes["false positive: bloom"] == 0
+    assert coarse.counters["false positive: bloom"] == 0
     parents = 0
     for one, other in zip(fine, coarse, strict=True):
         assert one.state.phase is other.state.phase
@@ -72,4 +72,4 @@ def test_by_default_identities_choose_the_parent_and_cells_decide_everything_els
 
 def test_as_printed_identities_decide_who_gets_an_event() -> None:
     coarse = history(SemanticSpace(cell_count=MARKET.cell_count, bit_count=8), OverlayConfiguration.paper())
-    assert coarse.notes["false positive: bloom"] > 0
+    assert coarse.counters["false positive: bloom"] > 0

@@ -7,8 +7,6 @@ reach exactly who wants them. Names of the invariants as in the docs: `docs/over
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,11 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.overlay.identity import Descriptor, Relation, SemanticSpace, clockwise, relation
-from rookery.overlay.links import LinkTable
+from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockInterests, StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
+
+from .oracle import check_quiet_tables
 
 MARKET = StockMarket(stocks=3, buckets=4)
 QUIET = 150 * SECOND
@@ -33,78 +33,11 @@ wants = st.lists(boxes, max_size=2).map(MARKET.interests)
 quotes = st.tuples(st.integers(0, 2), st.integers(0, 39).map(lambda tenth: tenth / 10))
 
 
-def check_quiet_tables(overlay: SimulatedOverlay) -> None:
-    """I1 to I5 and I8 for an overlay at rest."""
-    everyone = list(overlay)
-    assert all(peer.is_ready for peer in everyone)
-    primaries = [peer for peer in everyone if peer.state.phase is Phase.ACTIVE]
-    by_cells = defaultdict(list)
-    for peer in primaries:
-        by_cells[peer.descriptor.cells].append(peer)
-        assert overlay.space.is_sound(peer.descriptor)  # I1
-        assert peer.descriptor.cells == peer.state.interests.cells | {overlay.space.shared_cell}
-    assert all(len(speakers) == 1 for speakers in by_cells.values())  # I8: one primary
-    for peer in everyone:
-        if peer.state.phase is Phase.MEMBER:
-            (primary,) = by_cells[peer.state.self_descriptor.cells]
-            assert peer.state.primary is not None
-            assert peer.state.primary.node == primary.node
-            names = [one.node for one in primary.state.members]
-            assert names.count(peer.node) == 1
-            assert [one.node for one in peer.state.members] == names  # I8: one order
-    assert sum(1 + len(peer.state.members) for peer in primaries) == len(everyone)
-    check_order([peer.descriptor for peer in primaries])
-    alive = {peer.node: peer for peer in primaries}
-    for peer in primaries:
-        check_table(overlay, peer.state.table, alive)
-
-
-def check_order(primaries: list[Descriptor]) -> None:
-    """I2: covering is a strict order (of cells, so it is transitive), and an identity contains those it covers."""
-    opposite = {Relation.COVERED: Relation.COVERING, Relation.COVERING: Relation.COVERED}
-    for one in primaries:
-        assert relation(one.cells, one.cells) is Relation.SAME
-        for other in primaries:
-            kind = relation(one.cells, other.cells)
-            assert relation(other.cells, one.cells) is opposite.get(kind, kind)
-            assert (kind is Relation.COVERED) == (other.cells < one.cells)
-            if kind is Relation.COVERED:
-                assert other.bits & ~one.bits == 0
-
-
-def check_table(overlay: SimulatedOverlay, table: Any, alive: dict[int, Any]) -> None:
-    assert isinstance(table, LinkTable)
-    own = table.own
-    others = [peer.descriptor for peer in alive.values() if peer.node != own.node]
-    assert len(table.chosen) <= 4 * len(own.cells) + 1  # I5
-    shortcuts = alive[own.node].state.shortcuts
-    assert not len(shortcuts) or len(table.chosen) + len(shortcuts) <= 4 * len(own.cells) + 1
-    for node, other in table.known.items():
-        assert node in alive, "a link to who is gone"
-        assert other == alive[node].descriptor
-    for node in table.chosen:
-        assert own.node in alive[node].state.table.incoming  # I4
-    for node in table.incoming:
-        assert own.node in alive[node].state.table.chosen
-    for cell in own.cells:  # I3: the rings are those of the oracle, and each class holds its nearest among those known
-        ring = [one for one in others if cell in one.cells]
-        assert table.ring_next(cell) == min(ring, key=lambda one: clockwise(own, one), default=None)
-        assert table.ring_before(cell) == min(ring, key=lambda one: clockwise(one, own), default=None)
-        for kind in (Relation.COVERED, Relation.NEIGHBOR):
-            known = [
-                one for one in table.known.values() if cell in one.cells and relation(own.cells, one.cells) is kind
-            ]
-            nearest = min(known, key=lambda one: clockwise(own, one), default=None)
-            assert table.after(kind, cell) == (None if nearest is None else nearest.node)
-            nearest = min(known, key=lambda one: clockwise(one, own), default=None)
-            assert table.before(kind, cell) == (None if nearest is None else nearest.node)
-
-
 class OverlayMachine(RuleBasedStateMachine):
     """A small overlay under arbitrary treatment."""
 
     arc = False
-    shortest, longest = 1_000, 60_000
+    conditions = LinkConditions(latency=1_000, jitter=59_000, datagrams=True)
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,8 +45,7 @@ class OverlayMachine(RuleBasedStateMachine):
             seed=0,
             space=SemanticSpace(cell_count=MARKET.cell_count),
             configuration=OverlayConfiguration(block_size=4, child_limit=2, arc=self.arc),
-            shortest_delay=self.shortest,
-            longest_delay=self.longest,
+            conditions=self.conditions,
         )
         self.is_quiet = True
 
@@ -165,11 +97,11 @@ class OverlayMachine(RuleBasedStateMachine):
         self._quiet()
         check_quiet_tables(self.overlay)
         event = self.overlay.publish(data.draw(st.sampled_from(sorted(self.overlay.peers))), quote)
-        before = self.overlay.notes["duplicate"]
+        before = self.overlay.counters["duplicate"]
         self.overlay.run(20 * SECOND)
         assert set(self.overlay.deliveries[event]) == self.overlay.audience(quote)  # I7 and I9
         if self.arc:
-            assert self.overlay.notes["duplicate"] == before
+            assert self.overlay.counters["duplicate"] == before
 
     @invariant()
     def no_event_is_delivered_twice(self) -> None:
@@ -223,7 +155,9 @@ def test_invariants_at_length(machine: type[OverlayMachine]) -> None:
 def test_who_comes_to_a_cluster_while_its_primary_goes_is_not_forgotten(seed: int, *, heir_goes_too: bool) -> None:
     """The heir hears the farewell before it hears of the newcomer, which then waits for one that is gone."""
     overlay = SimulatedOverlay(
-        seed=seed, space=SemanticSpace(cell_count=MARKET.cell_count), shortest_delay=1_000, longest_delay=60_000
+        seed=seed,
+        space=SemanticSpace(cell_count=MARKET.cell_count),
+        conditions=LinkConditions(latency=1_000, jitter=59_000, datagrams=True),
     )
     nothing, something = MARKET.interests([]), MARKET.interests([(0, 0.0, 0.4)])
     for interests in (nothing, nothing, something):
@@ -244,7 +178,9 @@ def test_everybody_of_the_same_mind(seed: int) -> None:
     """Many peers, few kinds: clusters form while others join, and lose their primaries."""
     dice = random.Random(seed)
     overlay = SimulatedOverlay(
-        seed=seed, space=SemanticSpace(cell_count=MARKET.cell_count), shortest_delay=1_000, longest_delay=60_000
+        seed=seed,
+        space=SemanticSpace(cell_count=MARKET.cell_count),
+        conditions=LinkConditions(latency=1_000, jitter=59_000, datagrams=True),
     )
     kinds = [MARKET.interests([(0, 0.5, 1.5)]), MARKET.interests([(0, 0.5, 2.5)]), MARKET.interests([(1, 0, 3.5)])]
     for _ in range(24):
@@ -256,7 +192,7 @@ def test_everybody_of_the_same_mind(seed: int) -> None:
     overlay.crash([peer.node for peer in overlay if peer.state.phase is Phase.ACTIVE])
     overlay.run(QUIET)
     check_quiet_tables(overlay)
-    assert overlay.notes["takeover"] >= 3
+    assert overlay.counters["takeover"] >= 3
     for primary in [peer.node for peer in overlay if peer.state.phase is Phase.ACTIVE]:
         overlay.leave(primary)
     overlay.run(QUIET)

@@ -7,13 +7,14 @@ from collections import Counter
 
 import pytest
 
+from rookery.machine import Send
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.overlay.effects import Send
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.messages import Join, JoinReply
 from rookery.overlay.peer import Peer
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
 
@@ -25,9 +26,7 @@ def crowd(seed: int, *, alpha: float | None = None, loss: float = 0.0, count: in
         seed=seed,
         space=SemanticSpace(cell_count=market.cell_count),
         configuration=OverlayConfiguration.paper(heartbeat=dice.choice((None, 5 * SECOND))),
-        shortest_delay=5_000,
-        longest_delay=50_000,
-        loss=loss,
+        conditions=LinkConditions(latency=5_000, jitter=45_000, loss=loss, datagrams=True),
     )
     pause = dice.choice((0, 1_000, 20_000, 100_000))
     for _ in range(count):
@@ -64,22 +63,23 @@ def test_a_joiner_whose_twin_never_answers_is_the_first_of_its_cluster() -> None
         node=3,
         interests=market.interests([(1, 1.0, 2.0)]),
         space=space,
-        dice=random.Random(0),
+        random=random.Random(0),
         configuration=configuration,
     )
     there = space.describe(node=1, random_id=1, cells=market.interests([(0, 1.0, 2.0)]).cells)
     twin = space.describe(node=2, random_id=2, cells=market.interests([(1, 1.0, 2.0)]).cells)
-    now, sent = 0, late.on_start(0, [1])
+    now = 0
+    late.start([1], now)
     asked: Counter[str] = Counter()
     while not late.is_ready:
-        questions = [one.message for one in sent if isinstance(one, Send)]
+        questions = [one.message for one in late.effects() if isinstance(one, Send)]
         asked.update(type(one).__name__ for one in questions)
         number = next((one.request for one in questions if isinstance(one, Join)), None)
         if number is not None:
-            sent = late.on_message(now, 1, JoinReply(there, (twin,), number))
+            late.receive_many([JoinReply(there, (twin,), number)], 1, now)
         else:
             now += 10 * SECOND
-            sent = late.on_timer(now, "request")
+            late.wake(now)
         assert now < 1_000 * SECOND, "it waits for ever"
     assert late.state.phase is Phase.ACTIVE
     assert asked["ClusterJoin"] == configuration.attempts

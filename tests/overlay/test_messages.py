@@ -9,29 +9,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
-from rookery.overlay.effects import Note
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.messages import Contacts, Event, Find, Inject, Join, Link, Lookup, Message, decode, encode
 from rookery.overlay.peer import Peer
 from rookery.overlay.workload import StockMarket
-from rookery.simulated.overlay import SimulatedOverlay
+
+from .histories import EncodedOverlay
 
 MARKET = StockMarket(stocks=3, buckets=4)
 SPACE = SemanticSpace(cell_count=MARKET.cell_count)
 
 
-class OverTheWire(SimulatedOverlay):
-    """Every message is encoded, remembered and decoded on its way."""
+class OverTheWire(EncodedOverlay):
+    """Every message travels as octets, which are remembered."""
 
     octets: list[bytes]
 
-    def _carry(self, sender: int, to: int, message: Message) -> None:
-        written = encode(message)
-        self.octets.append(written)
-        again = decode(written)
+    def _sent(self, sender: Any, receiver: Any, message: Any) -> None:
+        self.octets.append(message)
+        again = decode(message)
         assert again is not None
-        assert encode(again) == written
-        super()._carry(sender, to, again)
+        assert encode(again) == message
+        super()._sent(sender, receiver, message)
 
 
 def conversation() -> OverTheWire:
@@ -62,16 +61,26 @@ def test_a_whole_life_goes_over_the_wire() -> None:
 
 
 def fresh_peer() -> Peer:
-    peer = Peer(node=99, interests=MARKET.interests([(0, 0.0, 2.0)]), space=SPACE, dice=random.Random(0))
-    peer.on_start(0)
+    peer = Peer(node=99, interests=MARKET.interests([(0, 0.0, 2.0)]), space=SPACE, random=random.Random(0))
+    peer.start([], 0)
+    peer.effects()
     return peer
+
+
+def is_rejected(peer: Peer, message: Message | bytes, sender: int) -> bool:
+    """Tell whether a message is counted as none, and changes nothing else."""
+    before = peer.counters["message rejected"]
+    peer.receive_many([message if isinstance(message, bytes) else encode(message)], sender, 0)
+    rejected = peer.counters["message rejected"] == before + 1
+    assert not (rejected and peer.effects())
+    return rejected
 
 
 @given(st.binary(max_size=200))
 def test_noise_is_rejected(noise: bytes) -> None:
     peer = fresh_peer()
     if decode(noise) is None:
-        assert peer.receive_octets(0, 1, noise) == [Note("message rejected")]
+        assert is_rejected(peer, noise, 1)
 
 
 @given(
@@ -84,8 +93,9 @@ def test_nearly_right_messages_never_raise(changes: list[tuple[int, int, int]]) 
     for index, place, value in changes:
         octets = bytearray(OCTETS[index])
         octets[place % len(octets)] = value
-        peer.receive_octets(SECOND, 1, bytes(octets))
-        peer.on_timer(60 * SECOND, "heartbeat")
+        peer.receive_many([bytes(octets)], 1, SECOND)
+        peer.wake(60 * SECOND)
+        peer.effects()
 
 
 def test_a_descriptor_that_cannot_be_is_rejected() -> None:
@@ -99,8 +109,8 @@ def test_a_descriptor_that_cannot_be_is_rejected() -> None:
     ):
         values: dict[str, Any] = {name: getattr(good, name) for name in good.__struct_fields__} | bad
         message = Link(type(good)(**values), True, frozenset())
-        assert peer.receive_octets(0, 5, encode(message)) == [Note("message rejected")]
-    assert peer.receive_octets(0, 5, encode(Link(good, True, frozenset()))) != [Note("message rejected")]
+        assert is_rejected(peer, message, 5)
+    assert not is_rejected(peer, Link(good, True, frozenset()), 5)
     assert 5 in peer.state.table.incoming
 
 
@@ -120,8 +130,8 @@ def test_numbers_and_values_that_cannot_be_are_rejected() -> None:
         Lookup(-1, frozenset(), origin, True, True, 10, 1),
         Contacts(0, origin, {-1: ()}, None, 1),
     ):
-        assert peer.receive_octets(0, 5, encode(message)) == [Note("message rejected")], message
-    assert peer.receive_octets(0, 5, encode(Event((5, 1), 0, (0, 0.5), 1))) != [Note("message rejected")]
+        assert is_rejected(peer, message, 5), message
+    assert not is_rejected(peer, Event((5, 1), 0, (0, 0.5), 1), 5)
 
 
 def test_ids_are_remembered_within_limits() -> None:
@@ -130,12 +140,12 @@ def test_ids_are_remembered_within_limits() -> None:
         node=1,
         interests=MARKET.interests([(0, 0.0, 2.0)]),
         space=SPACE,
-        dice=random.Random(0),
+        random=random.Random(0),
         configuration=configuration,
     )
-    peer.on_start(0)
+    peer.start([], 0)
     for sequence in range(5):
-        peer.on_message(0, 2, Event((2, sequence), 0, (0, 0.5), 1))
+        peer.receive_many([Event((2, sequence), 0, (0, 0.5), 1)], 2, 0)
     assert list(peer.state.seen) == [(2, 2), (2, 3), (2, 4)]
-    peer.on_message(61 * SECOND, 2, Event((2, 9), 0, (0, 0.5), 1))
+    peer.receive_many([Event((2, 9), 0, (0, 0.5), 1)], 2, 61 * SECOND)
     assert list(peer.state.seen) == [(2, 9)]

@@ -82,7 +82,7 @@ def deepest(overlay: SimulatedOverlay, market: StockMarket) -> float:
         overlay.settle()
         assert set(overlay.deliveries[event]) == overlay.audience(quote)
         found = max(found, *overlay.deliveries[event].values())
-    assert overlay.notes["duplicate"] == overlay.repeated == overlay.notes["arc extended"] == 0
+    assert overlay.counters["duplicate"] == overlay.repeated == overlay.counters["arc extended"] == 0
     return found
 
 

@@ -84,7 +84,7 @@ def measure(
     wanted = missed = unwanted = made = most = 0
     hops: list[int] = []
     before = overlay.messages.copy()
-    notes = {kind: overlay.notes[f"false positive: {kind}"] for kind in ("cell", "bloom")}
+    notes = {kind: overlay.counters[f"false positive: {kind}"] for kind in ("cell", "bloom")}
     for _ in range(events):
         quote = market.draw_quote(dice)
         audience = overlay.audience(quote)
@@ -104,7 +104,7 @@ def measure(
             unwanted + len(reached - audience),
         )
     tables = [(len(p.state.table.chosen), len(p.descriptor.cells)) for p in overlay if p.state.phase is Phase.ACTIVE]
-    cell, bloom = (overlay.notes[f"false positive: {kind}"] - notes[kind] for kind in ("cell", "bloom"))
+    cell, bloom = (overlay.counters[f"false positive: {kind}"] - notes[kind] for kind in ("cell", "bloom"))
     received = max(1, len(hops) + cell + bloom)
     spent, entering = (
         _sum(overlay, kinds) - sum(before[k] for k in kinds) for kinds in (EVENT_MESSAGES, ENTRY_MESSAGES)
@@ -127,7 +127,7 @@ def measure(
         "entry_per_event": entering / events,
         "overhead_per_event": (spent - made) / events,
         "most_messages": most,
-        "given_up": overlay.notes["injection given up"],
+        "given_up": overlay.counters["injection given up"],
     }
 
 
@@ -175,11 +175,11 @@ def measure_baseline(
             reached + len(found),
             made + len(found.keys() - {node}),
         )
-    idle = run.notes["uninterested"] + run.notes["relay"]
+    idle = run.counters["uninterested"] + run.counters["relay"]
     return {
         "delivery": reached / max(1, wanted),
         "messages_per_event": run.messages / events,
         "overhead_per_event": (run.messages - made) / events,
         "uninterested_per_event": idle / events,
-        "cell_false_positives": run.notes["false positive: cell"],
+        "cell_false_positives": run.counters["false positive: cell"],
     }

@@ -5,14 +5,14 @@
             async for event in events:
                 ...
 
-Rule 1: a node is on one topic. What it wants is the union of its subscriptions; an event comes in once and is handed to
-every subscription whose condition it satisfies, and to none else.
+Rule 1: a node is on one topic. What it wants is the union of its subscriptions; its peer matches an event once, and the
+event is handed to every subscription whose condition it satisfies, and to none else.
 Rule 2: other interests mean another place on the rings. The node first joins as a second peer, with the new interests,
-and leaves as the first one only then, so that the subscriptions which stay miss nothing; what comes twice in between is
-dropped. To enter a subscription's `async with` waits until the peers around know of it. Subscriptions made together are
-one move, and those made right after `join_overlay` are part of the first join; what is published before that waits.
-Rule 3: the address that others join through stays: when the peer has moved to another port, a door is kept there that
-names it.
+and leaves as the first one only then, so that the subscriptions which stay miss nothing; what comes to one of them
+twice in between is dropped. To enter a subscription's `async with` waits until the peers around know of it.
+Subscriptions made together are one move, and those made right after `join_overlay` are part of the first join; what is
+published before that waits.
+Rule 3: the address that others join through stays: when the peer has moved to another port, a listener there names it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 
-from rookery.errors import EventError, JoinError, TopicError
+from rookery.errors import JoinError, SchemaError, TopicError
 from rookery.live.client import Subscription
-from rookery.live.overlay_peer import ROLE, Door, LivePeer, reserve_port, who_is
+from rookery.live.overlay_peer import ROLE, BootstrapListener, LivePeer, reserve_port, who_is
 from rookery.live.tcp import Address
 from rookery.live.tcp_hello import LinkSettings
-from rookery.matching import matcher
+from rookery.machine.dedup import DedupWindow
 from rookery.model import Schema
-from rookery.model.events import comparable
+from rookery.model.events import read_value
+from rookery.model.schema import Attribute
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.interests import WhereInterests
 from rookery.overlay.messages import EventId
@@ -45,8 +46,8 @@ from rookery.space.grid import Grid
 __all__ = ["OverlayNode", "OverlaySubscription", "join_overlay", "network_name"]
 
 _LOG = logging.getLogger("rookery.live")
-#: Events remembered so that none is handed over twice while two peers of a node overlap.
-_REMEMBERED = 1 << 16
+#: Deliveries remembered so that no subscription gets an event twice while two peers of a node overlap.
+_DEDUP_WINDOW = 1 << 16
 #: Seconds in which subscriptions are made together.
 _TOGETHER = 0.01
 #: Seconds to wait for somebody to answer at the addresses to join through.
@@ -97,14 +98,14 @@ class OverlayNode:
         self._listen, self._host, self._join = listen, host, tuple(join)
         self._configuration = configuration
         self._key = key
-        self._matcher = matcher(schema)
+        self._attributes = _comparable_attributes(schema)
         self._conditions: dict[str | int, str] = {}
         self._subscriptions: dict[int, OverlaySubscription] = {}
         self._number = 0
         self._wanted = self._done = 0
         self._change, self._progress = asyncio.Event(), asyncio.Condition()
-        self._seen: OrderedDict[EventId, None] = OrderedDict()
-        self._door: Door | None = None
+        self._handed_over: DedupWindow[tuple[EventId, int], None] = DedupWindow(_DEDUP_WINDOW)
+        self._bootstrap: BootstrapListener | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -138,7 +139,7 @@ class OverlayNode:
             raise TopicError(f"a queue of {queue} events; give at least 1")
         self._number += 1
         condition = where or "TRUE"
-        self._matcher.add(self._number, condition)  # a bad condition raises here, with its place
+        WhereInterests(self.schema, self.grid, {self._number: condition})  # a bad one raises here, with its place
         self._conditions[self._number] = condition
         subscription = self._subscriptions[self._number] = OverlaySubscription(self, self._number, queue=queue)  # type: ignore[arg-type]
         self._want()
@@ -148,16 +149,14 @@ class OverlayNode:
         """End a subscription; to leave its `async with` does the same."""
         if self._subscriptions.pop(subscription.subscription_id, None) is not None:
             del self._conditions[subscription.subscription_id]
-            self._matcher.remove(subscription.subscription_id)
             self._want()
         subscription.end()
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event to everybody who wants it; `EventError` says what of it the schema cannot read."""
         self._check(topic, None)
-        self._matcher.match(event)
-        for axis in self.grid.axes:  # peers that cannot read these would turn the event away
-            comparable(self.schema.attribute((axis.name,)), event.get(axis.name))
+        for attribute in self._attributes:  # peers that cannot read one would turn the event away
+            read_value(event, attribute)
         if self._peer is None:
             self._early.append(pack(event))
         else:
@@ -185,8 +184,8 @@ class OverlayNode:
             subscription.end()
         if self._peer is not None:
             await self._peer.leave()
-        if self._door is not None:
-            await self._door.close()
+        if self._bootstrap is not None:
+            await self._bootstrap.close()
 
     # ---- what is wanted ------------------------------------------------------------------------------------------
 
@@ -237,10 +236,11 @@ class OverlayNode:
         while old.unsent:  # events on their way in
             await asyncio.sleep(0.01)
         await old.leave()
-        if self._door is not None:
-            await self._door.close()
-        self._door = Door(LinkSettings(identity=new.node, role=ROLE, network=self.network, key=self._key))
-        await self._door.open(self._listen)
+        if self._bootstrap is not None:
+            await self._bootstrap.close()
+        settings = LinkSettings(identity=new.node, role=ROLE, network=self.network, key=self._key)
+        self._bootstrap = BootstrapListener(settings)
+        await self._bootstrap.open(self._listen)
 
     async def _make(self, listen: Address, interests: PackedInterests, bootstraps: Iterable[int]) -> LivePeer:
         peer = LivePeer(
@@ -253,27 +253,18 @@ class OverlayNode:
         )
         try:
             await peer.start(listen, host=self._host, bootstraps=bootstraps)
-            async with asyncio.timeout(30.0):
-                await peer.ready.wait()
-                await peer.confirm()
+            await peer.ready(seconds=30.0)
+            await peer.confirm()
         except BaseException:
             await peer.close()
             raise
         return peer
 
-    def _take(self, event_id: EventId, payload: bytes) -> None:
-        if event_id in self._seen:
-            return
-        self._seen[event_id] = None
-        if len(self._seen) > _REMEMBERED:
-            self._seen.popitem(last=False)
-        event = unpack(payload)
-        try:
-            found = self._matcher.match(event)
-        except EventError:
-            return  # the machine has read it already; a subscription that came since cannot
-        for number in found:
-            if (subscription := self._subscriptions.get(int(number))) is not None:
+    def _take(self, delivery: Deliver) -> None:
+        event = unpack(delivery.payload)
+        for number in delivery.subscriptions:
+            subscription = self._subscriptions.get(int(number))
+            if subscription is not None and self._handed_over.add((delivery.event_id, int(number)), None):
                 subscription.put(dict(event))
 
     # ---- whom else there is --------------------------------------------------------------------------------------
@@ -298,6 +289,17 @@ class OverlayNode:
             found = await self._ask_around()
             if self._peer is not None:
                 self._peer.introduce(found)
+
+
+def _comparable_attributes(schema: Schema) -> list[Attribute]:
+    """Return the top-level attributes that conditions can compare; what lies inside of others shows when it is read."""
+    found = []
+    for name in schema:
+        try:
+            found.append(schema.attribute((name,)))
+        except SchemaError:
+            continue  # a list or a struct
+    return found
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ peer and reaches farther is spread from where the first one ended.
 
 from __future__ import annotations
 
-from rookery.overlay.identity import CIRCLE, Descriptor
+from rookery.overlay.identity import CIRCLE
 from rookery.overlay.messages import Event, Returned
 from rookery.overlay.state import PeerState, Phase
 
@@ -33,10 +33,7 @@ def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None 
     own, length = state.own.position, arc_length(state, event)
     known, shortcuts = state.table.known, state.shortcuts.known
     holders = {
-        node: other.position
-        for others in (shortcuts, known)
-        for node, other in others.items()
-        if event.cell in other.cells
+        node: peer.position for peers in (shortcuts, known) for node, peer in peers.items() if event.cell in peer.cells
     }
     inside = sorted(
         (distance, node)
@@ -51,11 +48,10 @@ def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None 
         end = (holders[node] >> 64, node)
 
 
-def unanswered(event: Event, receiver: Descriptor) -> Returned:
+def unanswered(event: Event, *, random_id: int, node: int) -> Returned:
     """Return an arc to its sender in the name of a receiver that cannot answer for it."""
     end = event.arc_end or (0, 0)
-    back = (event.event_id, event.cell, event.payload, event.hop, end)
-    return Returned(*back, receiver.random_id, receiver.node)
+    return Returned(event.event_id, event.cell, event.payload, event.hop, end, random_id, node)
 
 
 def receive_returned(state: PeerState, sender: int, message: Returned) -> None:

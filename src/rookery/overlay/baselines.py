@@ -1,128 +1,208 @@
 """What the overlay is compared with: flooding and gossip on a random mesh, and a hypercube on the same identities.
 
-- `MeshPeer` passes an event on to all its links (flooding: everybody gets everything) or to a few at random (gossip:
-  nearly everybody does, for fewer messages).
-- `HypercubePeer` is in the style of Mirinae (the seed's reference 5): peers stand at the leaves of a tree over bits
+One machine, `BaselinePeer`, and two ways to pass events on:
+- `MeshSpread`: to all links (flooding: everybody gets everything) or to a few at random (gossip: nearly everybody does,
+  for fewer messages).
+- `HypercubeSpread`, in the style of Mirinae (the seed's reference 5): peers stand at the leaves of a tree over bits
   of their identities, and keep a contact on the other side of every bit. An event whose bits are known prunes only the
   sides that lack such a bit, so peers on the sides that are left relay it whether they want it or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from rookery.overlay.effects import Deliver, Effect, Note, Send
+from rookery.machine import Effect, Emit, Send, Write
+from rookery.machine.randomness import RandomNumbers
+from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import Event, EventId
 from rookery.overlay.state import Interests
 
-__all__ = ["HypercubePeer", "MeshPeer", "build_hypercube", "build_mesh"]
+__all__ = ["BaselinePeer", "HypercubeSpread", "MeshSpread", "Onward", "Spread", "build_hypercube", "build_mesh"]
 
 
-class MeshDice(Protocol):
-    """What the baselines need of a generator; `random.Random` has it."""
+class Onward(NamedTuple):
+    """What becomes of an event at a peer: matched there unless a counter says why not, and sent on to these."""
 
-    def sample(self, population: Sequence[int], k: int) -> list[int]: ...
-    def randrange(self, stop: int, /) -> int: ...
+    counter: str | None
+    sends: list[Send]
 
 
-def _take(node: int, interests: Interests, event: Event) -> list[Effect]:
-    if interests.matches(event.payload):
-        return [Deliver(event.event_id, event.payload, event.hop)]
-    return [Note("false positive: cell" if event.cell in interests.cells else "uninterested")]
+class Spread(Protocol):
+    """How a baseline passes events on; one for each peer."""
+
+    @property
+    def degree(self) -> int:
+        """How many links the peer keeps."""
+        ...
+
+    def start(self, event: Event) -> Onward:
+        """Publish an event here."""
+        ...
+
+    def onward(self, event: Event, sender: int) -> Onward:
+        """Take an event from another peer."""
+        ...
+
+
+class BaselinePeer:
+    """A machine that passes events on and does nothing else: it never joins, fails or waits."""
+
+    __slots__ = ("_effects", "_sequence", "counters", "interests", "node", "spread")
+
+    def __init__(self, node: int, interests: Interests, spread: Spread) -> None:
+        self.node = node
+        self.interests = interests
+        self.spread = spread
+        self.counters: Counter[str] = Counter()
+        self._effects: list[Effect] = []
+        self._sequence = 0
+
+    def publish(self, payload: Any, now: int) -> EventId:
+        """Publish an event; return its id."""
+        self._sequence += 1
+        event_id = (self.node, self._sequence)
+        event = Event(event_id, self.interests.cell(payload), payload, 0)
+        self._take(event, self.spread.start(event))
+        return event_id
+
+    def receive_many(self, messages: Iterable[Any], sender: Any, now: int) -> None:
+        """Take events."""
+        for event in messages:
+            if isinstance(event, Event):
+                self._take(event, self.spread.onward(event, sender))
+            else:
+                self.counters["message rejected"] += 1
+
+    def _take(self, event: Event, onward: Onward) -> None:
+        if onward.counter is not None:
+            self.counters[onward.counter] += 1
+        elif subscriptions := self.interests.matching(event.payload):
+            self._effects.append(Emit(Deliver(event.event_id, event.payload, event.hop, tuple(subscriptions))))
+        else:
+            self.counters["false positive: cell" if event.cell in self.interests.cells else "uninterested"] += 1
+        self._effects += onward.sends
+
+    def undeliverable(self, message: Any, receiver: Any, now: int) -> None:
+        """Learn that a peer is gone: nothing is done about it."""
+        self.counters["undeliverable"] += 1
+
+    def lose(self, node: Any, now: int) -> None:
+        """Learn that a connection broke: nothing is done about it."""
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Learn of a write: there is none."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due: nothing ever is."""
+
+    def timer(self) -> int | None:
+        """Return None: there is nothing to wait for."""
+        return None
+
+    def effects(self) -> list[Effect]:
+        """Return what is to be done, and forget it."""
+        effects, self._effects = self._effects, []
+        return effects
 
 
 @dataclass(slots=True)
-class MeshPeer:
-    """A peer of a random mesh."""
+class MeshSpread:
+    """To all links of a random mesh, or some of them, the first time."""
 
     node: int
-    interests: Interests
-    dice: MeshDice
+    random: RandomNumbers
     fanout: int | None = None
     """How many links an event is passed on to; None for all."""
     links: list[int] = field(default_factory=list)
     seen: set[EventId] = field(default_factory=set)
 
-    def publish(self, event_id: EventId, payload: Any) -> list[Effect]:
-        """Start an event here."""
-        return self.on_message(self.node, Event(event_id, self.interests.cell(payload), payload, 0))
+    @property
+    def degree(self) -> int:
+        """How many links the peer keeps."""
+        return len(self.links)
 
-    def on_message(self, sender: int, event: Event) -> list[Effect]:
+    def start(self, event: Event) -> Onward:
+        """Publish an event here."""
+        return self.onward(event, self.node)
+
+    def onward(self, event: Event, sender: int) -> Onward:
         """Take an event, and pass it on the first time."""
         if event.event_id in self.seen:
-            return [Note("duplicate")]
+            return Onward("duplicate", [])
         self.seen.add(event.event_id)
         targets = [node for node in self.links if node != sender]
         if self.fanout is not None:
-            targets = self.dice.sample(targets, min(self.fanout, len(targets)))
-        onward = Event(event.event_id, event.cell, event.payload, event.hop + 1)
-        return [*_take(self.node, self.interests, event), *(Send(node, onward) for node in targets)]
+            targets = self.random.sample(targets, min(self.fanout, len(targets)))
+        passed = Event(event.event_id, event.cell, event.payload, event.hop + 1)
+        return Onward(None, [Send(node, passed) for node in targets])
 
 
 def build_mesh(
-    interests: Sequence[Interests], dice: MeshDice, *, degree: int, fanout: int | None = None
-) -> list[MeshPeer]:
+    interests: Sequence[Interests], random: RandomNumbers, *, degree: int, fanout: int | None = None
+) -> list[BaselinePeer]:
     """Return a connected random mesh: a ring, and random links until the mean degree is reached."""
-    peers = [MeshPeer(node, one, dice, fanout) for node, one in enumerate(interests)]
-    count = len(peers)
+    count = len(interests)
+    spreads = [MeshSpread(node, random, fanout) for node in range(count)]
     edges = {(node, (node + 1) % count) for node in range(count)} if count > 1 else set()
     while len(edges) < count * degree // 2 and count > degree:
-        one, other = dice.randrange(count), dice.randrange(count)
+        one, other = random.randrange(count), random.randrange(count)
         if one != other and (other, one) not in edges:
             edges.add((one, other))
     for one, other in sorted(edges):
-        peers[one].links.append(other)
+        spreads[one].links.append(other)
         if other != one:
-            peers[other].links.append(one)
-    return peers
+            spreads[other].links.append(one)
+    return [BaselinePeer(node, one, spread) for node, (one, spread) in enumerate(zip(interests, spreads, strict=True))]
 
 
 @dataclass(slots=True)
-class HypercubePeer:
-    """A peer at a leaf: for each level its bit, on which side it stands, and a contact on the other side."""
+class HypercubeSpread:
+    """From a leaf: for each level its bit, on which side the peer stands, and a contact on the other side."""
 
-    node: int
-    interests: Interests
     space: SemanticSpace
     levels: list[tuple[int, bool, int]] = field(default_factory=list)
     twins: list[int] = field(default_factory=list)
     """Peers of the same leaf."""
 
-    def publish(self, event_id: EventId, payload: Any) -> list[Effect]:
-        """Start an event here; it enters at level 0, whether this peer wants it or not."""
-        return self._onward(Event(event_id, self.interests.cell(payload), payload, 0, arc_end=(0, 0)))
+    @property
+    def degree(self) -> int:
+        """How many links the peer keeps, those of its own leaf not counted."""
+        return len(self.levels)
 
-    def on_message(self, sender: int, event: Event) -> list[Effect]:
+    def start(self, event: Event) -> Onward:
+        """Publish an event here; it enters at level 0, whether this peer wants it or not."""
+        return self.onward(event, 0)
+
+    def onward(self, event: Event, sender: int) -> Onward:
         """Take an event and spread it over the rest of the levels; `arc_end` carries the level."""
-        return self._onward(event)
-
-    def _onward(self, event: Event) -> list[Effect]:
         level, within_leaf = event.arc_end or (0, 0)
-        effects: list[Effect] = []
+        sends: list[Send] = []
         mask = self.space.mask(event.cell)
         if not within_leaf:
             for place in range(level, len(self.levels)):
                 bit, has_one, contact = self.levels[place]
-                onward = Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(place + 1, 0))
+                passed = Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(place + 1, 0))
                 needed = mask >> bit & 1
                 if not needed or not has_one:
-                    effects.append(Send(contact, onward))
+                    sends.append(Send(contact, passed))
                 if needed and not has_one:
-                    return [*effects, Note("relay")]  # nobody on this side can want it, ourselves included
+                    return Onward("relay", sends)  # nobody on this side can want it, ourselves included
             for node in self.twins:
                 inner = Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(0, 1))
-                effects.append(Send(node, inner))
-        return [*_take(self.node, self.interests, event), *effects]
+                sends.append(Send(node, inner))
+        return Onward(None, sends)
 
 
 def build_hypercube(
-    peers: Sequence[Descriptor], interests: Sequence[Interests], space: SemanticSpace, dice: MeshDice
-) -> list[HypercubePeer]:
+    peers: Sequence[Descriptor], interests: Sequence[Interests], space: SemanticSpace, random: RandomNumbers
+) -> list[BaselinePeer]:
     """Return the peers of a hypercube; every part is cut at the bit that halves it best."""
-    built = [HypercubePeer(node, one, space) for node, one in enumerate(interests)]
+    built = [HypercubeSpread(space) for _ in interests]
     identities = [peer.bits for peer in peers]
     waiting = [list(range(len(peers)))]
     while waiting:
@@ -136,9 +216,9 @@ def build_hypercube(
         zeros = [node for node in part if not identities[node] >> bit & 1]
         for side, other, has_one in ((ones, zeros, True), (zeros, ones, False)):
             for node in side:
-                built[node].levels.append((bit, has_one, other[dice.randrange(len(other))]))
+                built[node].levels.append((bit, has_one, other[random.randrange(len(other))]))
             waiting.append(side)
-    return built
+    return [BaselinePeer(node, one, spread) for node, (one, spread) in enumerate(zip(interests, built, strict=True))]
 
 
 def _best_bit(identities: list[int], bit_count: int) -> int | None:

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.messages import Cluster, ClusterJoin, Contacts, Leave, Lookup, MemberAlive, Primary
 from rookery.overlay.ring import blocks_of, start_lookup
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import PUBLISHING, PeerState, Phase
 
 __all__ = [
     "ask_twin",
@@ -38,7 +37,7 @@ __all__ = [
 
 def join(state: PeerState, now: int, primary: Descriptor) -> None:
     """Ask to be taken into a cluster, and drop whatever else was asked."""
-    state.requests = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    state.requests = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     state.waiting_blocks = {}
     number = state.ask("cluster", primary, now)
     state.requests[number].tried.add(primary.node)
@@ -104,7 +103,7 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         state.send(sender, Leave(()))
         return
     was_member = state.phase is Phase.MEMBER
-    kept = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    kept = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     members = list(message.members)
     if not was_member:
         _step_back(state)
@@ -119,7 +118,7 @@ def receive_cluster(state: PeerState, now: int, sender: int, message: Cluster) -
         state.fingers.consider(one)
     state.fingers.consider(message.primary)
     if not was_member and state.configuration.heartbeat is not None:
-        state.effects.append(SetTimer("heartbeat", now + state.configuration.heartbeat))
+        state.heartbeat_at = now + state.configuration.heartbeat
 
 
 def _is_ours(state: PeerState, now: int, sender: int, message: Cluster) -> bool:
@@ -185,9 +184,9 @@ def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
     state.members = members
     state.bury(gone.node, now, epoch=gone.epoch)
     state.learn(table, now)
-    for other in table:
-        state.heard.setdefault(other.node, now)
-        state.send(other.node, Primary(gone.node, advertised))
+    for peer in table:
+        state.heard.setdefault(peer.node, now)
+        state.send(peer.node, Primary(gone.node, advertised))
     for member in members:
         state.heard[member.node] = now
         state.send(member.node, picture(state))
@@ -195,7 +194,7 @@ def succeed(state: PeerState, now: int, *, gone: Descriptor) -> None:
         blocks = blocks_of(advertised.cells, state.configuration, shared_cell=state.space.shared_cell)
         for place, (block, cells) in enumerate(blocks.items()):
             start_lookup(state, now, block, cells, register=True, claim=place == 0, kind="renewal", replaces=gone.node)
-    state.note("takeover")
+    state.counters["takeover"] += 1
 
 
 def receive_primary(state: PeerState, now: int, message: Primary) -> None:
@@ -257,9 +256,9 @@ def dissolve(state: PeerState, now: int, primary: Descriptor) -> None:
         state.send(node, Leave(table))
     for member in state.members:
         state.send(member.node, Cluster(primary, tuple(state.members), ()))
-    outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    outgoing = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     _step_back(state)
     state.requests = outgoing
     state.fingers.consider(primary)
     join(state, now, primary)
-    state.note("dissolved")
+    state.counters["dissolved"] += 1

@@ -2,24 +2,34 @@
 
 Rule 1: an event starts at a peer that truly wants its cell. A peer that only looks as if it did (a false positive of
 its identity) stands on no ring of that cell, and an event that starts there is lost.
-Rule 2: whoever gets an event for the first time hands it to the application if its values match (never else), then
-to its cluster, then along every link whose other end holds the cell. The second time it is counted and dropped.
+Rule 2: whoever gets an event for the first time matches it, once, and emits it with the subscriptions that it satisfies
+(`Deliver`; nothing where there are none), then passes it to its cluster, then along every link whose other end holds
+the cell. The second time it is counted and dropped; one whose values cannot be read is dropped at once.
 Rule 3 (`arc` mode): whoever gets an event answers for an arc of the circle, and every peer gets the event exactly once
 (see `arcs`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from rookery.machine import Emit
 from rookery.overlay.arcs import answers_for, arc_length, spread, unanswered
-from rookery.overlay.effects import Deliver
 from rookery.overlay.identity import CIRCLE, Relation
 from rookery.overlay.messages import Event, EventId, Inject, Injected, RingEvent
 from rookery.overlay.selection import relation_by
 from rookery.overlay.state import PeerState, Phase
 
-__all__ = ["enter", "inject_by_metric", "receive_event", "receive_inject", "receive_ring_event"]
+__all__ = ["Deliver", "enter", "inject_by_metric", "receive_event", "receive_inject", "receive_ring_event"]
+
+
+class Deliver(NamedTuple):
+    """An event for the application: its values satisfy these subscriptions of the peer."""
+
+    event_id: EventId
+    payload: Any
+    hops: int
+    subscriptions: tuple[str | int, ...]
 
 
 def enter(state: PeerState, now: int, event_id: EventId, cell: int, payload: Any) -> None:
@@ -32,22 +42,20 @@ def enter(state: PeerState, now: int, event_id: EventId, cell: int, payload: Any
 def receive_event(state: PeerState, now: int, sender: int | None, event: Event) -> None:
     """Take an event in, and pass it on."""
     reach = 0 if event.arc_end is None else arc_length(state, event)
-    handled = state.seen.get(event.event_id, (0, 0))[1]
-    is_new = _is_new(state, now, event.event_id, reach)
-    if event.arc_end is not None and sender is not None and not answers_for(state, event):
-        if is_new:
-            _deliver(state, event.event_id, event.cell, event.payload, event.hop)
-        state.send(sender, unanswered(event, state.own))
+    handled = state.seen.get(event.event_id)
+    if handled is None and not _take(state, now, event, reach):
         return
-    if not is_new:
+    if event.arc_end is not None and sender is not None and not answers_for(state, event):
+        state.send(sender, unanswered(event, random_id=state.own.random_id, node=state.own.node))
+        return
+    if handled is not None:
         if handled < reach:
-            state.seen[event.event_id] = (now, reach)
-            state.note("arc extended")
+            state.seen.change(event.event_id, reach)
+            state.counters["arc extended"] += 1
             spread(state, event, handled=handled)
         else:
-            state.note("duplicate")
+            state.counters["duplicate"] += 1
         return
-    _deliver(state, event.event_id, event.cell, event.payload, event.hop)
     if state.phase is Phase.MEMBER:
         return  # sent by one who does not know yet that another speaks for us; that one gets it too
     if state.members:
@@ -62,10 +70,10 @@ def receive_event(state: PeerState, now: int, sender: int | None, event: Event) 
 
 def receive_ring_event(state: PeerState, now: int, message: RingEvent) -> None:
     """Take an event from within the cluster, and pass it on to those it names."""
-    if _is_new(state, now, message.event_id):
-        _deliver(state, message.event_id, message.cell, message.payload, message.hop)
-    else:
-        state.note("duplicate")
+    if message.event_id in state.seen:
+        state.counters["duplicate"] += 1
+    elif not _take(state, now, message, CIRCLE):
+        return
     _pass_on(state, message.event_id, message.cell, message.payload, message.hop, list(message.targets))
 
 
@@ -75,7 +83,7 @@ def receive_inject(state: PeerState, now: int, sender: int, message: Inject) -> 
         state.send(state.primary.node, message)
     elif state.phase is Phase.ACTIVE and _is_entry(state, message.cell):
         state.send(message.origin, Injected(message.event_id, message.cell, state.own))
-        state.note("injection hops", len(message.path) + 1)
+        state.counters["injection hops"] += len(message.path) + 1
         if message.event_id not in state.seen:
             enter(state, now, message.event_id, message.cell, message.payload)
     elif state.phase is Phase.ACTIVE and not state.configuration.directory:
@@ -95,7 +103,7 @@ def inject_by_metric(state: PeerState, message: Inject) -> None:
     )
     visited = tuple(met)
     if len(visited) > state.configuration.hop_limit:
-        state.note("injection given up")
+        state.counters["injection given up"] += 1
     elif ranked:
         path, onto = (*message.path, state.own.node), ranked[0][1]
         # Met from now on, whoever answers for it: a member hands the event to its primary, which may be us.
@@ -106,7 +114,7 @@ def inject_by_metric(state: PeerState, message: Inject) -> None:
         onward = Inject(message.event_id, message.cell, message.payload, message.origin, visited, tuple(rest))
         state.send(back, onward)
     else:
-        state.note("injection given up")
+        state.counters["injection given up"] += 1
 
 
 def _is_entry(state: PeerState, cell: int) -> bool:
@@ -116,24 +124,23 @@ def _is_entry(state: PeerState, cell: int) -> bool:
     return state.own.bits & mask == mask  # as printed: "when an event reaches a matching node"
 
 
-def _is_new(state: PeerState, now: int, event_id: EventId, reach: int = CIRCLE) -> bool:
-    """Tell whether an event is here for the first time, and remember it with how far its arc reaches."""
-    seen, configuration = state.seen, state.configuration
-    if event_id in seen:
+def _take(state: PeerState, now: int, event: Event | RingEvent, reach: int) -> bool:
+    """Match an event that is here for the first time, remember it with how far its arc reaches, and emit it.
+
+    Say whether it can be read: what cannot leaves no trace but a count.
+    """
+    try:  # the payload is foreign, and the owner's interests read it
+        subscriptions = state.interests.matching(event.payload)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        state.counters["message rejected"] += 1
         return False
-    seen[event_id] = (now, reach)
-    while True:
-        oldest = next(iter(seen))
-        if len(seen) <= configuration.seen_limit and seen[oldest][0] + configuration.seen_time > now:
-            return True
-        del seen[oldest]
-
-
-def _deliver(state: PeerState, event_id: EventId, cell: int, payload: Any, hop: int) -> None:
-    if state.interests.matches(payload):
-        state.effects.append(Deliver(event_id, payload, hop))
+    state.seen.add(event.event_id, reach, now)
+    if subscriptions:
+        state.effects.append(Emit(Deliver(event.event_id, event.payload, event.hop, tuple(subscriptions))))
     else:
-        state.note("false positive: cell" if cell in state.interests.cells else "false positive: bloom")
+        kind = "cell" if event.cell in state.interests.cells else "bloom"
+        state.counters[f"false positive: {kind}"] += 1
+    return True
 
 
 def _links(state: PeerState) -> set[int]:

@@ -29,19 +29,15 @@ class Fingers:
     def __len__(self) -> int:
         return len(self._classes)
 
-    def consider(self, other: Descriptor) -> bool:
+    def consider(self, peer: Descriptor) -> bool:
         """Take a peer as finger if it is the nearest of its distance class, or newer; say whether it is a new one."""
-        if other.node == self.own.node:
+        if peer.node == self.own.node:
             return False
-        distance = clockwise(self.own, other)
+        distance = clockwise(self.own, peer)
         held = self._classes.get(distance.bit_length())
-        if (
-            held is None
-            or distance < clockwise(self.own, held)
-            or (held.node == other.node and held.epoch < other.epoch)
-        ):
-            self._classes[distance.bit_length()] = other
-            return held is None or held.node != other.node
+        if held is None or distance < clockwise(self.own, held) or (held.node == peer.node and held.epoch < peer.epoch):
+            self._classes[distance.bit_length()] = peer
+            return held is None or held.node != peer.node
         return False
 
     def remove(self, node: int) -> None:

@@ -43,10 +43,6 @@ class WhereInterests:
         """Return the cell of an event."""
         return self._grid.cell(payload)
 
-    def matches(self, payload: Mapping[str, Any]) -> bool:
-        """Tell whether an event satisfies a condition."""
-        return bool(self._matcher.match(payload))
-
     def matching(self, payload: Mapping[str, Any]) -> list[str | int]:
         """Return the ids of the conditions that an event satisfies."""
         return self._matcher.match(payload)

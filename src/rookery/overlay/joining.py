@@ -17,12 +17,11 @@ from collections import defaultdict
 
 from rookery.overlay import cluster, publishing
 from rookery.overlay.configuration import SECOND
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import CIRCLE, Descriptor
 from rookery.overlay.messages import ClusterJoin, Contacts, Find, Found, Join, JoinReply
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.ring import around, blocks_of, closest_before, receive_find, send_lookup, start_lookup
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import PUBLISHING, PeerState, Phase
 
 __all__ = [
     "activate",
@@ -41,23 +40,24 @@ __all__ = [
 
 def start(state: PeerState, now: int) -> None:
     """Begin to join through the bootstrap peers; the first of all is alone and ready."""
-    others = [node for node in state.bootstraps if node != state.own.node]
-    if not others:
+    peers = [node for node in state.bootstraps if node != state.own.node]
+    if not peers:
         activate(state, now)
         return
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.dice.randrange(len(others))])
+    _send_join(state, number, peers[state.random.randrange(len(peers))])
 
 
 def _send_join(state: PeerState, number: int, to: int) -> None:
-    residual = state.requests[number].about
-    state.send(to, Join(state.own, residual, state.configuration.hop_limit, number))
+    request = state.requests[number]
+    request.tried.add(to)
+    state.send(to, Join(state.own, request.about, state.configuration.hop_limit, number))
 
 
-def rejoin(state: PeerState, now: int, others: list[int]) -> None:
+def rejoin(state: PeerState, now: int, peers: list[int]) -> None:
     """All links are gone: find our place again."""
     number = state.ask("join", state.own.cells, now)
-    _send_join(state, number, others[state.dice.randrange(len(others))])
+    _send_join(state, number, peers[state.random.randrange(len(peers))])
 
 
 def receive_join(state: PeerState, now: int, join: Join) -> None:
@@ -103,8 +103,8 @@ def _down_the_metric(state: PeerState, join: Join) -> int | None:
     bits = state.space.bits(cells)
     least = state.space.distance(state.own, cells=cells, bits=bits)
     best = None
-    for node, other in state.table.known.items():
-        distance = state.space.distance(other, cells=cells, bits=bits)
+    for node, peer in state.table.known.items():
+        distance = state.space.distance(peer, cells=cells, bits=bits)
         if distance < least and node != join.origin.node:
             best, least = node, distance
     return best
@@ -135,7 +135,7 @@ def receive_join_reply(state: PeerState, now: int, reply: JoinReply) -> None:
 
 def _next_residual(state: PeerState, now: int, fruitful: bool) -> None:
     """`paper`: ask again for the interests that nobody known holds."""
-    held = frozenset[int]().union(*(other.cells for other in state.table.known.values()))
+    held = frozenset[int]().union(*(peer.cells for peer in state.table.known.values()))
     residual = state.own.cells - held
     state.fruitless = 0 if fruitful else state.fruitless + 1
     state.rounds += 1
@@ -145,7 +145,7 @@ def _next_residual(state: PeerState, now: int, fruitful: bool) -> None:
         activate(state, now)
         return
     number = state.ask("join", residual, now)
-    _send_join(state, number, known[state.dice.randrange(len(known))])
+    _send_join(state, number, known[state.random.randrange(len(known))])
 
 
 def receive_cluster_join(state: PeerState, now: int, message: ClusterJoin) -> None:
@@ -227,7 +227,10 @@ def receive_found(state: PeerState, now: int, found: Found) -> None:
 
 
 def _finish(state: PeerState, now: int) -> None:
-    if state.phase is Phase.JOINING and not state.requests and not state.waiting_blocks:
+    """Take our place when nothing of the join is open; events that we published meanwhile may still be on their way."""
+    if state.phase is not Phase.JOINING or state.waiting_blocks:
+        return
+    if all(one.kind in PUBLISHING for one in state.requests.values()):
         activate(state, now)
 
 
@@ -239,8 +242,7 @@ def activate(state: PeerState, now: int) -> None:
     if state.configuration.directory:
         renew(state, now)
     if state.configuration.heartbeat is not None:
-        first = now + 1 + state.dice.randrange(state.configuration.heartbeat)
-        state.effects.append(SetTimer("heartbeat", first))
+        state.heartbeat_at = now + 1 + state.random.randrange(state.configuration.heartbeat)
     deferred, state.deferred = state.deferred, []
     for find in deferred:
         receive_find(state, now, find)
@@ -260,14 +262,14 @@ def walk_shared_ring(state: PeerState, number: int) -> None:
     if not starts:
         del state.requests[number]
         return
-    start = starts[state.dice.randrange(len(starts))]
+    start = starts[state.random.randrange(len(starts))]
     request.tried.add(start)
     state.send(start, Find(state.own, request.about, state.configuration.hop_limit, number))
 
 
 def _restart(state: PeerState, now: int) -> None:
     """The directory cannot be reached from where we are: begin again, through others that we have met meanwhile."""
-    outgoing = {number: one for number, one in state.requests.items() if one.kind in ("inject", "entry")}
+    outgoing = {number: one for number, one in state.requests.items() if one.kind in PUBLISHING}
     state.bootstraps = tuple(state.ways_in)
     state.reset(state.self_descriptor)
     state.requests = outgoing
@@ -281,13 +283,14 @@ def retry(state: PeerState, now: int, number: int) -> None:
     wait = state.configuration.request_timeout << min(request.attempt, 3)
     request.deadline = now + wait
     if request.kind == "join":
-        others = state.ways_in
-        if others:
-            _send_join(state, number, others[state.dice.randrange(len(others))])
+        ways_in = state.ways_in
+        untried = [node for node in ways_in if node not in request.tried] or ways_in
+        if untried:
+            _send_join(state, number, untried[state.random.randrange(len(untried))])
         return  # without an answer there is nobody to make do with
     if request.attempt >= state.configuration.attempts:
         del state.requests[number]
-        state.note(f"request given up: {request.kind}")
+        state.counters[f"request given up: {request.kind}"] += 1
         if request.kind == "entry":
             publishing.give_up(state, number)
         elif request.kind == "inject":

@@ -20,60 +20,60 @@ __all__ = ["receive_correction", "receive_link", "receive_redirect", "receive_un
 
 def receive_link(state: PeerState, now: int, link: Link) -> None:
     """Someone links to us: consider it, remember it, and correct it where it is wrong about a ring."""
-    other = link.own
-    state.tombstones.pop(other.node, None)
-    state.heard[other.node] = now
-    state.sent_tables.pop(other.node, None)
+    peer = link.own
+    state.tombstones.pop(peer.node, None)
+    state.heard[peer.node] = now
+    state.sent_tables.pop(peer.node, None)
     if state.phase is Phase.JOINING:
-        state.learn((other,), now)
-        state.heard[other.node] = now
+        state.learn((peer,), now)
+        state.heard[peer.node] = now
         if link.chosen:
-            state.table.admit(other)
+            state.table.admit(peer)
         return
     if state.phase is not Phase.ACTIVE:
-        state.send(other.node, Leave(()))  # we stand on no ring any more
+        state.send(peer.node, Leave(()))  # we stand on no ring any more
         return
-    if state.is_twin(other):
-        cluster.meet(state, now, other)
+    if state.is_twin(peer):
+        cluster.meet(state, now, peer)
         return
-    if link.parent_only and (child := _child_for(state, other)) is not None:
-        state.send(other.node, Redirect(child))
+    if link.parent_only and (child := _child_for(state, peer)) is not None:
+        state.send(peer.node, Redirect(child))
         return
-    state.learn((other,), now)
-    state.heard[other.node] = now
+    state.learn((peer,), now)
+    state.heard[peer.node] = now
     if link.chosen:
-        state.table.admit(other)
+        state.table.admit(peer)
     else:
-        state.table.dismiss(other.node)
+        state.table.dismiss(peer.node)
     if state.configuration.directory:
-        near = _corrections(state, other, link.adjacent)
+        near = _corrections(state, peer, link.adjacent)
         if near:
-            state.send(other.node, LinkCorrection(near))
+            state.send(peer.node, LinkCorrection(near))
     watch_predecessor(state, now)
 
 
-def _corrections(state: PeerState, other: Descriptor, cells: frozenset[int]) -> tuple[Descriptor, ...]:
+def _corrections(state: PeerState, peer: Descriptor, cells: frozenset[int]) -> tuple[Descriptor, ...]:
     """Return who stands next to the other on those of the rings where it is not next to us."""
     table = state.table
     found: dict[int, Descriptor] = {}
-    for cell in (table.own.cells & cells) - table.adjacent(other.node) if other.node in table.known else cells:
-        for one in around(state, cell, other.position, but=other.node):
+    for cell in (table.own.cells & cells) - table.adjacent(peer.node) if peer.node in table.known else cells:
+        for one in around(state, cell, peer.position, but=peer.node):
             if one.node != table.own.node:
                 found[one.node] = one
     return tuple(found.values())
 
 
-def _child_for(state: PeerState, other: Descriptor) -> Descriptor | None:
+def _child_for(state: PeerState, peer: Descriptor) -> Descriptor | None:
     """Return a child that covers the other too, if we have more children than we take."""
     table = state.table
-    if not isinstance(table, LinkTable) or other.node in table.incoming:
+    if not isinstance(table, LinkTable) or peer.node in table.incoming:
         return None
     kinds = [(node, relation(table.own.cells, table.known[node].cells)) for node in table.incoming]
     children = [table.known[node] for node, kind in kinds if kind is Relation.COVERED]
     if len(children) < state.configuration.child_limit:
         return None
-    fitting = [one for one in children if relation(one.cells, other.cells) is Relation.COVERED]
-    return min(fitting, key=lambda one: (hamming(one.bits, other.bits), one.node), default=None)
+    fitting = [one for one in children if relation(one.cells, peer.cells) is Relation.COVERED]
+    return min(fitting, key=lambda one: (hamming(one.bits, peer.bits), one.node), default=None)
 
 
 def receive_unlink(state: PeerState, now: int, sender: int, message: Unlink) -> None:

@@ -52,53 +52,53 @@ class LinkTable:
         self._before: tuple[dict[int, int], ...] = ({}, {}, {})
         self._references: dict[int, list[int]] = {}  # node → [slots of a chosen class, slots of coverers]
 
-    def consider(self, other: Descriptor) -> bool:
+    def consider(self, peer: Descriptor) -> bool:
         """Take a candidate where it is nearer; say whether the table changed.
 
         A descriptor of a higher epoch replaces what was known of that node; one of a lower epoch is stale.
         """
-        if other.node == self.own.node:
+        if peer.node == self.own.node:
             return False
-        old = self.known.get(other.node)
+        old = self.known.get(peer.node)
         if old is not None:
-            if old.epoch >= other.epoch:
+            if old.epoch >= peer.epoch:
                 return False
-            was_incoming = other.node in self.incoming
-            self.forget(other.node)
+            was_incoming = peer.node in self.incoming
+            self.forget(peer.node)
             if was_incoming:
-                self.incoming.add(other.node)
-                self.known[other.node] = other
-        kind = relation(self.own.cells, other.cells)
+                self.incoming.add(peer.node)
+                self.known[peer.node] = peer
+        kind = relation(self.own.cells, peer.cells)
         if kind is Relation.SAME:
             return old is not None
-        ahead = clockwise(self.own, other)
-        changed = self._take(self._after[kind], other, kind, ahead, forward=True)
-        changed |= self._take(self._before[kind], other, kind, CIRCLE - ahead, forward=False)
+        ahead = clockwise(self.own, peer)
+        changed = self._take(self._after[kind], peer, kind, ahead, forward=True)
+        changed |= self._take(self._before[kind], peer, kind, CIRCLE - ahead, forward=False)
         if kind is Relation.COVERING:
-            changed |= self._adopt(other)
+            changed |= self._adopt(peer)
         changed = changed or old is not None
         self.version += changed
         return changed
 
-    def fill(self, other: Descriptor, kind: Relation, cells: Iterable[int], *, forward: bool) -> None:
+    def fill(self, peer: Descriptor, kind: Relation, cells: Iterable[int], *, forward: bool) -> None:
         """Put a candidate into empty places without comparing: for who knows that nobody is nearer (`bulk`)."""
         slots = self._after[kind] if forward else self._before[kind]
         before = len(slots)
-        slots.update(dict.fromkeys(cells, other.node))
-        self.known[other.node] = other
-        self._count(other.node, kind, len(slots) - before)
+        slots.update(dict.fromkeys(cells, peer.node))
+        self.known[peer.node] = peer
+        self._count(peer.node, kind, len(slots) - before)
         self.version += 1
 
-    def adopt(self, others: Iterable[Descriptor]) -> None:
+    def adopt(self, peers: Iterable[Descriptor]) -> None:
         """Choose the covering parents among these."""
-        for other in others:
-            self._adopt(other)
+        for peer in peers:
+            self._adopt(peer)
 
-    def admit(self, other: Descriptor) -> None:
+    def admit(self, peer: Descriptor) -> None:
         """Record that `other` chose us."""
-        if other.node not in self.incoming:
-            self.known.setdefault(other.node, other)
-            self.incoming.add(other.node)
+        if peer.node not in self.incoming:
+            self.known.setdefault(peer.node, peer)
+            self.incoming.add(peer.node)
             self.version += 1
 
     def dismiss(self, node: int) -> None:
@@ -122,9 +122,9 @@ class LinkTable:
                     self._refill(slots, kind, cell, forward=forward)
         if node in self.parents:
             self.parents.remove(node)
-            for other in list(self.known.values()):
-                if relation(self.own.cells, other.cells) is Relation.COVERING:
-                    self._adopt(other)
+            for peer in list(self.known.values()):
+                if relation(self.own.cells, peer.cells) is Relation.COVERING:
+                    self._adopt(peer)
         return True
 
     def refuse(self, hub: int, child: Descriptor) -> None:
@@ -189,18 +189,18 @@ class LinkTable:
             return None
         return min(found, key=lambda one: clockwise(self.own, one) if forward else clockwise(one, self.own))
 
-    def _take(self, slots: dict[int, int], other: Descriptor, kind: Relation, distance: int, *, forward: bool) -> bool:
+    def _take(self, slots: dict[int, int], peer: Descriptor, kind: Relation, distance: int, *, forward: bool) -> bool:
         changed = False
         own, known = self.own, self.known
-        for cell in own.cells & other.cells:
+        for cell in own.cells & peer.cells:
             holder = slots.get(cell)
             if holder is not None:
                 there = known[holder]
                 if distance >= (clockwise(own, there) if forward else clockwise(there, own)):
                     continue
-            known[other.node] = other
-            slots[cell] = other.node
-            self._count(other.node, kind, 1)
+            known[peer.node] = peer
+            slots[cell] = peer.node
+            self._count(peer.node, kind, 1)
             if holder is not None:
                 self._count(holder, kind, -1)
                 self._drop_if_unused(holder)
@@ -211,30 +211,30 @@ class LinkTable:
         own = self.own
         best: Descriptor | None = None
         least = CIRCLE
-        for other in self.known.values():
-            if cell in other.cells and relation(own.cells, other.cells) is kind:
-                distance = clockwise(own, other) if forward else clockwise(other, own)
+        for peer in self.known.values():
+            if cell in peer.cells and relation(own.cells, peer.cells) is kind:
+                distance = clockwise(own, peer) if forward else clockwise(peer, own)
                 if distance < least:
-                    best, least = other, distance
+                    best, least = peer, distance
         if best is not None:
             slots[cell] = best.node
             self._count(best.node, kind, 1)
 
-    def _adopt(self, other: Descriptor) -> bool:
+    def _adopt(self, peer: Descriptor) -> bool:
         """Make a coverer a parent if it is among the nearest in Hamming distance (Algorithm 1)."""
-        if other.node in self.parents or other.node in self.refused:
+        if peer.node in self.parents or peer.node in self.refused:
             return False
         bits = self.own.bits
 
         def rank(node: int) -> tuple[int, int]:
-            one = other if node == other.node else self.known[node]
+            one = peer if node == peer.node else self.known[node]
             return hamming(one.bits, bits), clockwise(self.own, one)
 
-        ranked = sorted([*self.parents, other.node], key=rank)
+        ranked = sorted([*self.parents, peer.node], key=rank)
         kept, left = ranked[: self.parents_wanted], ranked[self.parents_wanted :]
-        if other.node not in kept:
+        if peer.node not in kept:
             return False
-        self.known[other.node] = other
+        self.known[peer.node] = peer
         self.parents = kept
         for node in left:
             self._drop_if_unused(node)
@@ -252,4 +252,4 @@ class LinkTable:
 
     def holders(self, cell: int) -> Collection[int]:
         """Return the linked nodes that hold a cell."""
-        return [node for node, other in self.known.items() if cell in other.cells]
+        return [node for node, peer in self.known.items() if cell in peer.cells]

@@ -301,10 +301,10 @@ def encode(message: Message) -> bytes:
     return _ENCODER.encode(message)
 
 
-def decode(octets: bytes) -> Message | None:
+def decode(data: bytes) -> Message | None:
     """Return the message, or None where the octets are none."""
     try:
-        message: Message = _DECODER.decode(octets)
+        message: Message = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError):
         return None
     return message

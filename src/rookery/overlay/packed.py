@@ -45,11 +45,11 @@ def unpack(octets: bytes) -> dict[str, Any]:
 class PackedInterests:
     """Interests that read packed events; the same as those inside in every other way."""
 
-    __slots__ = ("_event", "_octets", "where")
+    __slots__ = ("_event", "_payload", "where")
 
     def __init__(self, where: WhereInterests) -> None:
         self.where = where
-        self._octets: bytes | None = None
+        self._payload: bytes | None = None
         self._event: dict[str, Any] = {}
 
     @property
@@ -61,16 +61,16 @@ class PackedInterests:
         """Return the cell of an event."""
         return self.where.cell(self._read(payload))
 
-    def matches(self, payload: bytes) -> bool:
-        """Tell whether an event satisfies a condition."""
-        return self.where.matches(self._read(payload))
+    def matching(self, payload: bytes) -> list[str | int]:
+        """Return the ids of the conditions that an event satisfies."""
+        return self.where.matching(self._read(payload))
 
     def _read(self, payload: bytes) -> dict[str, Any]:
-        if payload is not self._octets:  # one event is looked at several times in a row
+        if payload is not self._payload:  # one event is looked at several times in a row
             if not isinstance(payload, bytes):
                 raise EventError("these octets are no event")
             self._event = unpack(payload)
-            self._octets = payload
+            self._payload = payload
         return self._event
 
 

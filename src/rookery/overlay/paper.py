@@ -28,20 +28,20 @@ class PaperTable:
         self.version = 0
         self._pruned: tuple[set[tuple[int, int]], int] = (set(), -1)
 
-    def consider(self, other: Descriptor) -> bool:
+    def consider(self, peer: Descriptor) -> bool:
         """Take a node into what is known; say whether it was new."""
-        old = self.known.get(other.node)
-        if other.node == self.own.node or (old is not None and old.epoch >= other.epoch):
+        old = self.known.get(peer.node)
+        if peer.node == self.own.node or (old is not None and old.epoch >= peer.epoch):
             return False
-        self.known[other.node] = other
+        self.known[peer.node] = peer
         self._selection = None
         self.version += 1
         return True
 
-    def admit(self, other: Descriptor) -> None:
+    def admit(self, peer: Descriptor) -> None:
         """Record that `other` chose us."""
-        self.consider(other)
-        self.incoming.add(other.node)
+        self.consider(peer)
+        self.incoming.add(peer.node)
 
     def dismiss(self, node: int) -> None:
         """Record that `node` no longer chooses us."""
@@ -116,4 +116,4 @@ class PaperTable:
 
     def holders(self, cell: int) -> Collection[int]:
         """Return the known nodes that hold a cell."""
-        return [node for node, other in self.known.items() if cell in other.cells]
+        return [node for node, peer in self.known.items() if cell in peer.cells]

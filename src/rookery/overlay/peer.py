@@ -1,14 +1,22 @@
-"""One peer of the overlay: a machine without I/O (spec 1).
+"""One peer of the overlay: a machine (`rookery.machine`) without I/O (spec 1).
 
-Messages, commands, timers and the time go in; effects come out. Same inputs, same effects: time is `now`, dice come
-with the construction, and nothing here opens a socket or reads a clock. `on_message` trusts what it is given, as
-the simulator may; `receive_octets` is the face for a real network and rejects whatever is no sound message.
+Rule 1: a message is a struct of `messages`, as the world passes it, or its octets, as they come from a socket. Structs
+come from peers of the same process and are trusted; octets are decoded, and what is no sound message (`soundness`) is
+counted and changes nothing. Nothing that is received raises.
+Rule 2: each message, and each command of the owner, is one step: the links that it changed are announced at its end.
+Rule 3: one timer: the next heartbeat, or the first answer that is overdue.
+Rule 4: what the network cannot deliver comes back, and its receiver is taken for gone (`unreachable`). That a
+connection broke says nothing: it is dialed again. A peer has no disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from rookery.machine import Effect, Write
+from rookery.machine.randomness import RandomNumbers
 from rookery.overlay import (
     arcs,
     cluster,
@@ -21,13 +29,13 @@ from rookery.overlay import (
     unreachable,
 )
 from rookery.overlay.configuration import OverlayConfiguration
-from rookery.overlay.effects import Effect, Introduce, Publish, Subscribe
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import (
     Cluster,
     ClusterJoin,
     Contacts,
     Event,
+    EventId,
     Failed,
     Find,
     Found,
@@ -42,7 +50,6 @@ from rookery.overlay.messages import (
     LinkCorrection,
     Lookup,
     MemberAlive,
-    Message,
     Ping,
     Pong,
     Primary,
@@ -53,7 +60,7 @@ from rookery.overlay.messages import (
     decode,
 )
 from rookery.overlay.soundness import is_sound
-from rookery.overlay.state import Dice, Interests, PeerState, Phase
+from rookery.overlay.state import Interests, PeerState, Phase
 
 __all__ = ["Peer"]
 
@@ -62,7 +69,7 @@ BOOTSTRAPS = 8
 
 
 class Peer:
-    """A peer: `start`, then messages and timers, until `leave`."""
+    """A peer: `start`, then messages and the time, until `leave`."""
 
     __slots__ = ("state",)
 
@@ -72,18 +79,21 @@ class Peer:
         node: int,
         interests: Interests,
         space: SemanticSpace,
-        dice: Dice,
+        random: RandomNumbers,
         configuration: OverlayConfiguration | None = None,
         random_id: int | None = None,
         address: str = "",
+        counters: Counter[str] | None = None,
     ) -> None:
-        place = dice.getrandbits(64) if random_id is None else random_id
+        """`counters` are the peer's own unless it shares those of others."""
+        place = random.getrandbits(64) if random_id is None else random_id
         self.state = PeerState(
             descriptor=space.describe(node=node, random_id=place, cells=interests.cells, address=address),
             interests=interests,
             space=space,
-            dice=dice,
+            random=random,
             configuration=configuration or OverlayConfiguration(),
+            counters=Counter() if counters is None else counters,
         )
 
     @property
@@ -97,6 +107,11 @@ class Peer:
         return self.state.own
 
     @property
+    def counters(self) -> Counter[str]:
+        """How often what happened."""
+        return self.state.counters
+
+    @property
     def is_ready(self) -> bool:
         """Whether the peer has its place, on the rings or in a cluster."""
         return self.state.phase in (Phase.ACTIVE, Phase.MEMBER)
@@ -108,42 +123,47 @@ class Peer:
         asked = any(one.kind in ("renewal", "find") for one in state.requests.values())
         return self.is_ready and not asked and state.table.known.keys() <= state.confirmed
 
-    def on_start(self, now: int, bootstraps: Iterable[int] = ()) -> list[Effect]:
+    # ---- commands of the owner -----------------------------------------------------------------------------------
+
+    def start(self, bootstraps: Iterable[int], now: int) -> None:
         """Join through any of these peers; with none, be the first."""
         self.state.bootstraps = tuple(bootstraps)
         joining.start(self.state, now)
-        return self.state.take_effects()
+        self.state.complete()
 
-    def on_command(self, now: int, command: Publish | Subscribe | Introduce | str) -> list[Effect]:
-        """Publish, want something else, be introduced to others, `"confirm"` or `"leave"`.
+    def publish(self, payload: Any, now: int) -> EventId:
+        """Publish an event; return its id."""
+        event_id = publishing.publish(self.state, now, payload)
+        self.state.complete()
+        return event_id
 
-        To confirm is to ask those we are linked to whether they know of it (`is_confirmed`).
-        """
-        state = self.state
-        if isinstance(command, Publish):
-            publishing.publish(state, now, command.payload)
-        elif isinstance(command, Subscribe):
-            self._subscribe(now, command.interests)
-        elif isinstance(command, Introduce):
-            met = [node for node in command.nodes if node != self.node]
-            state.bootstraps = tuple(dict.fromkeys((*met, *state.bootstraps)))[:BOOTSTRAPS]
-        elif command == "confirm":
-            for node in state.table.known:
-                if node not in state.confirmed:
-                    state.send(node, Ping())
-        elif command == "leave":
-            repair.leave(state, now)
-        else:
-            raise ValueError(f"no command {command!r}; there are Publish, Subscribe, Introduce, 'confirm' and 'leave'")
-        return state.take_effects()
-
-    def _subscribe(self, now: int, interests: Interests) -> None:
-        """Other interests in the same cells are a private matter; other cells mean another place: leave and join."""
+    def subscribe(self, interests: Interests, now: int) -> None:
+        """Want something else. In the same cells that is a private matter; in others it means to leave and join."""
         state = self.state
         before, state.interests = state.interests.cells, interests
-        if interests.cells == before:
-            return
-        others = tuple(state.ways_in)
+        if interests.cells != before:
+            self._move(interests, now)
+            state.complete()
+
+    def introduce(self, nodes: Iterable[int], now: int) -> None:
+        """Name peers that are there too: to join through, or to find back what a partition cut off."""
+        met = (node for node in nodes if node != self.node)
+        self.state.bootstraps = tuple(dict.fromkeys((*met, *self.state.bootstraps)))[:BOOTSTRAPS]
+
+    def confirm(self, now: int) -> None:
+        """Ask those we are linked to whether they know of it (`is_confirmed`)."""
+        state = self.state
+        for node in state.table.known:
+            if node not in state.confirmed:
+                state.send(node, Ping())
+
+    def leave(self, now: int) -> None:
+        """Go in good order."""
+        repair.leave(self.state, now)
+
+    def _move(self, interests: Interests, now: int) -> None:
+        state = self.state
+        ways_in = tuple(state.ways_in)
         alone = state.phase is Phase.ACTIVE and not state.table.known and not len(state.fingers)
         was = max(state.own.epoch, state.self_descriptor.epoch)
         repair.leave(state, now)
@@ -152,112 +172,138 @@ class Peer:
             node=old.node, random_id=old.random_id, cells=interests.cells, epoch=was + 1, address=old.address
         )
         state.reset(state.self_descriptor)
-        state.bootstraps = others
+        state.bootstraps = ways_in
         if alone:  # nobody to ask; should those that we once came through be back, the heartbeat finds them
             joining.activate(state, now)
         else:
             joining.start(state, now)
 
-    def on_timer(self, now: int, timer: str) -> list[Effect]:
-        """A timer has run out: `heartbeat`, or `request` for answers that are overdue."""
+    # ---- the machine ---------------------------------------------------------------------------------------------
+
+    def receive_many(self, messages: Iterable[Any], sender: Any, now: int) -> None:
+        """Take messages, or the octets of them."""
         state = self.state
-        if state.phase is not Phase.LEFT:
-            if timer == "heartbeat":
-                repair.heartbeat(state, now)
+        for message in messages:
+            if state.phase is Phase.LEFT:
+                return
+            if isinstance(message, bytes):
+                message = decode(message)
+                if message is None or not is_sound(message, state):
+                    state.counters["message rejected"] += 1
+                    continue
+            kind = type(message)
+            if kind in _OF_SENDER:
+                _OF_SENDER[kind](state, now, sender, message)
+            elif kind in _OF_ANYBODY:
+                _OF_ANYBODY[kind](state, now, message)
             else:
-                for number in [number for number, one in state.requests.items() if one.deadline <= now]:
-                    if number in state.requests:
-                        joining.retry(state, now, number)
-                state.set_request_timer()
-        return state.take_effects()
+                state.counters["message rejected"] += 1
+            state.complete()
 
-    def receive_octets(self, now: int, sender: int, octets: bytes) -> list[Effect]:
-        """Take octets from a network; what is no message, or describes a peer that cannot be, is counted."""
-        message = decode(octets)
-        if message is None or not is_sound(message, self.state):
-            self.state.note("message rejected")
-            return self.state.take_effects()
-        return self.on_message(now, sender, message)
+    def undeliverable(self, message: Any, receiver: Any, now: int) -> None:
+        """Take back what a peer cannot be sent, which is therefore gone: the message goes elsewhere.
 
-    def on_undeliverable(self, now: int, to: int, messages: Iterable[Message]) -> list[Effect]:
-        """A network that notices says that a peer cannot be reached: it is gone, and what it was sent goes elsewhere.
-
-        Should it only have been cut off, its next heartbeat is answered as a stranger's, and it announces itself again.
+        Should the peer only have been cut off, its next heartbeat is answered as a stranger's, and it announces itself
+        again.
         """
         if self.state.phase is not Phase.LEFT:
-            unreachable.receive(self.state, now, to, messages)
-        return self.state.take_effects()
+            self.state.counters["undeliverable"] += 1
+            sent = decode(message) if isinstance(message, bytes) else message
+            unreachable.receive(self.state, now, receiver, sent)
+            self.state.complete()
 
-    def on_message(self, now: int, sender: int, message: Message) -> list[Effect]:
-        """Take a message."""
+    def lose(self, node: Any, now: int) -> None:
+        """Learn that a connection broke: it is dialed again, or what was sent on it comes back."""
+
+    def completed(self, write: Write, failure: str | None, now: int) -> None:
+        """Learn of a write: there is none."""
+
+    def wake(self, now: int) -> None:
+        """Do what is due: ask again what was not answered in time, and the heartbeat."""
         state = self.state
         if state.phase is Phase.LEFT:
-            return []
-        match message:
-            case Event():
-                dissemination.receive_event(state, now, sender, message)
-            case Heartbeat():
-                repair.receive_heartbeat(state, now, sender, message)
-            case RingEvent():
-                dissemination.receive_ring_event(state, now, message)
-            case Lookup():
-                if message.register:  # only who has its place is a finger
-                    state.learn_finger(message.origin, now)
-                if not cluster.settle_claim(state, now, message):
-                    ring.receive_lookup(state, now, message)
-            case Find():
-                ring.receive_find(state, now, message)
-            case Found():
-                joining.receive_found(state, now, message)
-                linking.watch_predecessor(state, now)
-            case Link():
-                linking.receive_link(state, now, message)
-            case Unlink():
-                linking.receive_unlink(state, now, sender, message)
-            case LinkCorrection():
-                linking.receive_correction(state, now, message)
-            case Redirect():
-                linking.receive_redirect(state, now, sender, message)
-            case Contacts():
-                joining.receive_contacts(state, now, message)
-            case Inject():
-                dissemination.receive_inject(state, now, sender, message)
-            case Injected():
-                publishing.receive_injected(state, message)
-            case Join():
-                joining.receive_join(state, now, message)
-            case JoinReply():
-                joining.receive_join_reply(state, now, message)
-            case Handover():
-                ring.receive_handover(state, now, sender, message)
-            case Ping():
-                if state.phase is Phase.ACTIVE:
-                    state.send(sender, Pong(state.own))
-            case Pong():
-                self._pong(now, sender, message)
-            case Failed():
-                repair.receive_failed(state, now, message)
-            case Leave():
-                repair.receive_leave(state, now, sender, message)
-            case Cluster():
-                cluster.receive_cluster(state, now, sender, message)
-            case ClusterJoin():
-                joining.receive_cluster_join(state, now, message)
-            case MemberAlive():
-                cluster.receive_alive(state, now, message)
-            case Primary():
-                cluster.receive_primary(state, now, message)
-            case Returned():
-                arcs.receive_returned(state, sender, message)
-        return state.take_effects()
+            return
+        for number in [number for number, one in state.requests.items() if one.deadline <= now]:
+            if number in state.requests:
+                joining.retry(state, now, number)
+        state.complete()
+        if state.heartbeat_at is not None and state.heartbeat_at <= now:
+            repair.heartbeat(state, now)
+            state.complete()
 
-    def _pong(self, now: int, sender: int, message: Pong) -> None:
+    def timer(self) -> int | None:
+        """Return when the next heartbeat or overdue answer is."""
         state = self.state
-        state.heard[sender] = now
-        if sender in state.table.known:
-            state.confirmed.add(sender)
-        if state.phase is Phase.ACTIVE:
-            held = next((one for one in state.fingers if one.node == sender), None)
-            if held is not None and held.random_id != message.own.random_id:
-                state.fingers.remove(sender)  # it stands elsewhere now
-            state.learn_finger(message.own, now)
+        due = state.heartbeat_at
+        if state.phase is Phase.LEFT:
+            return None
+        for request in state.requests.values():
+            if due is None or request.deadline < due:
+                due = request.deadline
+        return due
+
+    def effects(self) -> list[Effect]:
+        """Return what is to be done, and forget it."""
+        effects, self.state.effects = self.state.effects, []
+        return effects
+
+
+def _receive_lookup(state: PeerState, now: int, lookup: Lookup) -> None:
+    if lookup.register:  # only who has its place is a finger
+        state.learn_finger(lookup.origin, now)
+    if not cluster.settle_claim(state, now, lookup):
+        ring.receive_lookup(state, now, lookup)
+
+
+def _receive_found(state: PeerState, now: int, found: Found) -> None:
+    joining.receive_found(state, now, found)
+    linking.watch_predecessor(state, now)
+
+
+def _receive_ping(state: PeerState, now: int, sender: int, ping: Ping) -> None:
+    if state.phase is Phase.ACTIVE:
+        state.send(sender, Pong(state.own))
+
+
+def _receive_pong(state: PeerState, now: int, sender: int, pong: Pong) -> None:
+    state.heard[sender] = now
+    if sender in state.table.known:
+        state.confirmed.add(sender)
+    if state.phase is Phase.ACTIVE:
+        finger = next((one for one in state.fingers if one.node == sender), None)
+        if finger is not None and finger.random_id != pong.own.random_id:
+            state.fingers.remove(sender)  # it stands elsewhere now
+        state.learn_finger(pong.own, now)
+
+
+#: What a message does, by its kind, where it matters who sent it.
+_OF_SENDER: dict[type, Callable[[PeerState, int, int, Any], None]] = {
+    Event: dissemination.receive_event,
+    Heartbeat: repair.receive_heartbeat,
+    Ping: _receive_ping,
+    Pong: _receive_pong,
+    Unlink: linking.receive_unlink,
+    Redirect: linking.receive_redirect,
+    Inject: dissemination.receive_inject,
+    Handover: ring.receive_handover,
+    Leave: repair.receive_leave,
+    Cluster: cluster.receive_cluster,
+    Returned: lambda state, now, sender, message: arcs.receive_returned(state, sender, message),
+}
+#: What a message does, by its kind, whoever sent it.
+_OF_ANYBODY: dict[type, Callable[[PeerState, int, Any], None]] = {
+    RingEvent: dissemination.receive_ring_event,
+    Lookup: _receive_lookup,
+    Contacts: joining.receive_contacts,
+    Find: ring.receive_find,
+    Found: _receive_found,
+    Link: linking.receive_link,
+    LinkCorrection: linking.receive_correction,
+    Injected: lambda state, now, message: publishing.receive_injected(state, message),
+    Join: joining.receive_join,
+    JoinReply: joining.receive_join_reply,
+    Failed: repair.receive_failed,
+    ClusterJoin: joining.receive_cluster_join,
+    MemberAlive: cluster.receive_alive,
+    Primary: cluster.receive_primary,
+}

@@ -81,14 +81,13 @@ def receive_entry(state: PeerState, now: int, number: int, contacts: dict[int, t
     # Who did not answer lately is asked last, and not left out: it may be slow, and the only one there is.
     holders = [one for one in named if state.avoided.get(one.node, 0) <= now] or named
     if holders:
-        _inject(state, now, event_id, holders[state.dice.randrange(len(holders))].node, attempt=attempt)
+        _inject(state, now, event_id, holders[state.random.randrange(len(holders))].node, attempt=attempt)
     elif attempt == 0:
         number = state.ask("inject", event_id, now)  # nothing sent: its deadline asks the directory again
         state.requests[number].deadline = now + 5 * state.configuration.request_timeout
-        state.set_request_timer()
     else:
         state.outgoing.pop(event_id)
-        state.note("no audience")
+        state.counters["no audience"] += 1
 
 
 def retry(state: PeerState, now: int, number: int) -> None:
@@ -108,4 +107,4 @@ def give_up(state: PeerState, number: int, event_id: EventId | None = None) -> N
     if event_id is None:
         event_id, _ = state.entries.pop(number, (None, 0))
     if event_id is not None and state.outgoing.pop(event_id, None) is not None:
-        state.note("event lost")
+        state.counters["event lost"] += 1

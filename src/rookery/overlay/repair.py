@@ -11,7 +11,6 @@ Rule 4: tables that arrive are candidates: who stands between me and my neighbor
 from __future__ import annotations
 
 from rookery.overlay import cluster
-from rookery.overlay.effects import SetTimer
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.overlay.linking import watch_predecessor
@@ -28,7 +27,7 @@ def heartbeat(state: PeerState, now: int) -> None:
     period = state.configuration.heartbeat
     if period is None or state.phase is Phase.LEFT:
         return
-    state.effects.append(SetTimer("heartbeat", now + period))
+    state.heartbeat_at = now + period
     cluster.beat(state, now)
     if state.phase is not Phase.ACTIVE:
         return
@@ -86,9 +85,9 @@ def _verify(state: PeerState, now: int) -> None:
 def _come_back(state: PeerState, now: int) -> None:
     """All links are lost: join again, unless nobody else is there."""
     if not any(one.kind == "join" for one in state.requests.values()):
-        others = state.ways_in
-        if others:
-            rejoin(state, now, others)
+        peers = state.ways_in
+        if peers:
+            rejoin(state, now, peers)
 
 
 def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbeat) -> None:
@@ -115,11 +114,11 @@ def fail(state: PeerState, now: int, node: int, *, tell: bool) -> None:
     """Remove a peer that is gone; `tell` those it was linked to."""
     table = state.remote_tables.pop(node, ())
     if tell:
-        for other in table:
-            if other.node != state.own.node:
-                state.send(other.node, Failed(node))
+        for peer in table:
+            if peer.node != state.own.node:
+                state.send(peer.node, Failed(node))
     _remove(state, now, node, table)
-    state.note("failure noticed")
+    state.counters["failure noticed"] += 1
 
 
 def _remove(state: PeerState, now: int, node: int, table: tuple[Descriptor, ...]) -> None:
@@ -147,9 +146,9 @@ def leave(state: PeerState, now: int) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None:
         state.send(state.primary.node, Leave(()))
     elif state.phase is Phase.ACTIVE and state.members:
-        heir = state.members[0].node
-        state.send(heir, cluster.picture(state))
-        state.send(heir, Leave(tuple(state.table.known.values())))
+        successor = state.members[0].node
+        state.send(successor, cluster.picture(state))
+        state.send(successor, Leave(tuple(state.table.known.values())))
     elif state.phase is Phase.ACTIVE:
         table = tuple(state.table.known.values())
         for node in state.table.known:

@@ -15,7 +15,7 @@ from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.directory import block_position
 from rookery.overlay.identity import CIRCLE, Descriptor
 from rookery.overlay.messages import Contacts, Find, Found, Handover, Lookup, Message
-from rookery.overlay.state import PeerState, Phase
+from rookery.overlay.state import DEFERRED, PeerState, Phase
 
 __all__ = [
     "adopt_copies",
@@ -49,18 +49,18 @@ def closest_before(state: PeerState, position: int, *, but: int | None = None) -
     """Return the known peer that stands nearest before a position, if any is nearer than we are."""
     least = (position - state.own.position) % CIRCLE if state.phase is Phase.ACTIVE else CIRCLE
     best = None
-    for others in (state.table.known.values(), state.fingers):
-        for other in others:
-            distance = (position - other.position) % CIRCLE
-            if distance < least and other.node != but:
-                best, least = other, distance
+    for peers in (state.table.known.values(), state.fingers):
+        for peer in peers:
+            distance = (position - peer.position) % CIRCLE
+            if distance < least and peer.node != but:
+                best, least = peer, distance
     return best
 
 
 def around(state: PeerState, cell: int, position: int, *, but: int) -> list[Descriptor]:
     """Return who stands before and after a position on a ring, as far as we know, ourselves included."""
     held = [state.own] if cell in state.own.cells else []
-    held += [other for other in state.table.known.values() if cell in other.cells and other.node != but]
+    held += [peer for peer in state.table.known.values() if cell in peer.cells and peer.node != but]
     if not held:
         return []
     before = min(held, key=lambda one: (position - one.position) % CIRCLE)
@@ -71,7 +71,7 @@ def around(state: PeerState, cell: int, position: int, *, but: int) -> list[Desc
 def receive_find(state: PeerState, now: int, find: Find) -> None:
     """Take each cell one step nearer to the asker's place, and answer for those that cannot come nearer."""
     if state.phase is Phase.JOINING:
-        state.deferred.append(find)
+        state.deferred = [*state.deferred[1 - DEFERRED :], find]
         return
     if state.phase is Phase.MEMBER:
         if state.primary is not None and find.hops_left > 0:
@@ -101,10 +101,10 @@ def _step(state: PeerState, cell: int, place: int, asker: int) -> int | None:
         return None if found is None else found.node
     least = (place - state.own.position) % CIRCLE if cell in state.own.cells else CIRCLE
     best = None
-    for others in (state.table.known, state.shortcuts.known):
-        for node, other in others.items():
-            if cell in other.cells and node != asker:
-                distance = (place - other.position) % CIRCLE
+    for peers in (state.table.known, state.shortcuts.known):
+        for node, peer in peers.items():
+            if cell in peer.cells and node != asker:
+                distance = (place - peer.position) % CIRCLE
                 if distance < least:
                     best, least = node, distance
     return best
@@ -137,8 +137,9 @@ def send_lookup(state: PeerState, now: int, number: int, *, cached: bool) -> Non
     state.owners.pop(block, None)
     attempt = state.requests[number].attempt
     known = [one.node for one in (*state.fingers, *state.table.known.values())]
-    if attempt and known:  # the nearest way did not answer: begin anywhere
-        state.send(known[state.dice.randrange(len(known))], message)
+    # The nearest way did not answer: begin anywhere. A member has its primary, and does not ask if its fingers live.
+    if attempt and known and state.phase is not Phase.MEMBER:
+        state.send(known[state.random.randrange(len(known))], message)
     else:
         receive_lookup(state, now, message)
 
@@ -157,7 +158,7 @@ def receive_lookup(state: PeerState, now: int, lookup: Lookup) -> None:
     if onward is None:
         bootstraps = [node for node in state.bootstraps if node != state.own.node]
         if bootstraps and lookup.origin.node == state.own.node:
-            state.send(bootstraps[state.dice.randrange(len(bootstraps))], lookup)
+            state.send(bootstraps[state.random.randrange(len(bootstraps))], lookup)
         return
     _forward(state, onward, lookup)
 
@@ -171,7 +172,7 @@ def owns(state: PeerState, target: int) -> bool:
 
 def _forward(state: PeerState, to: Descriptor, lookup: Lookup) -> None:
     if lookup.hops_left <= 0:
-        state.note("look-up given up")
+        state.counters["look-up given up"] += 1
         return
     onward = Lookup(
         lookup.block,
@@ -201,10 +202,10 @@ def _answer(state: PeerState, now: int, lookup: Lookup) -> None:
         directory.drop(lookup.replaces)
     if lookup.register:
         directory.register(lookup.cells, origin, until=until)
-        heir = state.table.ring_next(state.space.shared_cell)
-        if heir is not None:  # who owns the block if we are gone
+        backup = state.table.ring_next(state.space.shared_cell)
+        if backup is not None:  # who owns the block if we are gone
             copy: dict[int, tuple[Descriptor, ...]] = dict.fromkeys(lookup.cells, (origin,))
-            state.send(heir.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
+            state.send(backup.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
     answer: Message = Contacts(lookup.block, state.own, contacts, primary, lookup.request)
     state.send(origin.node, answer)
 

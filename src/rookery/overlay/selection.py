@@ -56,11 +56,11 @@ class Selection:
         return self.covered | self.neighbors | frozenset(self.covering)
 
 
-def relation_by(rule: Rule, own: Descriptor, other: Descriptor) -> Relation:
+def relation_by(rule: Rule, own: Descriptor, peer: Descriptor) -> Relation:
     """Return what `other` is to `own`, on cells or, as printed, on bits."""
     if rule.by_cells:
-        return relation(own.cells, other.cells)
-    mine, theirs = own.bits, other.bits
+        return relation(own.cells, peer.cells)
+    mine, theirs = own.bits, peer.bits
     if mine == theirs:
         return Relation.SAME
     if mine & theirs == theirs:
@@ -71,9 +71,9 @@ def relation_by(rule: Rule, own: Descriptor, other: Descriptor) -> Relation:
 def select(own: Descriptor, known: Iterable[Descriptor], rule: Rule) -> Selection:
     """Choose the links of `own` among all that it knows."""
     classes: dict[Relation, list[Descriptor]] = {kind: [] for kind in Relation}
-    for other in known:
-        if other.node != own.node:
-            classes[relation_by(rule, own, other)].append(other)
+    for peer in known:
+        if peer.node != own.node:
+            classes[relation_by(rule, own, peer)].append(peer)
     covering = sorted(classes[Relation.COVERING], key=lambda one: (hamming(one.bits, own.bits), clockwise(own, one)))
     return Selection(
         covering=tuple(one.node for one in covering[: rule.covering_count]),

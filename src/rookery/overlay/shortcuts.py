@@ -48,15 +48,15 @@ class Shortcuts:
         """Return who holds the place of a cell in a distance class."""
         return self._places.get((kind, cell))
 
-    def consider(self, other: Descriptor) -> bool:
+    def consider(self, peer: Descriptor) -> bool:
         """Take a peer where it serves better than who is there, or is newer; say whether it is a new one."""
-        old = self.known.get(other.node)
-        if other.node == self.own.node or (old is not None and old.epoch >= other.epoch):
+        old = self.known.get(peer.node)
+        if peer.node == self.own.node or (old is not None and old.epoch >= peer.epoch):
             return False
         if old is not None:
-            self.remove(other.node)
-        shared = self.own.cells & other.cells
-        distance = clockwise(self.own, other)
+            self.remove(peer.node)
+        shared = self.own.cells & peer.cells
+        distance = clockwise(self.own, peer)
         kind, rank = distance_class(distance), (len(shared), -distance)
         for cell in shared:
             if cell == self._shared_cell:
@@ -66,10 +66,10 @@ class Shortcuts:
                 if self._rank(holder) >= rank:
                     continue
                 self._release(holder)
-            self._places[kind, cell] = other.node
-            self._uses[other.node] = self._uses.get(other.node, 0) + 1
-            self.known[other.node] = other
-        return old is None and other.node in self.known
+            self._places[kind, cell] = peer.node
+            self._uses[peer.node] = self._uses.get(peer.node, 0) + 1
+            self.known[peer.node] = peer
+        return old is None and peer.node in self.known
 
     def remove(self, node: int) -> None:
         """Forget a peer that is gone."""
@@ -84,8 +84,8 @@ class Shortcuts:
             self.remove(min(self._uses, key=lambda node: (self._uses[node], node)))
 
     def _rank(self, node: int) -> tuple[int, int]:
-        other = self.known[node]
-        return len(self.own.cells & other.cells), -clockwise(self.own, other)
+        peer = self.known[node]
+        return len(self.own.cells & peer.cells), -clockwise(self.own, peer)
 
     def _release(self, node: int) -> None:
         self._uses[node] -= 1

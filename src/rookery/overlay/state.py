@@ -3,20 +3,23 @@
 The protocol is written as functions over this state, a module for each question: `dissemination` (where does an event
 go?), `ring` (where is a place on a ring?), `joining`, `repair`, `cluster`. `peer.Peer` calls them.
 
-Rule: functions append effects and never return them; `take_effects` hands them over once, after the links that
-changed have been announced. So a link is announced when a step is complete, and never halfway through.
+Rule: functions append effects and never return them; `complete` ends a step by announcing the links that changed. So a
+link is announced when a step is complete, and never halfway through.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from rookery.machine import Effect, Send
+from rookery.machine.dedup import DedupWindow
+from rookery.machine.randomness import RandomNumbers
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.directory import Directory
-from rookery.overlay.effects import Effect, Note, Send, SetTimer
 from rookery.overlay.fingers import Fingers
 from rookery.overlay.identity import Descriptor, SemanticSpace, relation
 from rookery.overlay.links import LinkTable
@@ -25,27 +28,27 @@ from rookery.overlay.paper import PaperTable
 from rookery.overlay.selection import Rule
 from rookery.overlay.shortcuts import Shortcuts
 
-__all__ = ["Dice", "Interests", "PeerState", "Phase", "Request"]
+__all__ = ["PUBLISHING", "Interests", "PeerState", "Phase", "Request", "Tombstone"]
 
 
 #: Peers remembered from before, whether linked or not: a way back to those from whom a mass crash cut us off.
 ACQUAINTANCES = 16
-
-
-class Dice(Protocol):
-    """What a peer needs of a generator of random numbers; `random.Random` has it."""
-
-    def getrandbits(self, k: int, /) -> int: ...
-    def randrange(self, stop: int, /) -> int: ...
+#: The kinds of requests that bring an event in; all others are about our own place.
+PUBLISHING = ("inject", "entry")
+#: Walks of others that wait until we have our place.
+DEFERRED = 256
+#: Peers known to be gone after which those are looked through that have been so for TOMBSTONE_TIME microseconds.
+TOMBSTONES = 256
+TOMBSTONE_TIME = 60_000_000
 
 
 class Interests(Protocol):
-    """What a peer wants: the cells that meet its subscriptions, and the subscriptions themselves."""
+    """What a peer wants: the cells that meet its subscriptions, and which of these an event satisfies."""
 
     @property
     def cells(self) -> frozenset[int]: ...
     def cell(self, payload: Any, /) -> int: ...
-    def matches(self, payload: Any, /) -> bool: ...
+    def matching(self, payload: Any, /) -> Sequence[str | int]: ...
 
 
 class Phase(enum.Enum):
@@ -70,6 +73,14 @@ class Request:
     tried: set[int] = field(default_factory=set)
 
 
+class Tombstone(NamedTuple):
+    """A peer that is gone: its last epoch, until when that is remembered, and where it stood, if that is known."""
+
+    epoch: int
+    until: int
+    random_id: int | None
+
+
 class PeerState:
     """The memory of one peer."""
 
@@ -83,8 +94,8 @@ class PeerState:
         "configuration",
         "confirmed",
         "copies",
+        "counters",
         "deferred",
-        "dice",
         "directory",
         "doubtful",
         "effects",
@@ -93,6 +104,7 @@ class PeerState:
         "fingers",
         "fruitless",
         "heard",
+        "heartbeat_at",
         "interests",
         "leads",
         "members",
@@ -101,6 +113,7 @@ class PeerState:
         "phase",
         "predecessor",
         "primary",
+        "random",
         "remote_tables",
         "request_number",
         "requests",
@@ -123,24 +136,27 @@ class PeerState:
         descriptor: Descriptor,
         interests: Interests,
         space: SemanticSpace,
-        dice: Dice,
+        random: RandomNumbers,
         configuration: OverlayConfiguration,
+        counters: Counter[str],
     ) -> None:
         self.configuration = configuration
         self.space = space
-        self.dice = dice
+        self.random = random
         self.interests = interests
         self.self_descriptor = descriptor
+        self.counters = counters
         self.effects: list[Effect] = []
-        self.seen: dict[EventId, tuple[int, int]] = {}
-        """Events met, with the time and, in `arc` mode, how far the arc reached that was handled here."""
+        self.heartbeat_at: int | None = None
+        self.seen: DedupWindow[EventId, int] = DedupWindow(configuration.seen_limit, lifetime=configuration.seen_time)
+        """Events met and, in `arc` mode, how far the arc reached that was handled here."""
         self.sequence = 0
         self.request_number = 0
         self.entry_cache: dict[int, Descriptor] = {}
         self.bootstraps: tuple[int, ...] = ()
         self.directory = Directory()
         self.copies = Directory()
-        self.tombstones: dict[int, tuple[int, int]] = {}
+        self.tombstones: dict[int, Tombstone] = {}
         self.avoided: dict[int, int] = {}
         self.acquaintances: list[int] = []
         self.outgoing: dict[EventId, tuple[int, Any]] = {}
@@ -188,62 +204,64 @@ class PeerState:
         """Send a message."""
         self.effects.append(Send(to, message))
 
-    def note(self, counter: str, amount: int = 1) -> None:
-        """Count something."""
-        self.effects.append(Note(counter, amount))
+    def is_gone(self, peer: Descriptor, now: int) -> bool:
+        """Tell whether a peer is known to be gone, and has not come back since as far as its epoch says."""
+        tombstone = self.tombstones.get(peer.node)
+        return tombstone is not None and tombstone.epoch >= peer.epoch and tombstone.until > now
 
-    def learn(self, others: Iterable[Descriptor], now: int) -> bool:
+    def is_member(self, node: int) -> bool:
+        """Tell whether a peer is a member of our cluster: it stands on no ring, whatever is said of it."""
+        return any(one.node == node for one in self.members)
+
+    def learn(self, peers: Iterable[Descriptor], now: int) -> bool:
         """Consider descriptors that came along, except of those known to be gone; say whether a link changed."""
         changed = False
         # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
         spoken = now - 2 * (self.configuration.heartbeat or 0)
         members = {one.node for one in self.members}  # they stand on no ring, whatever is said of them
-        for other in others:
-            buried = self.tombstones.get(other.node)
-            if other.node in members or (buried is not None and buried[0] >= other.epoch and buried[1] > now):
+        for peer in peers:
+            if peer.node in members or self.is_gone(peer, now):
                 continue
-            strange = other.node not in self.table.known
+            strange = peer.node not in self.table.known
             if strange:
-                self.remember(other.node)
-            if self._consider_far(other) and strange:
-                self.heard[other.node] = spoken
-            if other.cells == self.own.cells and other.node != self.own.node:
-                self.twin = other  # by hearsay; asked with the next heartbeat
-            if self.table.consider(other):
+                self.remember(peer.node)
+            if self._consider_far(peer) and strange:
+                self.heard[peer.node] = spoken
+            if peer.cells == self.own.cells and peer.node != self.own.node:
+                self.twin = peer  # by hearsay; asked with the next heartbeat
+            if self.table.consider(peer):
                 changed = True
                 if strange:
-                    self.heard[other.node] = spoken
+                    self.heard[peer.node] = spoken
         return changed
 
-    def learn_finger(self, other: Descriptor, now: int) -> None:
+    def learn_finger(self, peer: Descriptor, now: int) -> None:
         """Consider a peer as a finger or shortcut only."""
-        buried = self.tombstones.get(other.node)
-        if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+        if self.is_gone(peer, now) or self.is_member(peer.node):
             return
-        self.remember(other.node)
-        if self._consider_far(other) and other.node not in self.table.known:
-            self.heard[other.node] = now
+        self.remember(peer.node)
+        if self._consider_far(peer) and peer.node not in self.table.known:
+            self.heard[peer.node] = now
 
-    def learn_shortcuts(self, others: Iterable[Descriptor], now: int) -> None:
+    def learn_shortcuts(self, peers: Iterable[Descriptor], now: int) -> None:
         """Consider peers as shortcuts only, in `arc` mode."""
-        for other in others if self.configuration.arc else ():
-            buried = self.tombstones.get(other.node)
-            if buried is not None and buried[0] >= other.epoch and buried[1] > now:
+        for peer in peers if self.configuration.arc else ():
+            if self.is_gone(peer, now) or self.is_member(peer.node):
                 continue
-            if self.shortcuts.consider(other) and other.node not in self.table.known:
-                self.heard.setdefault(other.node, now)
+            if self.shortcuts.consider(peer) and peer.node not in self.table.known:
+                self.heard.setdefault(peer.node, now)
 
-    def _consider_far(self, other: Descriptor) -> bool:
+    def _consider_far(self, peer: Descriptor) -> bool:
         """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
         if not self.configuration.directory:
             return False
-        taken = self.configuration.arc and self.shortcuts.consider(other)
-        return self.fingers.consider(other) or taken
+        taken = self.configuration.arc and self.shortcuts.consider(peer)
+        return self.fingers.consider(peer) or taken
 
     @property
     def far(self) -> dict[int, Descriptor]:
         """Fingers and shortcuts that are no links: they do not know what they are, so they are asked if they live."""
-        found = {one.node: one for others in (self.fingers, self.shortcuts) for one in others}
+        found = {one.node: one for peers in (self.fingers, self.shortcuts) for one in peers}
         return {node: one for node, one in found.items() if node not in self.table.known}
 
     def remember(self, node: int) -> None:
@@ -255,7 +273,7 @@ class PeerState:
     def ways_in(self) -> list[int]:
         """Peers through whom the rest of the overlay may be found, when links are not enough."""
         cluster = self.members if self.primary is None else [self.primary, *self.members]
-        near = (one.node for others in (self.fingers, cluster) for one in others)
+        near = (one.node for peers in (self.fingers, cluster) for one in peers)
         found = (*self.bootstraps, *self.acquaintances, *self.table.known, *near)
         return [node for node in dict.fromkeys(found) if node != self.self_descriptor.node]
 
@@ -263,9 +281,10 @@ class PeerState:
         """Remember that a peer is gone, so that those who do not know yet cannot bring it back."""
         known = self.table.known.get(node)
         last = epoch if epoch is not None else known.epoch if known is not None else 0
-        if len(self.tombstones) > 256:
-            self.tombstones = {one: grave for one, grave in self.tombstones.items() if grave[1] > now}
-        self.tombstones[node] = (last, now + 60_000_000)
+        stood = known or self.shortcuts.known.get(node)
+        if len(self.tombstones) > TOMBSTONES:
+            self.tombstones = {one: stone for one, stone in self.tombstones.items() if stone.until > now}
+        self.tombstones[node] = Tombstone(last, now + TOMBSTONE_TIME, None if stood is None else stood.random_id)
         self.fingers.remove(node)
         self.shortcuts.remove(node)
         for memory in (self.heard, self.sent_tables, self.announced):
@@ -277,24 +296,17 @@ class PeerState:
         """Open a request and return its number; the caller sends it."""
         self.request_number += 1
         self.requests[self.request_number] = Request(kind, about, now + self.configuration.request_timeout)
-        self.set_request_timer()
         return self.request_number
 
-    def set_request_timer(self) -> None:
-        """Wake when the next answer is overdue."""
-        if self.requests:
-            self.effects.append(SetTimer("request", min(one.deadline for one in self.requests.values())))
-
-    def take_effects(self) -> list[Effect]:
-        """Announce the links that changed, and hand over what is to be done."""
-        if self.phase is Phase.ACTIVE and self.announced_version != self.table.version:
+    def complete(self) -> None:
+        """End a step: announce the links that changed."""
+        if self.announced_version != self.table.version and self.phase is Phase.ACTIVE:
             self.announced_version = self.table.version
             self._announce()
-        bound = 4 * len(self.own.cells) + self.configuration.rule.covering_count
-        if len(self.shortcuts) + len(self.table.known) > bound:  # rule 3 of `shortcuts`
-            self.shortcuts.trim(bound - len(self.table.chosen))
-        effects, self.effects = self.effects, []
-        return effects
+        if self.shortcuts.known:
+            bound = 4 * len(self.own.cells) + self.configuration.rule.covering_count
+            if len(self.shortcuts) + len(self.table.known) > bound:  # rule 3 of `shortcuts`
+                self.shortcuts.trim(bound - len(self.table.chosen))
 
     def _announce(self) -> None:
         table, announced = self.table, self.announced
@@ -309,6 +321,6 @@ class PeerState:
                 del announced[node]
                 self.send(node, Unlink())
 
-    def is_twin(self, other: Descriptor) -> bool:
+    def is_twin(self, peer: Descriptor) -> bool:
         """Tell whether another peer wants the very same cells."""
-        return other.node != self.own.node and relation(self.own.cells, other.cells).name == "SAME"
+        return peer.node != self.own.node and relation(self.own.cells, peer.cells).name == "SAME"

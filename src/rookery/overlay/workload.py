@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-__all__ = ["Quote", "Rolls", "StockBox", "StockInterests", "StockMarket"]
+from rookery.machine.randomness import RandomNumbers
+
+__all__ = ["Quote", "StockBox", "StockInterests", "StockMarket"]
 
 #: Stock and price.
 Quote: TypeAlias = tuple[int, float]
@@ -20,14 +22,6 @@ Quote: TypeAlias = tuple[int, float]
 StockBox: TypeAlias = tuple[int, float, float]
 #: How many ranks of the catalog share the head of the Pareto law: the law's unit of rank.
 RANK_SCALE = 4
-
-
-class Rolls(Protocol):
-    """What drawing needs of a generator; `random.Random` has it."""
-
-    def uniform(self, a: float, b: float) -> float: ...
-    def randrange(self, stop: int, /) -> int: ...
-    def paretovariate(self, alpha: float) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +36,10 @@ class StockInterests:
         """Return the cell of a quote."""
         return self.market.cell(payload)
 
-    def matches(self, payload: Quote) -> bool:
-        """Tell whether the values of a quote satisfy a subscription."""
+    def matching(self, payload: Quote) -> list[int]:
+        """Return the places of the subscriptions that a quote satisfies."""
         stock, price = payload
-        return any(stock == one and low <= price <= high for one, low, high in self.boxes)
+        return [place for place, (one, low, high) in enumerate(self.boxes) if stock == one and low <= price <= high]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +54,11 @@ class StockMarket:
     """The subscriptions in order of popularity; needed by the Pareto law alone."""
 
     @classmethod
-    def pareto(cls, alpha: float, dice: Rolls, *, size: int = 1024) -> StockMarket:
+    def pareto(cls, alpha: float, random: RandomNumbers, *, size: int = 1024) -> StockMarket:
         """Return a market where interests follow a Pareto law over a catalog of so many subscriptions."""
         even = cls()
-        boxes = [even.draw_box(dice) for _ in range(size)]
-        stocks = [_rank(dice, alpha, even.stocks) for _ in range(size)]  # a popular stock has many subscriptions
+        boxes = [even.draw_box(random) for _ in range(size)]
+        stocks = [_rank(random, alpha, even.stocks) for _ in range(size)]  # a popular stock has many subscriptions
         return cls(
             alpha=alpha, catalog=tuple((stock, low, high) for stock, (_, low, high) in zip(stocks, boxes, strict=True))
         )
@@ -89,27 +83,27 @@ class StockMarket:
         }
         return StockInterests(self, held, frozenset(cells))
 
-    def draw_interests(self, dice: Rolls) -> StockInterests:
+    def draw_interests(self, random: RandomNumbers) -> StockInterests:
         """Draw 1 to 3 subscriptions."""
-        return self.interests(self.draw_box(dice) for _ in range(1 + dice.randrange(3)))
+        return self.interests(self.draw_box(random) for _ in range(1 + random.randrange(3)))
 
-    def draw_box(self, dice: Rolls) -> StockBox:
+    def draw_box(self, random: RandomNumbers) -> StockBox:
         """Draw one subscription of 0.5 to 6 buckets."""
         if self.alpha is not None:
-            return self.catalog[_rank(dice, self.alpha, len(self.catalog))]
-        width = dice.uniform(0.5, 6.0)
-        low = dice.uniform(0.0, self.buckets - width)
-        return dice.randrange(self.stocks), low, low + width
+            return self.catalog[_rank(random, self.alpha, len(self.catalog))]
+        width = random.uniform(0.5, 6.0)
+        low = random.uniform(0.0, self.buckets - width)
+        return random.randrange(self.stocks), low, low + width
 
-    def draw_quote(self, dice: Rolls) -> Quote:
+    def draw_quote(self, random: RandomNumbers) -> Quote:
         """Draw an event."""
         if self.alpha is None:
-            return dice.randrange(self.stocks), dice.uniform(0.0, self.buckets)
-        stock, low, high = self.draw_box(dice)
-        return stock, dice.uniform(low, high)
+            return random.randrange(self.stocks), random.uniform(0.0, self.buckets)
+        stock, low, high = self.draw_box(random)
+        return stock, random.uniform(low, high)
 
 
-def _rank(dice: Rolls, alpha: float, count: int) -> int:
+def _rank(random: RandomNumbers, alpha: float, count: int) -> int:
     """Draw a rank by the Pareto law: 0 is the most popular; what falls beyond the last is drawn evenly."""
-    rank = int(RANK_SCALE * (dice.paretovariate(alpha) - 1))
-    return rank if rank < count else dice.randrange(count)
+    rank = int(RANK_SCALE * (random.paretovariate(alpha) - 1))
+    return rank if rank < count else random.randrange(count)

@@ -1,15 +1,17 @@
-"""The overlay's baselines on the one calendar: no joins, no failures, only events and what they cost."""
+"""The overlay's baselines in a world: no joins, no failures, only events and what they cost."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from rookery.overlay.baselines import HypercubePeer, MeshPeer
-from rookery.overlay.effects import Deliver, Effect, Note, Send
-from rookery.overlay.messages import Event, EventId
-from rookery.simulated.calendar import Calendar
+from rookery.overlay.baselines import BaselinePeer
+from rookery.overlay.dissemination import Deliver
+from rookery.overlay.messages import EventId
+from rookery.simulated.links import LinkConditions
+from rookery.simulated.world import World
 
 __all__ = ["SimulatedBaseline"]
 
@@ -17,39 +19,31 @@ __all__ = ["SimulatedBaseline"]
 class SimulatedBaseline:
     """Peers of one baseline; peer number i stands at place i of the sequence."""
 
-    def __init__(self, peers: Sequence[MeshPeer | HypercubePeer], *, delay: int = 10_000) -> None:
+    def __init__(self, peers: Sequence[BaselinePeer], *, delay: int = 10_000) -> None:
         self.peers = peers
-        self.calendar = Calendar()
+        self.world = World(seed=0, conditions=LinkConditions(latency=delay, datagrams=True))
         self.deliveries: dict[EventId, dict[int, int]] = {}
-        self.messages = 0
-        self.notes: Counter[str] = Counter()
-        self._delay = delay
-        self._sequence = 0
+        self.counters: Counter[str] = Counter()
+        for peer in peers:
+            peer.counters = self.counters
+            self.world.start(peer.node, peer, partial(self._delivered, peer.node))
+
+    @property
+    def messages(self) -> int:
+        """Messages sent."""
+        return self.world.messages
 
     def publish(self, node: int, payload: Any) -> EventId:
         """Let a peer publish, and run until the event has come to rest."""
-        self._sequence += 1
-        event_id = (node, self._sequence)
+        event_id = self.peers[node].publish(payload, self.world.now)
         self.deliveries[event_id] = {}
-        self._act(node, self.peers[node].publish(event_id, payload))
-        while self.calendar.step(1 << 62 if len(self.calendar) else self.calendar.now):
-            pass
+        self.world.perform(self.world.processes[node])
+        self.world.settle()
         return event_id
 
     def audience(self, payload: Any) -> set[int]:
         """Return who wants an event: the oracle."""
-        return {peer.node for peer in self.peers if peer.interests.matches(payload)}
+        return {peer.node for peer in self.peers if peer.interests.matching(payload)}
 
-    def _act(self, node: int, effects: list[Effect]) -> None:
-        for effect in effects:
-            match effect:
-                case Send(to, message) if isinstance(message, Event):
-                    self.messages += 1
-                    self._carry(node, to, message)
-                case Deliver(event_id, _, hops):
-                    self.deliveries[event_id][node] = hops
-                case Note(counter, amount):
-                    self.notes[counter] += amount
-
-    def _carry(self, sender: int, to: int, event: Event) -> None:
-        self.calendar.after(self._delay, lambda: self._act(to, self.peers[to].on_message(sender, event)))
+    def _delivered(self, node: int, event: Deliver) -> None:
+        self.deliveries[event.event_id][node] = event.hops

@@ -46,6 +46,13 @@ class Calendar:
         action()
         return True
 
+    def drain(self) -> None:
+        """Run everything, and all that comes of it; time stops at the last entry."""
+        entries, pop = self._entries, heapq.heappop
+        while entries:
+            self.now, _, action = pop(entries)
+            action()
+
     def run(self, until: int, *, condition: Callable[[], bool] | None = None) -> bool:
         """Run everything due by `until`, or until the condition holds; say whether it does."""
         while condition is None or not condition():

@@ -26,6 +26,8 @@ __all__ = ["LinkConditions", "Links"]
 RETRANSMISSION = 200_000
 #: Messages of a stream that its receiver may not have confirmed when the connection breaks.
 UNCONFIRMED = 8
+#: After so long its receiver has confirmed a message: that goes with the heartbeat of the connection.
+CONFIRMATION = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Links:
         self.conditions = conditions
         self._random = random
         self._arrivals: dict[tuple[Any, Any], int] = {}
-        self._unconfirmed: dict[tuple[Any, Any], deque[Any]] = {}
+        self._unconfirmed: dict[tuple[Any, Any], deque[tuple[int, Any]]] = {}
         self._cut: set[tuple[Any, Any]] = set()
 
     def is_datagram(self, receiver: Any) -> bool:
@@ -63,16 +65,24 @@ class Links:
         return self.conditions.datagrams or type(receiver) is Address
 
     def copies(self, sender: Any, receiver: Any, now: int) -> Iterable[int]:
-        """Return when a datagram that is sent now arrives: once, twice or not at all."""
+        """Return when a datagram that is sent now arrives: once, twice or not at all, as where the link is cut."""
+        if (sender, receiver) in self._cut:
+            return ()
         conditions, random = self.conditions, self._random
         latency, loss, jitter = conditions.latency, conditions.loss, conditions.jitter
         if not isinstance(latency, int):
             latency = latency(sender, receiver)
-        # All chances are drawn, also those that are none: what else is drawn does not depend on the conditions.
-        copies = 2 if random.random() < conditions.duplication else 1
-        for _ in range(copies):
-            if random.random() >= loss:
-                yield now + latency + random.randint(0, jitter)
+        # Between addresses all chances are drawn, also those that are none: what else is drawn is then the same under
+        # all conditions. Peers by number are many, and most of their worlds have no faults: nothing is drawn for none.
+        draws = type(receiver) is Address
+        if not (draws or conditions.duplication or loss or jitter):
+            return (now + latency,)
+        copies = 2 if (draws or conditions.duplication) and random.random() < conditions.duplication else 1
+        return [
+            now + latency + (random.randint(0, jitter) if draws or jitter else 0)
+            for _ in range(copies)
+            if not (draws or loss) or random.random() >= loss
+        ]
 
     def arrival(self, sender: Any, receiver: Any, now: int) -> int:
         """Return when a message of a stream that is sent now arrives: not before any that was sent before it."""
@@ -93,15 +103,17 @@ class Links:
             self._arrivals[sender, receiver] = when
         return when
 
-    def repeated(self, sender: Any, receiver: Any, message: Any) -> list[Any]:
+    def repeated(self, sender: Any, receiver: Any, message: Any, now: int) -> list[Any]:
         """Return what is sent once more behind a message of a stream, because the connection broke: mostly nothing."""
         if not self.conditions.duplication:
             return []
         unconfirmed = self._unconfirmed.setdefault((sender, receiver), deque(maxlen=UNCONFIRMED))
-        unconfirmed.append(message)
+        unconfirmed.append((now, message))
+        while unconfirmed[0][0] + CONFIRMATION < now:
+            unconfirmed.popleft()
         if self._random.random() >= self.conditions.duplication:
             return []
-        return list(unconfirmed)[-self._random.randint(1, len(unconfirmed)) :]
+        return [sent for _, sent in list(unconfirmed)[-self._random.randint(1, len(unconfirmed)) :]]
 
     def forget(self, node: Any) -> None:
         """Forget the streams of a process that has ended."""

@@ -1,22 +1,23 @@
-"""Overlay peers on the one calendar: virtual time, constant or seeded delay, seeded loss, crashes, and counters.
+"""Overlay peers in a world: many at once, put in place or joining, what each delivered, and the oracle of who should.
 
-Every message of every peer passes here, by reference. One seed gives one run: peers act in the order of the calendar,
-and each owns dice that are seeded by the run's seed and its own number.
+Between the peers lie datagrams after a constant delay, unless other conditions are given (`simulated.links`). One seed
+gives one run: each peer owns random numbers that are seeded by the run's seed and its own number.
 """
 
 from __future__ import annotations
 
 import hashlib
-import random
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
 from typing import Any
 
 from rookery.overlay.bulk import clusters, exact_shortcuts, exact_tables, paper_tables
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.directory import CONTACTS, Directory, block_position
-from rookery.overlay.effects import Deliver, Effect, Note, Publish, Send, SetTimer, Subscribe
+from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.links import LinkTable
 from rookery.overlay.messages import Event, EventId, Message, RingEvent
@@ -24,19 +25,23 @@ from rookery.overlay.paper import PaperTable
 from rookery.overlay.peer import Peer
 from rookery.overlay.selection import Rule
 from rookery.overlay.state import Interests, Phase
-from rookery.simulated.calendar import Calendar
+from rookery.simulated.links import LinkConditions
+from rookery.simulated.world import World
 
-__all__ = ["SimulatedOverlay", "peer_dice"]
+__all__ = ["SimulatedOverlay", "peer_random"]
+
+#: Datagrams that take 10 ms each, and all arrive.
+EVEN = LinkConditions(latency=10_000, datagrams=True)
 
 
-def peer_dice(seed: int, node: int) -> random.Random:
-    """Return the dice of one peer in one run."""
+def peer_random(seed: int, node: int) -> Random:
+    """Return the random numbers of one peer in one run."""
     digest = hashlib.blake2b(f"{seed} {node}".encode(), digest_size=8).digest()
-    return random.Random(int.from_bytes(digest, "big"))
+    return Random(int.from_bytes(digest, "big"))
 
 
 class SimulatedOverlay:
-    """Peers, what lies between them, and what happened."""
+    """Peers, the world they are in, and what happened."""
 
     def __init__(
         self,
@@ -44,27 +49,25 @@ class SimulatedOverlay:
         seed: int,
         space: SemanticSpace,
         configuration: OverlayConfiguration | None = None,
-        shortest_delay: int = 10_000,
-        longest_delay: int = 10_000,
-        loss: float = 0.0,
+        conditions: LinkConditions = EVEN,
     ) -> None:
         self.seed = seed
         self.space = space
         self.configuration = configuration or OverlayConfiguration()
-        self.calendar = Calendar()
+        self.world = World(seed=seed, conditions=conditions)
+        self.world.on_message = self._sent
         self.peers: dict[int, Peer] = {}
+        #: Messages sent, by their kind, and what the peers counted.
         self.messages: Counter[str] = Counter()
-        self.notes: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter()
+        #: For each event, who delivered it and after how many hops.
         self.deliveries: dict[EventId, dict[int, int]] = {}
-        """For each event, who delivered it and after how many hops."""
+        #: Deliveries of an event that the same peer had delivered before: none, by I6.
         self.repeated = 0
-        """Deliveries of an event that the same peer had delivered before: none, by I6."""
+        #: For each event, how many messages carried it.
         self.received: dict[EventId, int] = {}
-        """For each event, how many messages carried it."""
-        self.loss = loss
-        self._shortest, self._longest = shortest_delay, longest_delay
-        self._dice = random.Random(seed)
-        self._timers: dict[tuple[int, str], int] = {}
+        #: Sees every message as it is sent: sender, receiver, message.
+        self.on_message: Callable[[int, int, Message], None] | None = None
         self._next_node = 0
 
     def __iter__(self) -> Iterator[Peer]:
@@ -73,7 +76,7 @@ class SimulatedOverlay:
     @property
     def now(self) -> int:
         """The time."""
-        return self.calendar.now
+        return self.world.now
 
     @property
     def ready(self) -> list[int]:
@@ -88,23 +91,33 @@ class SimulatedOverlay:
             node=number,
             interests=interests,
             space=self.space,
-            dice=peer_dice(self.seed, number),
+            random=peer_random(self.seed, number),
             configuration=self.configuration,
+            counters=self.counters,
         )
+
+    def _add(self, peer: Peer) -> None:
+        self.peers[peer.node] = peer
+        self.world.start(peer.node, peer, partial(self._delivered, peer.node))
+
+    def _perform(self, node: int) -> None:
+        self.world.perform(self.world.processes[node])
 
     def join(self, interests: Interests, *, bootstrap_count: int = 3) -> Peer:
         """Let a new peer join through some of those that are there."""
         peer = self.make(interests)
         ready = self.ready
-        chosen = self._dice.sample(ready, min(bootstrap_count, len(ready)))
-        self.peers[peer.node] = peer
-        self._act(peer.node, peer.on_start(self.now, chosen))
+        chosen = self.world.random.sample(ready, min(bootstrap_count, len(ready)))
+        self._add(peer)
+        peer.start(chosen, self.now)
+        self._perform(peer.node)
         return peer
 
     def install(self, everyone: Sequence[Interests], *, window: int | None = None) -> None:
         """Put peers in place at once with exact tables: the static setting, where everyone knows everyone."""
         peers = [self.make(interests) for interests in everyone]
-        self.peers.update((peer.node, peer) for peer in peers)
+        for peer in peers:
+            self._add(peer)
         rule = self.configuration.rule
         groups = clusters((peer.descriptor for peer in peers), by_cells=rule.by_cells)
         primaries = [group[0] for group in groups]
@@ -127,7 +140,7 @@ class SimulatedOverlay:
             for node, shortcuts in exact_shortcuts(primaries, shared_cell=self.space.shared_cell).items():
                 state = self.peers[node].state
                 state.learn_shortcuts(shortcuts, self.now)
-                state.take_effects()  # which trims them to the bound
+                state.complete()  # which trims them to the bound
         if self.configuration.directory:
             self._install_rings(sorted(primaries, key=lambda one: one.position))
 
@@ -158,80 +171,49 @@ class SimulatedOverlay:
 
     def publish(self, node: int, payload: Any) -> EventId:
         """Let a peer publish; return the id of the event."""
-        peer = self.peers[node]
-        event_id = (node, peer.state.sequence + 1)
+        event_id = self.peers[node].publish(payload, self.now)
         self.deliveries[event_id] = {}
         self.received[event_id] = 0
-        self._act(node, peer.on_command(self.now, Publish(payload)))
+        self._perform(node)
         return event_id
 
     def subscribe(self, node: int, interests: Interests) -> None:
         """Let a peer want something else."""
-        self._act(node, self.peers[node].on_command(self.now, Subscribe(interests)))
+        self.peers[node].subscribe(interests, self.now)
+        self._perform(node)
 
     def leave(self, node: int) -> None:
         """Let a peer go in good order."""
-        self._act(node, self.peers[node].on_command(self.now, "leave"))
-        del self.peers[node]
+        self.peers[node].leave(self.now)
+        self._perform(node)
+        self.crash([node])
 
     def crash(self, nodes: Iterable[int]) -> None:
         """Let peers be gone without a word."""
         for node in nodes:
             del self.peers[node]
+            self.world.end(node)
 
     def run(self, microseconds: int, *, until: Callable[[], bool] | None = None) -> bool:
         """Let time pass, at most so much, or until a condition holds."""
-        return self.calendar.run(self.now + microseconds, condition=until)
+        return self.world.run(microseconds, until=until)
 
     def settle(self) -> None:
         """Without heartbeats: run until nothing is left to happen."""
-        while self.calendar.step(1 << 62 if len(self.calendar) else self.now):
-            pass
+        self.world.settle()
 
     def audience(self, payload: Any) -> set[int]:
         """Return the peers that have their place and want the event: the oracle."""
-        return {node for node in self.ready if self.peers[node].state.interests.matches(payload)}
+        return {node for node in self.ready if self.peers[node].state.interests.matching(payload)}
 
-    def _act(self, node: int, effects: list[Effect]) -> None:
-        for effect in effects:
-            if type(effect) is Send:
-                self._carry(node, effect.to, effect.message)
-            elif type(effect) is SetTimer:
-                self._set_timer(node, effect)
-            elif type(effect) is Deliver:
-                reached = self.deliveries.setdefault(effect.event_id, {})
-                self.repeated += node in reached
-                reached[node] = effect.hops
-            elif type(effect) is Note:
-                self.notes[effect.counter] += effect.amount
+    def _delivered(self, node: int, event: Deliver) -> None:
+        reached = self.deliveries.setdefault(event.event_id, {})
+        self.repeated += node in reached
+        reached[node] = event.hops
 
-    def _carry(self, sender: int, to: int, message: Message) -> None:
+    def _sent(self, sender: Any, receiver: Any, message: Message) -> None:
         self.messages[type(message).__name__] += 1
-        if isinstance(message, Event | RingEvent):
+        if isinstance(message, (Event, RingEvent)):
             self.received[message.event_id] = self.received.get(message.event_id, 0) + 1
-        if self.loss and self._dice.random() < self.loss:
-            return
-        delay = self._shortest
-        if self._longest > delay:
-            delay = self._dice.randint(delay, self._longest)
-        self.calendar.after(delay, lambda: self._arrive(sender, to, message))
-
-    def _arrive(self, sender: int, to: int, message: Message) -> None:
-        peer = self.peers.get(to)
-        if peer is not None:
-            self._act(to, peer.on_message(self.calendar.now, sender, message))
-
-    def _set_timer(self, node: int, effect: SetTimer) -> None:
-        key, when = (node, effect.timer), max(effect.at, self.now)
-        if self._timers.get(key) == when:
-            return
-        self._timers[key] = when
-        self.calendar.at(when, lambda: self._wake(node, effect.timer, when))
-
-    def _wake(self, node: int, timer: str, when: int) -> None:
-        if self._timers.get((node, timer)) != when:
-            return
-        del self._timers[node, timer]
-        peer = self.peers.get(node)
-        if peer is not None:
-            self._act(node, peer.on_timer(self.now, timer))
+        if self.on_message is not None:
+            self.on_message(sender, receiver, message)

@@ -32,13 +32,13 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     return [
         {
             "system": "overlay",
-            "same_cell": overlay.notes["false positive: cell"],
-            "other": overlay.notes["false positive: bloom"],
+            "same_cell": overlay.counters["false positive: cell"],
+            "other": overlay.counters["false positive: bloom"],
         },
         {
             "system": "hypercube",
-            "same_cell": cube.notes["false positive: cell"],
-            "other": cube.notes["uninterested"] + cube.notes["relay"],
+            "same_cell": cube.counters["false positive: cell"],
+            "other": cube.counters["uninterested"] + cube.counters["relay"],
         },
     ]
 

@@ -22,7 +22,6 @@ from rookery.experiments.overlays import (
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
-from rookery.overlay.baselines import HypercubePeer
 from rookery.overlay.configuration import SECOND
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -45,8 +44,8 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     else:
         system, market, dice = baseline(name, peers, seed)
         found = measure_baseline(system, market, dice, events=events)
-        links = [len(one.levels if isinstance(one, HypercubePeer) else one.links) for one in system.peers]
-        membership = (2 if name == "gossip" else sum(links) / peers) / PERIOD
+        links = sum(one.spread.degree for one in system.peers)
+        membership = (2 if name == "gossip" else links / peers) / PERIOD
     return [{column: found[column] for column in ("delivery", "messages_per_event")} | {"membership": membership}]
 
 

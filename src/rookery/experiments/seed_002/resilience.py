@@ -14,6 +14,7 @@ from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.overlay.configuration import SECOND
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.workload import StockMarket
+from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
@@ -31,8 +32,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
         seed=seed,
         space=SemanticSpace(cell_count=market.cell_count),
         configuration=configured(parameters["mode"], heartbeat=5 * SECOND),
-        shortest_delay=5_000,
-        longest_delay=50_000,
+        conditions=LinkConditions(latency=5_000, jitter=45_000, datagrams=True),
     )
     for _ in range(parameters["peers"]):
         overlay.join(market.draw_interests(dice))
