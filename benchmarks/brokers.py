@@ -166,7 +166,7 @@ def network(count: int, matrix: Path | None) -> None:
         made.run(SECOND)
         batch = max(1, len(made.brokers) // 10)
     made.run(70 * SECOND)
-    seated = sum(len(broker.seats) == 1 for broker in made.brokers.values())
+    seated = sum(len(broker.owned) == 1 for broker in made.brokers.values())
     print(
         f"network: {count:,} brokers joined, {seated:,} with one zone each, "
         f"{made.messages:,} messages, {time.perf_counter() - began:.0f} s"

@@ -91,7 +91,7 @@ class World:
         return self.subscribers[-1]
 
     def someone(self) -> int:
-        seated = [number for number, broker in self.made.brokers.items() if broker.seats]
+        seated = [number for number, broker in self.made.brokers.items() if broker.owned]
         return self.dice.choice(seated or list(self.made.brokers))
 
     def publish(self, count: int = 5) -> None:

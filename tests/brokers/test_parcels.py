@@ -157,10 +157,10 @@ def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
         if round_ == 10:
             victim = world.someone()
             pair = {victim}
-            if seed % 2:  # an owner with its heir, or somebody else
-                heir = world.made.brokers[victim].ledger.heir
-                assert heir is not None
-                pair.add(heir)
+            if seed % 2:  # an owner with its backup, or somebody else
+                backup = world.made.brokers[victim].ledger.backup
+                assert backup is not None
+                pair.add(backup)
             elif seed % 4:
                 pair.add(world.someone())
             for number in pair:
@@ -207,15 +207,15 @@ def test_full_disk_is_a_refusal() -> None:
 def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     world = World.of(2, seed=2)
     crowd(world)
-    owner, heir = world.made.brokers
-    world.made.disk_of(heir).is_full = True
+    owner, backup = world.made.brokers
+    world.made.disk_of(backup).is_full = True
     for _ in range(10):
         world.publish()
     world.made.run(5 * SECOND)
     owned = list(world.made.brokers[owner].ledger.held.values())
     assert owned
     assert not any(held.acknowledged for held in owned)
-    world.made.disk_of(heir).is_full = False
+    world.made.disk_of(backup).is_full = False
     world.made.run(3 * SECOND)
     assert all(held.acknowledged for held in owned)
     assert not world.made.brokers[owner].ledger.held
@@ -229,21 +229,21 @@ def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
     one.client.go_away()
     owner = world.someone()
     broker = world.made.brokers[owner]
-    (seat,) = broker.seats.values()
+    (owned,) = broker.owned.values()
     broker.ledger.beat()
-    first = broker.ledger.heir
+    first = broker.ledger.backup
     assert first is not None
     (second,) = set(world.made.brokers) - {owner, first}
     world.made.disk_of(owner).write_time = 8 * SECOND
     world.made.disk_of(second).write_time = 60 * SECOND
-    middle = tuple((low + high) / 2 for low, high in zip(seat.cell.lower, seat.cell.upper, strict=True))
+    middle = tuple((low + high) / 2 for low, high in zip(owned.box.lower, owned.box.upper, strict=True))
     publisher = world.made.client(owner, retry=500 * SECOND)
     (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
     world.made.run(2 * SECOND)
     (held,) = broker.ledger.held.values()
     assert (held.stored, held.copied) == (False, True)
     world.made.crash(first)
-    assert world.made.run(20 * SECOND, until=lambda: broker.ledger.heir == second)
+    assert world.made.run(20 * SECOND, until=lambda: broker.ledger.backup == second)
     assert not held.copied
     assert event not in world.made.acknowledged
     world.made.run(90 * SECOND)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from rookery.brokers.parcels import Notice
-from rookery.brokers.zones import Cell
+from rookery.brokers.zones import ZoneBox
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
 
@@ -24,16 +24,18 @@ def wire_of(made: SimulatedBrokers, name: str) -> str:
 
 def holders(made: SimulatedBrokers, wire: str) -> list[int]:
     """Return who stores a subscription, or a copy of it."""
-    stored = [number for number, broker in made.brokers.items() for seat in broker.seats.values() if wire in seat.store]
+    stored = [
+        number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
+    ]
     copied = [
         number for number, broker in made.brokers.items() for held in broker.placement.replicas.values() if wire in held
     ]
     return stored + copied
 
 
-def zones_of(made: SimulatedBrokers, wire: str) -> set[Cell]:
+def zones_of(made: SimulatedBrokers, wire: str) -> set[ZoneBox]:
     """Return the zones that store a subscription."""
-    return {seat.cell for broker in made.brokers.values() for seat in broker.seats.values() if wire in seat.store}
+    return {owned.box for broker in made.brokers.values() for owned in broker.owned.values() if wire in owned.store}
 
 
 def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, Notice]]:
@@ -46,7 +48,7 @@ def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, Notice]]:
 
 
 def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> None:
-    """Every zone and every heir that was told of a subscription is told of its end; leases are not waited for."""
+    """Every zone and every backup that was told of a subscription is told of its end; leases are not waited for."""
     made = network(16, seed=4)
     made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7")
     made.run(2 * SECOND)
@@ -78,7 +80,7 @@ def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_ente
     made.perform(7)
     made.run(2 * SECOND)
     assert left - zones_of(made, wire)
-    assert all(cell.upper[0] > 0.8 for cell in zones_of(made, wire))
+    assert all(box.upper[0] > 0.8 for box in zones_of(made, wire))
     later, high = made.publish(3, {"x": 0.1, "y": 0.5}), made.publish(3, {"x": 0.9, "y": 0.5})
     made.run(2 * SECOND)
     assert made.delivered == {("one", low): 1, ("one", high): 1}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.brokers.plans import TOLERANCE, Place, Release, SplitPlan, next_step
-from rookery.brokers.zones import ROOT, Cell, Path, cell_of, contains, sibling, split
+from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, contains, sibling, split
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.simulated.links import LinkConditions
@@ -35,8 +35,8 @@ def random_zones(count: int, dimensions: int, dice: random.Random) -> list[Path]
     zones: list[Path] = [ROOT]
     while len(zones) < count:
         path = zones.pop(dice.randrange(len(zones)))
-        axis, cell = len(path) % dimensions, cell_of(path, dimensions)
-        zones += split(path, cell.lower[axis] + (cell.upper[axis] - cell.lower[axis]) * (0.1 + 0.8 * dice.random()))
+        axis, box = len(path) % dimensions, box_of(path, dimensions)
+        zones += split(path, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * (0.1 + 0.8 * dice.random()))
     return zones
 
 
@@ -44,19 +44,19 @@ def random_zones(count: int, dimensions: int, dice: random.Random) -> list[Path]
 def test_a_cut_gives_both_sides_their_share(seed: int, brokers: int, below: int, axis: int) -> None:
     below = min(below, brokers - 1)
     plan = SplitPlan.of_tree(tree_of_events(seed), MIXED)
-    cell = Cell((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-    cut = plan.cut(cell, axis, below / brokers)
+    box = ZoneBox((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    cut = plan.cut(box, axis, below / brokers)
     assert cut is not None
-    assert plan.share_below(cell, axis, cut) == pytest.approx(below / brokers, abs=1e-6)
-    assert plan.brokers_below(cell, axis, cut, brokers) == below
-    assert plan.cut(cell, 1, 0.5) is None, "nothing is known of symbols"
+    assert plan.share_below(box, axis, cut) == pytest.approx(below / brokers, abs=1e-6)
+    assert plan.brokers_below(box, axis, cut, brokers) == below
+    assert plan.cut(box, 1, 0.5) is None, "nothing is known of symbols"
 
 
 def test_loads_in_parts_add_up_to_the_whole() -> None:
     plan = SplitPlan.of_tree(tree_of_events(1), MIXED)
     zones = random_zones(20, 3, random.Random(1))
-    parts = sum(plan.loads_in(cell_of(path, 3)) for path in zones)
-    assert parts == pytest.approx(plan.loads_in(cell_of(ROOT, 3)))
+    parts = sum(plan.loads_in(box_of(path, 3)) for path in zones)
+    assert parts == pytest.approx(plan.loads_in(box_of(ROOT, 3)))
 
 
 @given(st.integers(0, 10_000), st.integers(1, 24))
@@ -68,14 +68,14 @@ def test_steps_end_with_every_broker_placed_and_its_share_in_its_zone(seed: int,
         steps += 1
         assert steps <= 2 * brokers
         zones.remove(step.path)
-        axis, cell = len(step.path) % 3, cell_of(step.path, 3)
+        axis, box = len(step.path) % 3, box_of(step.path, 3)
         if isinstance(step, Release):
             zones.remove(sibling(step.path))  # it is one zone: its owner can merge at once
             zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], step.back)
             waiting += step.back is None
             assert ROOT not in zones
         else:
-            median = 0.5 * (cell.lower[axis] + cell.upper[axis])
+            median = 0.5 * (box.lower[axis] + box.upper[axis])
             zones += split(step.path, median if step.cut is None else step.cut)
             waiting -= 1
     assert (waiting, len(zones)) == (0, brokers)
@@ -91,7 +91,7 @@ def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
         zones.remove(step.path)
         zones += split(step.path, 0.5 if step.cut is None else step.cut)
         waiting -= 1
-    shares = [float(plan.loads_in(cell_of(path, 3)).sum()) for path in zones]
+    shares = [float(plan.loads_in(box_of(path, 3)).sum()) for path in zones]
     assert max(shares) / min(shares) < (1 + TOLERANCE) ** 3
     assert next_step(plan, zones, 0) is None
     assert next_step(SplitPlan.of_tree(tree_of_events(3), MIXED), zones, 0) is None
@@ -114,9 +114,9 @@ def test_statistics_that_say_nothing_are_refused(tree: KdTree, loads: list[float
 
 def tiling(world: World) -> dict[Path, int] | None:
     """Return the zones once they are at rest."""
-    owners = {path: number for number, broker in world.made.brokers.items() for path in broker.seats}
+    owners = {path: number for number, broker in world.made.brokers.items() for path in broker.owned}
     whole = sum(2.0 ** -len(path) for path in owners) == 1.0
-    return owners if whole and all(len(broker.seats) <= 1 for broker in world.made.brokers.values()) else None
+    return owners if whole and all(len(broker.owned) <= 1 for broker in world.made.brokers.values()) else None
 
 
 def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
@@ -171,7 +171,7 @@ def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
 
     def spread(paths: set[Path]) -> float:
         points = [SPACE.point({"x": x, "y": y}) for x, y in events]
-        counts = [sum(contains(cell_of(path, 2), point) for point in points) for path in paths]
+        counts = [sum(contains(box_of(path, 2), point) for point in points) for path in paths]
         return max(counts) / (sum(counts) / len(counts))
 
     assert spread(set(zones)) < 1.35
@@ -213,16 +213,16 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
     broker.release(world.made.calendar.now, patience=10 * SECOND)
     world.made.perform(broker.id)
     world.made.run(5 * SECOND)
-    assert not broker.seats
+    assert not broker.owned
     rest = tiling(world)
     assert rest is not None
     assert len(rest) == 3
     broker.place(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
     world.made.perform(broker.id)
     world.made.run(3 * SECOND)
-    assert not broker.seats
+    assert not broker.owned
     world.made.run(20 * SECOND)
-    assert len(broker.seats) == 1
+    assert len(broker.owned) == 1
     assert all(low != high for low, high in pairwise(sorted(tiling(world) or [])))
 
 
@@ -231,4 +231,4 @@ def test_a_single_broker_keeps_its_zone() -> None:
     (broker,) = world.made.brokers.values()
     broker.release(world.made.calendar.now, patience=SECOND)
     world.made.perform(broker.id)
-    assert set(broker.seats) == {ROOT}
+    assert set(broker.owned) == {ROOT}

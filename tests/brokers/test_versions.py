@@ -163,8 +163,8 @@ def test_of_two_with_one_number_one_has_the_subscription_everywhere(seed: int) -
     lesser, greater = sorted(both)
     assert told[greater] == [Subscribed("7/1/s", 1)]
     assert told[lesser] == [Superseded("7/1/s", 1, 1)]
-    seats = [seat for broker in world.made.brokers.values() for seat in broker.seats.values()]
-    assert [held.access for seat in seats if (held := seat.store.get("7/1/s"))] == [greater] * len(seats)
+    owned = [owned for broker in world.made.brokers.values() for owned in broker.owned.values()]
+    assert [held.access for owned in owned if (held := owned.store.get("7/1/s"))] == [greater] * len(owned)
 
 
 def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:

@@ -89,7 +89,7 @@ class History:
     def remove(self, *, crash: bool) -> None:
         victim = self.someone()
         if not any(
-            broker.seats and number != victim and not broker.membership.leaving
+            broker.owned and number != victim and not broker.membership.leaving
             for number, broker in self.made.brokers.items()
         ):
             return  # nobody would be left who owns anything

@@ -263,21 +263,21 @@ async def one(fleet: Fleet) -> list[int]:
 
 
 async def two_unrelated(fleet: Fleet) -> list[int]:
-    """Two brokers of which neither is the other's heir."""
-    heirs = {port: (await status_of(port))["heir"] for port in fleet.alive}
+    """Two brokers of which neither is the other's backup."""
+    backups = {port: (await status_of(port))["backup"] for port in fleet.alive}
     for first in fleet.alive:
         for second in fleet.alive:
-            if first < second and heirs[first] != f"127.0.0.1:{second}" and heirs[second] != f"127.0.0.1:{first}":
+            if first < second and backups[first] != f"127.0.0.1:{second}" and backups[second] != f"127.0.0.1:{first}":
                 return [first, second]
-    raise AssertionError("everyone is everyone's heir")
+    raise AssertionError("everyone is everyone's backup")
 
 
 async def owner_with_heir(fleet: Fleet) -> list[int]:
     for port in fleet.alive:
-        heir = (await status_of(port))["heir"]
-        if heir is not None:
-            return [port, int(heir.rpartition(":")[2])]
-    raise AssertionError("nobody has an heir")
+        backup = (await status_of(port))["backup"]
+        if backup is not None:
+            return [port, int(backup.rpartition(":")[2])]
+    raise AssertionError("nobody has a backup")
 
 
 def run(scenario: Any, seconds: float) -> None:

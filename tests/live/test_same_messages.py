@@ -127,7 +127,7 @@ async def live(types: Types, folder: Path) -> None:
         )
         broker = LiveBroker(settings)
         await broker.start()
-        while not broker.machine.seats:
+        while not broker.machine.owned:
             await asyncio.sleep(0.02)
         brokers.append(broker)
         return broker

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.lots import Lot
 from rookery.brokers.parcels import Again, Confirm, Notice, Placed, Superseded
 from rookery.brokers.requests import Deliver, Subscribed
-from rookery.brokers.zones import Cell, cell_of, subtract
+from rookery.brokers.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -42,7 +42,7 @@ class Access:
         self._kept_at: dict[int, dict[tuple[int, int], int]] = {}
         self._confirms: dict[int, list[int]] = {}
         #: What of a subscription's box no zone has answered for, and when it was last sent.
-        self._placing: dict[str, tuple[int, list[Cell], int]] = {}
+        self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
 
     # ---- clients come and go -------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ class Access:
         subscription = self._broker.placement.clients[name]
         if subscription.lower:
             upper = tuple(nextafter(x, inf) for x in subscription.upper)
-            self._placing[name] = (subscription.version, [Cell(subscription.lower, upper)], self._broker.now)
+            self._placing[name] = (subscription.version, [ZoneBox(subscription.lower, upper)], self._broker.now)
         else:  # never true
             self._broker.reply(client, Subscribed(name, subscription.version))
 
@@ -102,7 +102,7 @@ class Access:
         if placing is None or placing[0] != message.version:
             return
         version, left, since = placing
-        left = subtract(left, cell_of(message.path, self._broker.configuration.space.dimensions))
+        left = subtract(left, box_of(message.path, self._broker.configuration.space.dimensions))
         if left:
             self._placing[message.subscription_id] = (version, left, since)
         else:

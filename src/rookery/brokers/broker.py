@@ -4,7 +4,7 @@ The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`,
 they say in messages (`requests.py`, `sessions.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
-`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events
+`routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events
 in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
 happens at a beat, so there is one timer.
 """
@@ -17,7 +17,6 @@ from typing import Any
 
 from rookery.brokers.access import Access
 from rookery.brokers.carriage import Carriage
-from rookery.brokers.claims import Claim
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.copies import Copies
 from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
@@ -41,13 +40,14 @@ from rookery.brokers.messages import (
     Who,
     fits,
 )
-from rookery.brokers.neighborhood import Neighborhood
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.parcels import Carry, Parcel
 from rookery.brokers.placement import Placement
 from rookery.brokers.proximity import Proximity
 from rookery.brokers.requests import FromBroker
+from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Dice, Reservoir
-from rookery.brokers.seats import Seat
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.zones import Path, Point, contains, gap
@@ -77,12 +77,12 @@ class Broker:
         self.dice = dice
         #: Coordinates on the network, see `coordinates.py`.
         self.position = position
-        self.seats: dict[Path, Seat] = {}
+        self.owned: dict[Path, OwnedZone] = {}
         self.counters: Counter[str] = Counter()
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
         self.now = 0
-        self.around = Neighborhood(self)
+        self.routing_table = RoutingTable(self)
         self.membership = Membership(self)
         self.placement = Placement(self)
         self.proximity = Proximity(self)
@@ -113,7 +113,7 @@ class Broker:
     def introduce(self, other: int, now: int) -> None:
         """Name a broker of the network to one that is alone."""
         self.now = max(now, self.now)
-        self.around.meet(other)
+        self.routing_table.remember(other)
         self.membership.greet(other)
         self._settle()
 
@@ -143,13 +143,13 @@ class Broker:
             self.sessions.receive(messages, sender.number)
             self._settle()
             return
-        self.around.unreachable.pop(sender, None)
+        self.routing_table.unreachable.pop(sender, None)
         for message in messages:
             if not fits(message, self.configuration.space.dimensions):
                 self.counters["rejected"] += 1
                 self.emit(MessageRejected(sender, type(message).__name__))
                 continue
-            self.around.meet(sender)
+            self.routing_table.remember(sender)
             self._dispatch(message, sender)
         self._settle()
 
@@ -161,7 +161,7 @@ class Broker:
         if isinstance(receiver, ClientId):
             self.lose(receiver, now)
             return
-        self.around.lose(receiver)
+        self.routing_table.lose(receiver)
         self.carriage.lost(receiver)
         self.counters["undeliverable"] += 1
         if isinstance(message, Routed):
@@ -170,7 +170,7 @@ class Broker:
             else:
                 self.emit(JoinFailed(receiver))
         elif isinstance(message, Grant):
-            self.membership.take_back(message.state.claim)
+            self.membership.take_back(message.state.ownership)
         elif isinstance(message, Carry):
             self.carriage.undeliverable(message)
         self._settle()
@@ -181,7 +181,7 @@ class Broker:
         if isinstance(node, ClientId):
             self.access.detach(node.number)
         else:
-            self.around.lose(node)
+            self.routing_table.lose(node)
             self.carriage.lost(node)
         self._settle()
 
@@ -245,31 +245,31 @@ class Broker:
         """Tell the program."""
         self._effects.append(Emit(event))
 
-    def seat_at(self, point: Point) -> Seat | None:
-        """Return the own seat that holds a point."""
-        for seat in self.seats.values():
-            if contains(seat.cell, point):
-                return seat
+    def owned_at(self, point: Point) -> OwnedZone | None:
+        """Return the owned zone that holds a point."""
+        for owned in self.owned.values():
+            if contains(owned.box, point):
+                return owned
         return None
 
-    def home(self) -> Seat | None:
-        """Return the seat that the broker keeps: the deepest."""
-        return max(self.seats.values(), key=lambda seat: (len(seat.path), seat.path), default=None)
+    def home(self) -> OwnedZone | None:
+        """Return the owned zone that the broker keeps: the deepest."""
+        return max(self.owned.values(), key=lambda owned: (len(owned.path), owned.path), default=None)
 
     def dispatch_body(self, point: Point, body: Body) -> None:
         """Send a body on its way over the zones."""
         home = self.home()
-        source = home.claim if home is not None else None
+        source = home.ownership if home is not None else None
         self.route(Routed(point, body, self.id, (), source, source))
 
     def route(self, routed: Routed) -> None:
         """Bring a message one hop closer to its point, or accept it here."""
         point, body = routed.point, routed.body
-        seat = self.seat_at(point)
-        if seat is not None:
-            self._arrive(seat, routed)
+        owned = self.owned_at(point)
+        if owned is not None:
+            self._arrive(owned, routed)
             return
-        if not self.seats:
+        if not self.owned:
             onward = self.membership.forwarding(point, routed.visited)
             if onward is not None and len(routed.visited) < MOST_HOPS:
                 visited = (*routed.visited, self.id)
@@ -277,66 +277,72 @@ class Broker:
             else:
                 self.counters["dropped"] += 1
             return
-        seat, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
+        owned, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
         if hop is None or len(routed.visited) >= MOST_HOPS:
             self.counters["dropped"] += 1
             return
         self.counters["forwarded"] += 1
         visited = (*routed.visited, self.id)
-        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
+        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, owned.ownership))
 
-    def _next_hop(self, point: Point, visited: Sequence[int], *, came_back: bool) -> tuple[Seat, Claim | None]:
-        seat = max(
-            self.seats.values(),
-            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
+    def _next_hop(
+        self, point: Point, visited: Sequence[int], *, came_back: bool
+    ) -> tuple[OwnedZone, ZoneOwnership | None]:
+        owned = max(
+            self.owned.values(),
+            key=lambda one: (-gap(one.box, point)[0], len(one.path)),
         )
         used = frozenset(visited) if came_back else frozenset()
-        return seat, next_hop(seat, point, usable=self._usable, neighbors_only=came_back, used=used)
+        return owned, next_hop(owned, point, usable=self._usable, neighbors_only=came_back, used=used)
 
     def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
         """Return the broker that brings a message closer to a point."""
-        if not self.seats:
+        if not self.owned:
             return self.membership.forwarding(point, visited)
         _, hop = self._next_hop(point, visited, came_back=came_back)
         return None if hop is None else hop.owner
 
-    def _usable(self, claim: Claim) -> bool:
-        return claim.owner != self.id and self.around.alive(claim.owner)
+    def _usable(self, ownership: ZoneOwnership) -> bool:
+        return ownership.owner != self.id and self.routing_table.alive(ownership.owner)
 
-    def _arrive(self, seat: Seat, routed: Routed) -> None:
+    def _arrive(self, owned: OwnedZone, routed: Routed) -> None:
         body = routed.body
         match body:
             case Region():
-                self.placement.spread(seat, body)
+                self.placement.spread(owned, body)
             case Who(asker):
-                self.send(asker, Here(seat.current_claim()))
+                self.send(asker, Here(owned.current_ownership()))
             case Join():
-                self.membership.admit(seat, body)
+                self.membership.admit(owned, body)
             case Put():
-                self.proximity.put(seat, routed.point, body)
+                self.proximity.put(owned, routed.point, body)
             case Find():
-                self.proximity.find(seat, routed.point, body)
+                self.proximity.find(owned, routed.point, body)
 
     def _dispatch(self, message: Message, sender: int) -> None:
         match message:
             case Heartbeat():
-                self.around.receive(message, sender)
+                self.routing_table.receive(message, sender)
             case Routed((), Join() as join):
-                if self.seats:
+                if self.owned:
                     self.membership.invite(join)
             case Routed():
-                for claim in (message.source, message.via):
-                    if claim is not None and claim.owner != self.id and claim.owner not in self.around.unreachable:
-                        self.around.meet(claim.owner)
-                        for seat in self.seats.values():
-                            seat.queue.learn(claim)
+                for ownership in (message.source, message.via):
+                    if (
+                        ownership is not None
+                        and ownership.owner != self.id
+                        and ownership.owner not in self.routing_table.unreachable
+                    ):
+                        self.routing_table.remember(ownership.owner)
+                        for owned in self.owned.values():
+                            owned.queue.learn(ownership)
                 self.route(message)
-            case Here(claim):
-                self.around.meet(claim.owner)
-                self.around.heard[claim.owner] = self.now
-                self.around.learn(claim, self.now)
-                for seat in self.seats.values():
-                    seat.queue.learn(claim)
+            case Here(ownership):
+                self.routing_table.remember(ownership.owner)
+                self.routing_table.heard[ownership.owner] = self.now
+                self.routing_table.learn(ownership, self.now)
+                for owned in self.owned.values():
+                    owned.queue.learn(ownership)
             case Grant():
                 self.membership.accept(message, sender)
             case Granted(path, epoch):
@@ -359,29 +365,29 @@ class Broker:
         self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
 
     def _beat(self) -> None:
-        self.around.prune()
+        self.routing_table.prune()
         self.membership.beat()
         self.placement.beat()
         self.carriage.beat()
         self.sessions.beat()
         self.proximity.beat()
-        if self.seats and self.now >= self._next_ancestors:
+        if self.owned and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
-            self.around.look_around()
-        for seat in list(self.seats.values()):
-            for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
-                del seat.details[path]
-            for point in seat.holes()[:PROBES]:
+            self.routing_table.greet_known_peers()
+        for owned in list(self.owned.values()):
+            for path in [path for path in owned.details if owned.neighbors.get(path) is None]:
+                del owned.details[path]
+            for point in owned.holes()[:PROBES]:
                 self.counters["holes"] += 1
                 self.dispatch_body(point, Who(self.id))
         self.membership.announce()
 
     def refresh_ancestors(self) -> None:
         """Look up residents beside every ancestor, at random points, so that the load of relaying is spread."""
-        for seat in list(self.seats.values()):
-            seat.queue.renew()
-            for point in seat.queue.probes(self.dice):
+        for owned in list(self.owned.values()):
+            owned.queue.renew()
+            for point in owned.queue.probes(self.dice):
                 self.dispatch_body(point, Who(self.id))
         self.proximity.refresh()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.brokers.configuration import Durability
 from rookery.brokers.held import Held
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.parcels import (
     Accepted,
     Again,
@@ -35,7 +36,6 @@ from rookery.brokers.parcels import (
     first_event,
     part_of,
 )
-from rookery.brokers.seats import Seat
 from rookery.brokers.zones import ROOT, Point
 from rookery.errors import EventError
 from rookery.machine import Write
@@ -62,7 +62,7 @@ class Carriage:
         """Send a client's parcel to the owners of its events; it is told what becomes of it."""
         broker = self._broker
         points: tuple[Point, ...] | None = None
-        if ROOT in broker.seats:
+        if ROOT in broker.owned:
             # The only broker: where the events lie makes no difference but for the sample, one point of each parcel.
             first = self.points_of([first_event(parcel)])
             points = None if first is None else first * parcel.count
@@ -85,16 +85,16 @@ class Carriage:
         """Take what lies in own zones, send the rest on."""
         broker, parcel = self._broker, message.parcel
         broker.passing.add(message.points[0], broker.dice)
-        if ROOT in broker.seats:
-            broker.ledger.accept(broker.seats[ROOT], message, None)
+        if ROOT in broker.owned:
+            broker.ledger.accept(broker.owned[ROOT], message, None)
             return
-        mine: dict[int, tuple[Seat, list[int]]] = {}
+        mine: dict[int, tuple[OwnedZone, list[int]]] = {}
         theirs: dict[int, list[int]] = {}
         came_back = broker.id in message.visited
         for row, point in enumerate(message.points):
-            seat = broker.seat_at(point)
-            if seat is not None:
-                mine.setdefault(id(seat), (seat, []))[1].append(row)
+            owned = broker.owned_at(point)
+            if owned is not None:
+                mine.setdefault(id(owned), (owned, []))[1].append(row)
                 continue
             hop = broker.hop_to(point, message.visited, came_back=came_back)
             if hop is None or len(message.visited) >= MOST_HOPS:
@@ -104,11 +104,11 @@ class Carriage:
         columns: Columns | None = None
         if mine or len(theirs) > 1:
             columns = columns_of(parcel)
-        for seat, rows in mine.values():
+        for owned, rows in mine.values():
             part = _part(message, rows, columns)
             broker.counters["hops"] += len(message.visited) * len(rows)
             broker.counters["arrived"] += len(rows)
-            broker.ledger.accept(seat, part, columns if part.parcel is parcel else None)
+            broker.ledger.accept(owned, part, columns if part.parcel is parcel else None)
         for hop, rows in theirs.items():
             broker.counters["forwarded"] += len(rows)
             part = _part(message, rows, columns)

@@ -15,7 +15,7 @@ SECOND = 1_000_000
 class Durability(Enum):
     """What an acknowledgment means. Whatever is weaker than two disks has to be asked for."""
 
-    #: On the owner's disk and on its heir's.
+    #: On the owner's disk and on its backup's.
     TWO_DISKS = "two-disks"
     #: On the owner's disk: lost with it, and unavailable until the owner is back.
     ONE_DISK = "one-disk"
@@ -73,6 +73,6 @@ class BrokerConfiguration:
         return 3 * self.refresh
 
     @property
-    def youth(self) -> int:
+    def grace_period(self) -> int:
         """How long after a takeover every living access broker has sent its subscriptions to the zone again."""
         return 2 * self.refresh + 4 * self.beat

@@ -1,6 +1,6 @@
 """What a broker keeps for others, and what is left of the dead: copies and orphans.
 
-A broker keeps copies of the parcels of the one whose heir it is. When that one is gone, and after a restart for
+A broker keeps copies of the parcels of the one whose backup it is. When that one is gone, and after a restart for
 everything the log still has, the parcels are orphans: they are sent again to whoever owns their points now, under their
 old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
 the same orphan: numbers say what is the same.
@@ -110,7 +110,7 @@ class Copies:
         self._broker.counters["orphans"] += 1
         self.orphans[owner, part] = (parcel, set())
         self._by_key.setdefault(parcel.key, set()).add((owner, part))
-        if self._broker.seats:
+        if self._broker.owned:
             self._send((owner, part))
 
     def _send(self, orphan: tuple[int, int]) -> None:
@@ -167,7 +167,7 @@ class Copies:
         for owner, part in refused:
             if part in self.kept.get(owner, ()):
                 self._unwritten.append((owner, part, self.kept[owner][part]))
-        if not broker.seats:
+        if not broker.owned:
             return
         patience = 2 * broker.configuration.beat
         for orphan in list(self.orphans):

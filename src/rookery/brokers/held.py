@@ -26,8 +26,8 @@ class Held:
     since: int
     #: What clients have not confirmed: by number of the notice, their broker and their pairs.
     open: dict[int, tuple[int, Lot]]
-    #: When its zone comes of age, 0 if it has; until then all pairs that were told.
-    young: int = 0
+    #: When the grace period of its zone ends, 0 if there is none; until then all pairs that were told.
+    grace_until: int = 0
     told: set[tuple[int, str]] = field(default_factory=set)
     stored: bool = False
     copied: bool = False

@@ -1,13 +1,13 @@
 """The owner's ledger: which events were taken, who still has to get them, and when they are safe.
 
-Rule 1: an event is acknowledged when it lies on two disks, the owner's and its heir's. `stored` says the first, the
-heir's `Copied` the second. Weaker promises have names (`Durability`) and must be asked for.
+Rule 1: an event is acknowledged when it lies on two disks, the owner's and its backup's. `stored` says the first, the
+backup's `Copied` the second. Weaker promises have names (`Durability`) and must be asked for.
 Rule 2: an event is held until every client that wants it has confirmed it, or has unsubscribed, or has let its lease
 end, or has fallen behind by more than `kept` events.
 Rule 3: nobody is told twice. An event has its publisher's number for good; what arrives again is acknowledged again,
 and whatever a crash makes ambiguous is told once more and dropped by the subscriber.
 Rule 4: who takes over a zone may not know all of its subscriptions before their brokers have sent them again. Until
-then the zone is young: its events are matched as they come and once more when it has come of age.
+then the zone has a grace period: its events are matched as they come and once more when that ends.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rookery.brokers.configuration import Durability
 from rookery.brokers.held import Held
 from rookery.brokers.lots import Lot, lots_of, match_parcels
 from rookery.brokers.messages import Subscription
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.parcels import (
     Accepted,
     Carry,
@@ -33,7 +34,6 @@ from rookery.brokers.parcels import (
     events_of,
     part_of,
 )
-from rookery.brokers.seats import Seat
 from rookery.brokers.store import ZoneStore
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ class Ledger:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.held: dict[int, Held] = {}
-        self.heir: int | None = None
-        #: When there was an heir last.
-        self._with_heir = -(1 << 62)
+        self.backup: int | None = None
+        #: When there was a backup last.
+        self._with_backup = -(1 << 62)
         self._numbers = 0
         #: By number of a notice that is not confirmed.
         self._noticed: dict[int, Held] = {}
         self._known: dict[ParcelKey, list[Held]] = {}
-        self._incoming: list[tuple[Seat, Held, Columns | None]] = []
+        self._incoming: list[tuple[OwnedZone, Held, Columns | None]] = []
         self._unwritten: list[Held] = []
         self._uncopied: list[Held] = []
         self._forgotten: list[int] = []
@@ -73,7 +73,7 @@ class Ledger:
 
     # ---- parcels come in -----------------------------------------------------------------------------------------
 
-    def accept(self, seat: Seat, carry: Carry, columns: Columns | None) -> None:
+    def accept(self, owned: OwnedZone, carry: Carry, columns: Columns | None) -> None:
         """Take a parcel whose events all lie in an own zone."""
         broker, parcel = self._broker, carry.parcel
         known = self._known.setdefault(parcel.key, [])
@@ -90,9 +90,9 @@ class Ledger:
             broker.send(carry.origin, Refused(parcel.publisher, parcel.first, refusal, final=False))
             return
         self._numbers += 1
-        held = Held(self._numbers, parcel, carry.points[0], {carry.origin}, broker.now, {}, seat.young)
+        held = Held(self._numbers, parcel, carry.points[0], {carry.origin}, broker.now, {}, owned.grace_until)
         known.append(held)
-        self._incoming.append((seat, held, columns))
+        self._incoming.append((owned, held, columns))
         if len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
 
@@ -117,12 +117,12 @@ class Ledger:
         return None
 
     def _is_alone(self) -> bool:
-        """Tell whether there has been nobody to inherit for longer than a takeover lasts."""
-        return self._choose_heir() is None and self._was_alone()
+        """Tell whether there has been nobody to take over for longer than a takeover lasts."""
+        return self._choose_backup() is None and self._was_alone()
 
     def _was_alone(self) -> bool:
         configuration = self._broker.configuration
-        return self._broker.now - self._with_heir > (configuration.silence + 1) * configuration.beat
+        return self._broker.now - self._with_backup > (configuration.silence + 1) * configuration.beat
 
     # ---- once per batch of messages ------------------------------------------------------------------------------
 
@@ -145,11 +145,11 @@ class Ledger:
             self._rehome()
         if self._incoming:
             incoming, self._incoming = self._incoming, []
-            for seat, held, lots in match_parcels(incoming):
-                self._hold(seat, held, lots)
+            for owned, held, lots in match_parcels(incoming):
+                self._hold(owned, held, lots)
         self.send_copies()
-        if self._forgotten and self.heir is not None:
-            self._broker.send(self.heir, Forget(tuple(self._forgotten)))
+        if self._forgotten and self.backup is not None:
+            self._broker.send(self.backup, Forget(tuple(self._forgotten)))
         self._forgotten.clear()
 
     def records(self) -> tuple[list[tuple[int, int, Parcel]], list[Held], list[tuple[int, int]]]:
@@ -159,14 +159,14 @@ class Ledger:
         unwritten = [held for held in unwritten if held.part in self.held]
         return [(self._broker.id, held.part, held.parcel) for held in unwritten], unwritten, done
 
-    def _hold(self, seat: Seat, held: Held, lots: dict[int, Lot]) -> None:
+    def _hold(self, owned: OwnedZone, held: Held, lots: dict[int, Lot]) -> None:
         broker = self._broker
         broker.counters["matched"] += held.parcel.count
-        seat.reservoir.add(held.point, broker.dice)
-        seat.reservoir.seen += held.parcel.count - 1
-        if held.young:
+        owned.reservoir.add(held.point, broker.dice)
+        owned.reservoir.seen += held.parcel.count - 1
+        if held.grace_until:
             held.told.update(pair for lot in lots.values() for pair in lot.pairs(held.parcel.count))
-        if not lots and not held.young:
+        if not lots and not held.grace_until:
             self._acknowledge(held)  # nobody wants it: there is nothing to lose
             held.empty()
             return
@@ -213,10 +213,10 @@ class Ledger:
             self._finish(held)
 
     def copied(self, message: Copied, sender: int) -> None:
-        """Parts are on the heir's disk."""
+        """Parts are on the backup's disk."""
         for part in message.parts:
             held = self.held.get(part)
-            if held is not None and sender == self.heir:
+            if held is not None and sender == self.backup:
                 held.copied = True
                 self._check(held)
 
@@ -239,30 +239,30 @@ class Ledger:
                 return
         self._broker.send(origin, Accepted(held.parcel.publisher, held.parcel.first, offsets))
 
-    def _choose_heir(self) -> int | None:
+    def _choose_backup(self) -> int | None:
         home = self._broker.home()
-        heirs = home.heirs(self._broker.around.alive) if home is not None else ()
-        if self.heir is not None and self.heir in heirs:
-            return self.heir
-        heir = heirs[0] if heirs else None
-        if heir is None and self.heir is not None:
-            self._with_heir = self._broker.now
-        if heir != self.heir:
-            self.heir = heir
+        backups = home.backups(self._broker.routing_table.alive) if home is not None else ()
+        if self.backup is not None and self.backup in backups:
+            return self.backup
+        backup = backups[0] if backups else None
+        if backup is None and self.backup is not None:
+            self._with_backup = self._broker.now
+        if backup != self.backup:
+            self.backup = backup
             for held in self.held.values():
                 held.copied = False
             if self._broker.configuration.durability is Durability.TWO_DISKS:
                 self._uncopied = list(self.held.values())
-        return heir
+        return backup
 
     def send_copies(self) -> None:
-        """Bring new parts to the heir."""
-        if self._uncopied and self._choose_heir() is not None:
-            assert self.heir is not None
+        """Bring new parts to the backup."""
+        if self._uncopied and self._choose_backup() is not None:
+            assert self.backup is not None
             uncopied, self._uncopied = self._uncopied, []
             parts = tuple((held.part, held.parcel) for held in uncopied if held.part in self.held)
             for first in range(0, len(parts), MOST_AGAIN):
-                self._broker.send(self.heir, Copy(parts[first : first + MOST_AGAIN]))
+                self._broker.send(self.backup, Copy(parts[first : first + MOST_AGAIN]))
 
     # ---- when they have been told --------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Ledger:
                 self._check_finished(held)
 
     def _check_finished(self, held: Held) -> None:
-        if not held.open and not held.young and not held.moving and held.acknowledged:
+        if not held.open and not held.grace_until and not held.moving and held.acknowledged:
             self._finish(held)
 
     def _finish(self, held: Held) -> None:
@@ -345,37 +345,37 @@ class Ledger:
             self._close(held, number)
 
     def forgotten_copies(self, parts: Iterable[int], holder: int) -> tuple[int, ...]:
-        """Say which copies that somebody holds are not needed: done with, or at the present heir as well."""
+        """Say which copies that somebody holds are not needed: done with, or at the present backup as well."""
         unneeded = []
         for part in parts:
             held = self.held.get(part)
-            if held is None or (holder != self.heir and held.copied):
+            if held is None or (holder != self.backup and held.copied):
                 unneeded.append(part)
         return tuple(unneeded)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Match again what has come of age, bring copies to a new heir, tell again, let go of what nobody takes."""
+        """Match again after a grace period, bring copies to a new backup, tell again, let go of what nobody takes."""
         broker = self._broker
-        heir = self._choose_heir()
+        backup = self._choose_backup()
         self.send_copies()
-        if heir is None and broker.configuration.durability is Durability.TWO_DISKS and self._was_alone():
+        if backup is None and broker.configuration.durability is Durability.TWO_DISKS and self._was_alone():
             self.not_stored([held for held in self.held.values() if not held.acknowledged], ALONE, final=False)
-        self._grow_up()
+        self._end_grace_periods()
         self._bound()
         patience = 2 * broker.configuration.beat
         sent = 0
         for held in list(self.held.values()):
             if held.moving or broker.now - held.since < 2 * patience:
                 continue
-            dead = any(not broker.around.alive(access) for access, _ in held.open.values())
+            dead = any(not broker.routing_table.alive(access) for access, _ in held.open.values())
             if dead:
                 self._send_on(held)  # if the zone went elsewhere, so does news of its clients
             if not held.moving and sent < MOST_AGAIN:
                 held.since = broker.now
                 for number, (access, lot) in held.open.items():
-                    if broker.around.alive(access):
+                    if broker.routing_table.alive(access):
                         sent += 1
                         broker.send(access, lot.notice(number, held.parcel))
 
@@ -391,17 +391,17 @@ class Ledger:
                 self._shrink(held, number, left)
         self._check_finished(held)
 
-    def _grow_up(self) -> None:
+    def _end_grace_periods(self) -> None:
         broker = self._broker
-        for held in [held for held in self.held.values() if held.young and held.young <= broker.now]:
-            held.young = 0
+        for held in [held for held in self.held.values() if held.grace_until and held.grace_until <= broker.now]:
+            held.grace_until = 0
             self._send_on(held)
             rows: list[int] = []
             late: list[Subscription] = []
             for row, event in enumerate(events_of(held.parcel)):
                 points = broker.carriage.points_of([event])
-                seat = broker.seat_at(points[0]) if points else None
-                for one in seat.store.match(event) if seat is not None else ():
+                owned = broker.owned_at(points[0]) if points else None
+                for one in owned.store.match(event) if owned is not None else ():
                     if row not in held.gone and (row, one.subscription_id) not in held.told:
                         rows.append(row)
                         late.append(one)
@@ -413,7 +413,9 @@ class Ledger:
     def _send_on(self, held: Held) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
         points = self._broker.carriage.points_of(events_of(held.parcel)) or ()
-        away = [row for row, point in enumerate(points) if self._broker.seat_at(point) is None and row not in held.gone]
+        away = [
+            row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in held.gone
+        ]
         if away and not held.moving:
             held.moving = True
             held.gone |= frozenset(away)

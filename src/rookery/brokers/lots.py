@@ -21,7 +21,7 @@ from rookery.brokers.store import Matches
 
 if TYPE_CHECKING:
     from rookery.brokers.held import Held
-    from rookery.brokers.seats import Seat
+    from rookery.brokers.owned_zone import OwnedZone
 
 __all__ = ["Lot", "lots_of", "match_parcels"]
 
@@ -118,28 +118,28 @@ def lots_of(rows: Sequence[int], wanting: Sequence[Subscription], every: Iterabl
 
 
 def match_parcels(
-    incoming: Sequence[tuple[Seat, Held, Columns | None]],
-) -> Iterator[tuple[Seat, Held, dict[int, Lot]]]:
+    incoming: Sequence[tuple[OwnedZone, Held, Columns | None]],
+) -> Iterator[tuple[OwnedZone, Held, dict[int, Lot]]]:
     """Match parcels against the subscriptions of their zones, in one batch per zone."""
-    by_seat: dict[int, list[tuple[Seat, Held, Columns | None]]] = {}
+    by_zone: dict[int, list[tuple[OwnedZone, Held, Columns | None]]] = {}
     for one in incoming:
-        by_seat.setdefault(id(one[0]), []).append(one)
-    for batch in by_seat.values():
-        seat = batch[0][0]
-        every = seat.store.every()
-        if not seat.store.has_conditions:
+        by_zone.setdefault(id(one[0]), []).append(one)
+    for batch in by_zone.values():
+        owned = batch[0][0]
+        every = owned.store.every()
+        if not owned.store.has_conditions:
             lots = lots_of((), (), every)
-            yield from ((seat, held, dict(lots)) for _, held, _ in batch)
+            yield from ((owned, held, dict(lots)) for _, held, _ in batch)
             continue
-        fields = seat.store.fields
+        fields = owned.store.fields
         tables = [columns if columns is not None else columns_of(held.parcel, fields) for _, held, columns in batch]
         counts = [held.parcel.count for _, held, _ in batch]
-        found = seat.store.match_columns(_stacked(tables, counts), sum(counts))
+        found = owned.store.match_columns(_stacked(tables, counts), sum(counts))
         starts = list(accumulate(counts, initial=0))
         places = np.searchsorted(found.rows, starts).tolist()
         for number, (_, held, _) in enumerate(batch):
             mine = Matches(*(part[places[number] : places[number + 1]] for part in found))
-            yield seat, held, _lots_of_matches(mine, starts[number], every)
+            yield owned, held, _lots_of_matches(mine, starts[number], every)
 
 
 def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, Lot]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.claims import Claim
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
 from rookery.brokers.versions import Version
 from rookery.brokers.zones import Path, Point
@@ -32,10 +32,10 @@ __all__ = [
     "Region",
     "Replica",
     "Routed",
-    "SeatReport",
-    "SeatState",
     "Subscription",
     "Who",
+    "ZoneReport",
+    "ZoneState",
     "fits",
 ]
 
@@ -64,36 +64,36 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
         return (self.rank, self.where) == (other.rank, other.where)
 
 
-class SeatState(msgspec.Struct, frozen=True, array_like=True):
-    """A zone as it is handed over: the claim that its new owner will make, and all that was known there."""
+class ZoneState(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as it is handed over: the ownership that its new owner will have, and all that was known there."""
 
-    claim: Claim
-    neighbors: tuple[tuple[Claim, int], ...]
-    ancestors: tuple[Claim, ...]
+    ownership: ZoneOwnership
+    neighbors: tuple[tuple[ZoneOwnership, int], ...]
+    ancestors: tuple[ZoneOwnership, ...]
     subscriptions: tuple[tuple[Subscription, int], ...]
     sample: tuple[Point, ...]
     seen: int
     #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
-    index: tuple[tuple[Path, Point, Claim, int], ...]
-    #: Time left until all subscriptions of the zone are known to be here.
-    young: int = 0
+    index: tuple[tuple[Path, Point, ZoneOwnership, int], ...]
+    #: Grace period left: the time until all subscriptions of the zone are known to be here.
+    grace: int = 0
     #: Who located residents of a zone by that index: zone, who, and the time that is left.
     watchers: tuple[tuple[Path, int, int], ...] = ()
 
 
-class SeatReport(msgspec.Struct, frozen=True, array_like=True):
-    """A zone as its owner tells its neighbors of it: who inherits it, and its neighbors with the age of that news."""
+class ZoneReport(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as its owner tells its neighbors of it: its backups, and its neighbors with the age of that news."""
 
-    claim: Claim
-    heirs: tuple[int, ...]
-    neighbors: tuple[tuple[Claim, int], ...]
+    ownership: ZoneOwnership
+    backups: tuple[int, ...]
+    neighbors: tuple[tuple[ZoneOwnership, int], ...]
     stamp: int
 
 
 class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """I am here, and these are my zones. `answer` asks for one back where the receiver thinks otherwise."""
 
-    reports: tuple[SeatReport, ...]
+    reports: tuple[ZoneReport, ...]
     answer: bool = True
 
 
@@ -103,7 +103,7 @@ class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
     `met` are brokers that the giver knows of: they may be all that is left of another part of the network.
     """
 
-    state: SeatState
+    state: ZoneState
     back: float | None = None
     met: tuple[int, ...] = ()
 
@@ -128,22 +128,22 @@ class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
 class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
-    claim: Claim
+    ownership: ZoneOwnership
 
 
 class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
     """What the coordinate index here knows of residents of a zone, and neighbors to ask if that is nothing."""
 
     zone: Path
-    entries: tuple[Claim, ...]
-    neighbors: tuple[Claim, ...] = ()
+    entries: tuple[ZoneOwnership, ...]
+    neighbors: tuple[ZoneOwnership, ...] = ()
 
 
 class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """A zone that you located a resident of has a new one here, or has lost one."""
 
     zone: Path
-    claim: Claim
+    ownership: ZoneOwnership
     gone: bool
 
 
@@ -156,7 +156,7 @@ class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
     newcomer: int
     position: tuple[float, ...]
     others: tuple[Point, ...] = ()
-    best: Claim | None = None
+    best: ZoneOwnership | None = None
     at: Path | None = None
     cut: float | None = None
 
@@ -181,7 +181,7 @@ class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
     """Algorithm 2: note here that a broker resides in a zone, and its coordinates; withdrawn with `lease` 0."""
 
     zone: Path
-    claim: Claim
+    ownership: ZoneOwnership
     lease: int
 
 
@@ -196,14 +196,14 @@ Body: TypeAlias = Join | Region | Who | Put | Find
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
-    """A body on its way to a point; `source` and `via` are claims that every receiver learns from for free."""
+    """A body on its way to a point; `source` and `via` are ownerships that every receiver learns from for free."""
 
     point: Point
     body: Body
     origin: int
     visited: tuple[int, ...] = ()
-    source: Claim | None = None
-    via: Claim | None = None
+    source: ZoneOwnership | None = None
+    via: ZoneOwnership | None = None
 
 
 Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage

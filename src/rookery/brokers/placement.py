@@ -5,7 +5,7 @@ there on. Each time the box reaches across a cut, the other side becomes one mes
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
 and nobody needs to know the tree.
 
-Subscriptions are soft state, sent again from time to time, and a copy of them lies at the first heir of each zone.
+Subscriptions are soft state, sent again from time to time, and a copy of them lies at the first backup of each zone.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.messages import Region, Replica, Subscription
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.parcels import Placed, Superseded
-from rookery.brokers.seats import Seat
-from rookery.brokers.zones import Path, cell_of, meets, overlap, sibling
+from rookery.brokers.zones import Path, box_of, meets, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -69,92 +69,92 @@ class Placement:
         home, region = self._broker.home(), Region(subscription, 0, removed, answer)
         if home is not None:
             self.spread(home, region)
-        else:  # between seats: whoever owns a corner of the box spreads it
+        else:  # between zones: whoever owns a corner of the box spreads it
             self._broker.dispatch_body(subscription.lower, region)
 
     # ---- subscriptions at zones ----------------------------------------------------------------------------------
 
-    def spread(self, seat: Seat, region: Region) -> None:
+    def spread(self, owned: OwnedZone, region: Region) -> None:
         """Handle a region: pass on what lies across the cuts, keep what meets the own zone."""
         broker, subscription = self._broker, region.subscription
         broker.counters["regions"] += 1
-        path = seat.path
-        if meets(seat.cell, subscription.lower, subscription.upper):
-            self._keep(seat, subscription, region.removed)
+        path = owned.path
+        if meets(owned.box, subscription.lower, subscription.upper):
+            self._keep(owned, subscription, region.removed)
             if region.answer:
-                self._answer(seat, subscription)
+                self._answer(owned, subscription)
         for depth in range(region.depth, len(path)):
-            beside = cell_of(sibling(path[: depth + 1]), seat.dimensions)
+            beside = box_of(sibling(path[: depth + 1]), owned.dimensions)
             if meets(beside, subscription.lower, subscription.upper):
                 corner = tuple(map(max, subscription.lower, beside.lower))
                 broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed, region.answer))
 
-    def _keep(self, seat: Seat, subscription: Subscription, removed: bool) -> None:
+    def _keep(self, owned: OwnedZone, subscription: Subscription, removed: bool) -> None:
         broker, name = self._broker, subscription.subscription_id
         if removed:
-            stored = seat.store.get(name)
+            stored = owned.store.get(name)
             if stored is not None and stored.rank > subscription.rank:
                 return  # taken back by a broker that its client has left: the later one stands
-            changed = seat.store.remove(name)
+            changed = owned.store.remove(name)
             broker.ledger.drop(name)
         else:
-            changed = self._store(seat, subscription, broker.configuration.lease)
-        if changed and seat.replicated is not None:
+            changed = self._store(owned, subscription, broker.configuration.lease)
+        if changed and owned.replicated is not None:
             change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
-            broker.send(seat.replicated, Replica(seat.path, *change))
+            broker.send(owned.replicated, Replica(owned.path, *change))
 
-    def _store(self, seat: Seat, subscription: Subscription, lease: int) -> bool:
+    def _store(self, owned: OwnedZone, subscription: Subscription, lease: int) -> bool:
         """Store a subscription unless a later one is there; what waits for its client goes where that is now."""
         broker, name = self._broker, subscription.subscription_id
-        before = seat.store.get(name)
-        if not seat.store.add(subscription, broker.now + lease):
+        before = owned.store.get(name)
+        if not owned.store.add(subscription, broker.now + lease):
             return False
         if before is not None and before.access != subscription.access:
             broker.ledger.move(name, subscription.access)
         return True
 
-    def _answer(self, seat: Seat, subscription: Subscription) -> None:
+    def _answer(self, owned: OwnedZone, subscription: Subscription) -> None:
         """Say that a subscription is stored, if it is, or what is stored instead."""
         name, version = subscription.subscription_id, subscription.version
-        stored = seat.store.get(name)
+        stored = owned.store.get(name)
         if stored is None:
             return
         if stored.is_same(subscription):
-            self._broker.send(subscription.access, Placed(name, version, seat.path))
+            self._broker.send(subscription.access, Placed(name, version, owned.path))
         else:
             self._broker.send(subscription.access, Superseded(name, version, stored.version))
 
     # ---- replicas ------------------------------------------------------------------------------------------------
 
-    def replicate(self, seat: Seat) -> None:
-        """Bring the subscriptions of a zone to its first heir, if that is a new one."""
+    def replicate(self, owned: OwnedZone) -> None:
+        """Bring the subscriptions of a zone to its first backup, if that is a new one."""
         broker = self._broker
-        heir = next(iter(seat.heirs(broker.around.alive)), None)
-        if heir == seat.replicated:
+        backup = next(iter(owned.backups(broker.routing_table.alive)), None)
+        if backup == owned.replicated:
             return
-        self.withdraw_replica(seat)
-        seat.replicated = heir
-        if heir is not None and len(seat.store):
-            broker.send(heir, Replica(seat.path, self.leased(seat), whole=True))
+        self.withdraw_replica(owned)
+        owned.replicated = backup
+        if backup is not None and len(owned.store):
+            broker.send(backup, Replica(owned.path, self.leased(owned), whole=True))
 
-    def leased(self, seat: Seat) -> tuple[tuple[Subscription, int], ...]:
+    def leased(self, owned: OwnedZone) -> tuple[tuple[Subscription, int], ...]:
         """Return the subscriptions of a zone, each with the time its lease has left."""
-        return tuple((subscription, expires - self._broker.now) for subscription, expires in seat.store)
+        return tuple((subscription, expires - self._broker.now) for subscription, expires in owned.store)
 
-    def withdraw_replica(self, seat: Seat) -> None:
-        """Tell the heir of old that it is heir no more."""
-        if seat.replicated is not None and self._broker.around.alive(seat.replicated) and len(seat.store):
-            self._broker.send(seat.replicated, Replica(seat.path, (), whole=True))
-        seat.replicated = None
+    def withdraw_replica(self, owned: OwnedZone) -> None:
+        """Tell the former backup that it is one no more."""
+        if owned.replicated is not None and self._broker.routing_table.alive(owned.replicated) and len(owned.store):
+            self._broker.send(owned.replicated, Replica(owned.path, (), whole=True))
+        owned.replicated = None
 
     def replica(self, message: Replica) -> None:
         """Keep a copy, or store what was sent to the owner."""
         now = self._broker.now
         if message.stored:
-            for seat in self._broker.seats.values():
+            for owned in self._broker.owned.values():
                 for subscription, left in message.added:
-                    if meets(seat.cell, subscription.lower, subscription.upper):
-                        self._store(seat, subscription, left)
+                    if meets(owned.box, subscription.lower, subscription.upper):
+                        self._store(owned, subscription, left)
             return
         if message.whole:
             self.replicas.pop(message.path, None)
@@ -165,14 +165,14 @@ class Placement:
             for name in message.removed:
                 held.pop(name, None)
 
-    def inherited(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
+    def taken_over(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
         """Return the copies that belong to a zone, and let go of its own."""
-        cell = cell_of(path, self._broker.configuration.space.dimensions)
+        box = box_of(path, self._broker.configuration.space.dimensions)
         found: dict[str, tuple[Subscription, int]] = {}
         for held_path, held in self.replicas.items():
             for name, entry in held.items() if overlap(held_path, path) else ():
                 later = name not in found or entry[0].rank > found[name][0].rank
-                if later and meets(cell, entry[0].lower, entry[0].upper):
+                if later and meets(box, entry[0].lower, entry[0].upper):
                     found[name] = entry
         self.replicas.pop(path, None)
         return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
@@ -184,12 +184,12 @@ class Placement:
         broker = self._broker
         if broker.now >= self._next_refresh:
             self.resubscribe()
-        for seat in broker.seats.values():
-            gone = seat.store.expire(broker.now)
+        for owned in broker.owned.values():
+            gone = owned.store.expire(broker.now)
             for name in gone:
                 broker.ledger.drop(name)
-            if gone and seat.replicated is not None:
-                broker.send(seat.replicated, Replica(seat.path, (), tuple(gone)))
+            if gone and owned.replicated is not None:
+                broker.send(owned.replicated, Replica(owned.path, (), tuple(gone)))
         for held in self.replicas.values():
             for name in [name for name, (_, expires) in held.items() if expires <= broker.now]:
                 del held[name]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from rookery.brokers.zones import Cell, Point, contains
+from rookery.brokers.zones import Point, ZoneBox, contains
 
 __all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Dice", "Reservoir", "cut_of"]
 
@@ -47,16 +47,16 @@ class Reservoir:
         if place < RESERVOIR:
             self.points[place] = point
 
-    def part(self, cell: Cell) -> Reservoir:
+    def part(self, box: ZoneBox) -> Reservoir:
         """Return the sample of a part of the zone; the count of what was seen shrinks with it."""
-        kept = [point for point in self.points if contains(cell, point)]
+        kept = [point for point in self.points if contains(box, point)]
         share = len(kept) / len(self.points) if self.points else 0.0
         return Reservoir(kept, round(self.seen * share))
 
 
-def cut_of(cell: Cell, axis: int, points: Sequence[Point]) -> float:
+def cut_of(box: ZoneBox, axis: int, points: Sequence[Point]) -> float:
     """Return where to cut a zone in one dimension."""
-    low, high = cell.lower[axis], cell.upper[axis]
+    low, high = box.lower[axis], box.upper[axis]
     if len(points) >= FEWEST_SAMPLES:
         median = sorted(point[axis] for point in points)[len(points) // 2]
         if low < median < high:

@@ -114,7 +114,7 @@ class Sessions:
                     broker.reply(client, Others(others))
 
     def _others(self) -> tuple[int, ...]:
-        return tuple(self._broker.around.known()[: MOST_BROKERS - 1])
+        return tuple(self._broker.routing_table.living()[: MOST_BROKERS - 1])
 
     def _attach(self, client: int) -> None:
         broker = self._broker

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.brokers.messages import Subscription
-from rookery.brokers.zones import Cell, meets
+from rookery.brokers.zones import ZoneBox, meets
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import Matcher, ScanMatcher, matcher
 from rookery.model.schema import Schema
@@ -148,15 +148,15 @@ class ZoneStore:
                 self._unread = tuple(name for name in self._unread if name not in self._fields)
         return number
 
-    def keep(self, cell: Cell) -> None:
+    def keep(self, box: ZoneBox) -> None:
         """Forget what does not meet a zone any more: it was split."""
         for subscription, _ in list(self._held.values()):
-            if not meets(cell, subscription.lower, subscription.upper):
+            if not meets(box, subscription.lower, subscription.upper):
                 self.remove(subscription.subscription_id)
 
-    def part(self, cell: Cell) -> tuple[tuple[Subscription, int], ...]:
+    def part(self, box: ZoneBox) -> tuple[tuple[Subscription, int], ...]:
         """Return what meets a zone, in the order in which it came."""
-        return tuple(entry for entry in self if meets(cell, entry[0].lower, entry[0].upper))
+        return tuple(entry for entry in self if meets(box, entry[0].lower, entry[0].upper))
 
     def expire(self, now: int) -> list[str]:
         """Forget the subscriptions whose lease has ended; return their ids."""

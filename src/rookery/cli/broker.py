@@ -46,7 +46,7 @@ def command(
     ] = None,
     durability: Annotated[
         str,
-        typer.Option(help="What an acknowledgment means: two-disks (owner and heir), or less: one-disk, memory."),
+        typer.Option(help="What an acknowledgment means: two-disks (owner and backup), or less: one-disk, memory."),
     ] = "two-disks",
     beat: Annotated[float, typer.Option(help="Seconds between signs of life; the same at every broker.")] = 1.0,
     refresh: Annotated[
@@ -159,7 +159,7 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
         held = one["holds"]
         write(
             f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
-            f"clients {one['clients']}  heir {one['heir'] or '-'}  not taken {held['events_not_taken']}"
+            f"clients {one['clients']}  backup {one['backup'] or '-'}  not taken {held['events_not_taken']}"
         )
     return ExitCode.DONE
 

@@ -270,10 +270,10 @@ class SimulatedBrokers:
 
     def _find_others(self, broker: Broker) -> None:
         """Do what a program does with its list of entry points: try another one."""
-        others = [number for number, other in self.brokers.items() if other.seats and number != broker.id]
+        others = [number for number, other in self.brokers.items() if other.owned and number != broker.id]
         if others and broker.id in self.brokers:
             other = others[self.world.random.randrange(len(others))]
-            if broker.seats:
+            if broker.owned:
                 broker.introduce(other, self.world.time(broker.id))
             else:
                 broker.join(other, self.world.time(broker.id))

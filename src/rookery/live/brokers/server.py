@@ -145,7 +145,7 @@ class LiveBroker:
         return None
 
     async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
-        """Hand the zones over to others, then close; what subscribers still have to get is on the heir's disk."""
+        """Hand the zones over to others, then close; what subscribers still have to get is on the backup's disk."""
         if self.driver.is_closed:
             return
         if leave:
@@ -229,7 +229,7 @@ class LiveBroker:
             await asyncio.sleep(self.settings.beat)
             entry = await self._find_entry()
         if entry is not None:
-            if self.machine.seats:
+            if self.machine.owned:
                 self.machine.introduce(entry, self.driver.now())
             else:
                 self.machine.join(entry, self.driver.now())
@@ -272,7 +272,7 @@ class LiveBroker:
     # ---- others ----------------------------------------------------------------------------------------------------
 
     def _others(self) -> Iterable[Address]:
-        return sorted({node_address(owner) for owner in self.machine.around.known()})[:_KNOWN]
+        return sorted({node_address(owner) for owner in self.machine.routing_table.living()})[:_KNOWN]
 
     def _remember(self) -> None:
         """Write down who else is there: a broker that comes back must not found a network of its own."""

@@ -1,4 +1,4 @@
-"""What a broker knows of the others: who is alive, what they claim, whom it has met.
+"""The routing table: what a broker knows of its peers, who is alive, what they own, which others it has met.
 
 A neighbor is alive while it is heard of; a broker at the other end of a failed message is not, until it speaks again.
 News at second hand carries its age, which only grows on the way: two brokers cannot keep a dead one alive by telling
@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rookery.brokers.claims import Claim
 from rookery.brokers.events import EntryWanted, Isolated
-from rookery.brokers.messages import Heartbeat, SeatReport
-from rookery.brokers.seats import Seat
+from rookery.brokers.messages import Heartbeat, ZoneReport
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
-__all__ = ["ACQUAINTANCES", "Neighborhood"]
+__all__ = ["MOST_KNOWN_PEERS", "RoutingTable"]
 
 #: Brokers that a broker remembers having met.
-ACQUAINTANCES = 32
-#: How often a broker that looks around asks to be introduced to one that it may not know.
-LOOKS_OUT = 1 / 8
+MOST_KNOWN_PEERS = 32
+#: How often a broker that greets known peers asks to be introduced to one that it may not know.
+ENTRY_PROBABILITY = 1 / 8
 #: Beats after which a failed message is forgiven.
 FORGOTTEN = 20
 
 
-class Neighborhood:
+class RoutingTable:
     """The other brokers, as one of them sees them."""
 
     def __init__(self, broker: Broker) -> None:
@@ -37,7 +37,7 @@ class Neighborhood:
         #: Whom a message could not reach, and when that was.
         self.unreachable: dict[int, int] = {}
         #: Brokers met lately, neighbors or not: what is left of the others if the network falls into parts.
-        self.acquaintances: dict[int, None] = {}
+        self.known_peers: dict[int, None] = {}
 
     def alive(self, owner: int) -> bool:
         """Tell whether a broker is not known to be gone."""
@@ -54,7 +54,7 @@ class Neighborhood:
     def prune(self) -> None:
         """Keep what is known of neighbors; forget whom one no longer has to do with."""
         broker = self._broker
-        owners = {claim.owner for seat in broker.seats.values() for claim in seat.neighbors}
+        owners = {ownership.owner for owned in broker.owned.values() for ownership in owned.neighbors}
         self.heard = {owner: self.heard.get(owner, broker.now) for owner in owners}
         forgotten = broker.now - FORGOTTEN * broker.configuration.beat
         self.unreachable = {owner: when for owner, when in self.unreachable.items() if when > forgotten}
@@ -63,9 +63,9 @@ class Neighborhood:
         """Note that a message did not reach a broker."""
         broker = self._broker
         self.unreachable[owner] = broker.now
-        self.acquaintances.pop(owner, None)
-        for seat in broker.seats.values():
-            seat.queue.forget(owner)
+        self.known_peers.pop(owner, None)
+        for owned in broker.owned.values():
+            owned.queue.forget(owner)
 
     def silence(self, owner: int) -> int:
         """Return for how long a broker has been taken for dead, negative while it is not."""
@@ -73,43 +73,43 @@ class Neighborhood:
         since = self._broker.now - self.heard.get(owner, self._broker.now) - limit
         return max(since, self._broker.now - self.unreachable[owner]) if owner in self.unreachable else since
 
-    def learn(self, claim: Claim, heard_at: int) -> None:
-        """Take in a claim that was fresh at a time: from its owner, or at second hand."""
-        owner = claim.owner
+    def learn(self, ownership: ZoneOwnership, heard_at: int) -> None:
+        """Take in an ownership that was fresh at a time: from its owner, or at second hand."""
+        owner = ownership.owner
         if owner == self._broker.id:
             return
         if heard_at <= self.unreachable.get(owner, -1):
             return
         if self._broker.now - heard_at > self._broker.configuration.silence * self._broker.configuration.beat:
             return
-        if self._broker.membership.succession.contest(claim):
+        if self._broker.membership.takeover.contest(ownership):
             return
-        for seat in self._broker.seats.values():
-            if seat.learn(claim):
+        for owned in self._broker.owned.values():
+            if owned.learn(ownership):
                 self.unreachable.pop(owner, None)
                 known = self.heard.get(owner)
                 if known is None:
                     self._broker.membership.greet(owner)
                 self.heard[owner] = heard_at if known is None else max(known, heard_at)
 
-    def report(self, seat: Seat) -> SeatReport:
-        """Return what neighbors are told of a seat."""
-        return SeatReport(seat.current_claim(), seat.heirs(self.alive), self.ages(seat), seat.stamp)
+    def report(self, owned: OwnedZone) -> ZoneReport:
+        """Return what neighbors are told of a zone."""
+        return ZoneReport(owned.current_ownership(), owned.backups(self.alive), self.ages(owned), owned.stamp)
 
-    def ages(self, seat: Seat) -> tuple[tuple[Claim, int], ...]:
-        """Return all neighbors of a seat, each with the age of that news.
+    def ages(self, owned: OwnedZone) -> tuple[tuple[ZoneOwnership, int], ...]:
+        """Return all neighbors of a zone, each with the age of that news.
 
-        The dead are among them: whoever gets this zone must know whose zones wait for an heir.
+        The dead are among them: whoever gets this zone must know whose zones wait for a backup.
         """
         dead = self._broker.configuration.silence * self._broker.configuration.beat + 1
         found = []
-        for claim in seat.neighbors:
+        for ownership in owned.neighbors:
             age = (
                 0
-                if claim.owner == self._broker.id
-                else max(0, self._broker.now - self.heard.get(claim.owner, self._broker.now))
+                if ownership.owner == self._broker.id
+                else max(0, self._broker.now - self.heard.get(ownership.owner, self._broker.now))
             )
-            found.append((claim, max(age, dead) if claim.owner in self.unreachable else age))
+            found.append((ownership, max(age, dead) if ownership.owner in self.unreachable else age))
         return tuple(found)
 
     def receive(self, message: Heartbeat, sender: int) -> None:
@@ -119,80 +119,80 @@ class Neighborhood:
         if self._is_known(message, sender):
             return
         related = False
-        told = {report.claim.path for report in message.reports if report.claim.owner == sender}
-        for seat in self._broker.seats.values():
-            for claim in list(seat.neighbors):
-                if claim.owner == sender and claim.path not in told:
-                    seat.drop(claim.path)
+        told = {report.ownership.path for report in message.reports if report.ownership.owner == sender}
+        for owned in self._broker.owned.values():
+            for ownership in list(owned.neighbors):
+                if ownership.owner == sender and ownership.path not in told:
+                    owned.drop(ownership.path)
         for report in message.reports:
-            claim = report.claim
-            if claim.owner != sender:
+            ownership = report.ownership
+            if ownership.owner != sender:
                 continue
-            self.learn(claim, self._broker.now)
+            self.learn(ownership, self._broker.now)
             news = True
-            for seat in self._broker.seats.values():
-                held = seat.neighbors.get(claim.path)
+            for owned in self._broker.owned.values():
+                held = owned.neighbors.get(ownership.path)
                 if held is not None and held.owner == sender:
                     related = True
                     self.heard[sender] = self._broker.now
-                    known = seat.details.get(claim.path)
-                    news = known is None or known.stamp != report.stamp or known.claim.epoch != claim.epoch
-                    seat.details[claim.path] = report
+                    known = owned.details.get(ownership.path)
+                    news = known is None or known.stamp != report.stamp or known.ownership.epoch != ownership.epoch
+                    owned.details[ownership.path] = report
             if news:
                 for other, age in report.neighbors:
                     self.learn(other, self._broker.now - age)
-        if not related and message.answer and self._broker.seats:
+        if not related and message.answer and self._broker.owned:
             self._broker.send(
-                sender, Heartbeat(tuple(self.report(seat) for seat in self._broker.seats.values()), answer=False)
+                sender, Heartbeat(tuple(self.report(owned) for owned in self._broker.owned.values()), answer=False)
             )
 
     def _is_known(self, message: Heartbeat, sender: int) -> bool:
         """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""
         broker = self._broker
-        if len(message.reports) != 1 or len(broker.seats) != 1 or broker.membership.granted_claims():
+        if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.granted_claims():
             return False
         (report,) = message.reports
-        (seat,) = broker.seats.values()
-        claim = report.claim
-        held = seat.neighbors.get(claim.path)
-        known = seat.details.get(claim.path)
-        if held is None or known is None or held.owner != sender or claim.owner != sender:
+        (owned,) = broker.owned.values()
+        ownership = report.ownership
+        held = owned.neighbors.get(ownership.path)
+        known = owned.details.get(ownership.path)
+        if held is None or known is None or held.owner != sender or ownership.owner != sender:
             return False
-        if held.epoch != claim.epoch or known.claim.epoch != claim.epoch or known.stamp != report.stamp:
+        if held.epoch != ownership.epoch or known.ownership.epoch != ownership.epoch or known.stamp != report.stamp:
             return False
-        if any(other.owner == sender and other.path != claim.path for other in seat.neighbors):
+        if any(other.owner == sender and other.path != ownership.path for other in owned.neighbors):
             return False
-        seat.learn(claim)  # its load may be another, and residents are leased
-        seat.details[claim.path] = report
+        owned.learn(ownership)  # its load may be another, and residents are leased
+        owned.details[ownership.path] = report
         self.heard[sender] = broker.now
         return True
 
-    def meet(self, other: int) -> None:
+    def remember(self, other: int) -> None:
         """Remember a broker; the one not met for longest is forgotten for it."""
         if other == self._broker.id or other in self.unreachable:
             return
-        self.acquaintances.pop(other, None)
-        if len(self.acquaintances) >= ACQUAINTANCES:
-            del self.acquaintances[next(iter(self.acquaintances))]
-        self.acquaintances[other] = None
+        self.known_peers.pop(other, None)
+        if len(self.known_peers) >= MOST_KNOWN_PEERS:
+            del self.known_peers[next(iter(self.known_peers))]
+        self.known_peers[other] = None
 
-    def known(self) -> list[int]:
+    def living(self) -> list[int]:
         """Return living brokers: the neighbors and those met otherwise."""
-        owners = {claim.owner for seat in self._broker.seats.values() for claim in seat.neighbors}
-        owners.update(self.acquaintances)
+        owners = {ownership.owner for owned in self._broker.owned.values() for ownership in owned.neighbors}
+        owners.update(self.known_peers)
         owners.discard(self._broker.id)
         return sorted(owner for owner in owners if self.alive(owner))
 
-    def look_around(self) -> None:
+    def greet_known_peers(self) -> None:
         """Greet brokers met before that are no neighbors.
 
-        So many deaths at once may leave two groups that know nothing of each other and inherit each other's zones. One
-        greeting across is enough: the claims of the two meet, and the lesser ones yield.
+        So many deaths at once may leave two groups that know nothing of each other and take over each other's zones.
+        One greeting across is enough: their ownerships meet, and the lesser ones yield.
         """
-        if not self.acquaintances and not any(len(seat.neighbors) for seat in self._broker.seats.values()):
+        if not self.known_peers and not any(len(owned.neighbors) for owned in self._broker.owned.values()):
             self._broker.emit(Isolated())
-        elif self._broker.dice.random() < LOOKS_OUT:
+        elif self._broker.dice.random() < ENTRY_PROBABILITY:
             self._broker.emit(EntryWanted())
-        for _ in range(min(2, len(self.acquaintances))):
-            known = list(self.acquaintances)
+        for _ in range(min(2, len(self.known_peers))):
+            known = list(self.known_peers)
             self._broker.membership.greet(known[int(self._broker.dice.random() * len(known))])
