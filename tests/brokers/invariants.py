@@ -107,7 +107,7 @@ def check_subscriptions(made: SimulatedBrokers) -> None:
         name: subscription
         for broker in made.brokers.values()
         for name, subscription in broker.placement.clients.items()
-        if broker.access.is_here(name)
+        if broker.sessions.is_here(name)
     }
     for owned in owned_zones(made).values():
         stored = {held.subscription_id for held, _ in owned.store}

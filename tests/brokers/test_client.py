@@ -18,8 +18,7 @@ from rookery.brokers.client import (
     InForce,
     SubscriptionFailed,
 )
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, parcel_of
-from rookery.brokers.requests import (
+from rookery.brokers.client_messages import (
     Attach,
     Deliver,
     Offer,
@@ -31,6 +30,7 @@ from rookery.brokers.requests import (
     Unsubscribe,
     Welcome,
 )
+from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, parcel_of
 from rookery.brokers.versions import MOST_VERSION
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Emit, Send

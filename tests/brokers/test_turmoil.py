@@ -80,8 +80,8 @@ def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> 
     history.made.run(10 * SECOND)
     for broker in history.made.brokers.values():
         broker.placement._next_refresh = history.made.calendar.now + 10_000 * SECOND  # nobody sends again
-    access = {client.machine.broker for client in history.made.clients.values()}
-    victim = next(number for number in history.made.brokers if number not in access)
+    access_broker = {client.machine.broker for client in history.made.clients.values()}
+    victim = next(number for number in history.made.brokers if number not in access_broker)
     history.made.crash(victim)
     published = {}
     for _ in range(30):

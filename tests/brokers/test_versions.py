@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rookery.brokers.client_messages import Attach, Subscribe, Subscribed
 from rookery.brokers.messages import Subscription
 from rookery.brokers.parcels import Superseded
-from rookery.brokers.requests import Attach, Subscribe, Subscribed
 from rookery.brokers.store import ZoneStore
 from rookery.brokers.versions import MOST_VERSION, Versions
 from rookery.machine import ClientId
@@ -42,15 +42,15 @@ def test_versions_only_go_up() -> None:
     assert versions.next("c") is None
 
 
-@given(st.permutations([(version, access) for version in (1, 2, CLOCK) for access in (3, 4)]))
+@given(st.permutations([(version, access_broker) for version in (1, 2, CLOCK) for access_broker in (3, 4)]))
 def test_zones_keep_the_same_one_in_whatever_order_they_hear(order: list[tuple[int, int]]) -> None:
     store = ZoneStore(SPACE.schema)
-    for turn, (version, access) in enumerate(order):
-        one = Subscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access)
+    for turn, (version, access_broker) in enumerate(order):
+        one = Subscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access_broker)
         added = store.add(one, turn)
         held = store.get("s")
         assert held is not None
-        assert added == (held is one) == ((version, access) == max(order[: turn + 1]))
+        assert added == (held is one) == ((version, access_broker) == max(order[: turn + 1]))
     assert held.rank == (CLOCK, 4)
 
 
@@ -163,8 +163,8 @@ def test_of_two_with_one_number_one_has_the_subscription_everywhere(seed: int) -
     lesser, greater = sorted(both)
     assert told[greater] == [Subscribed("7/1/s", 1)]
     assert told[lesser] == [Superseded("7/1/s", 1, 1)]
-    owned = [owned for broker in world.made.brokers.values() for owned in broker.owned.values()]
-    assert [held.access for owned in owned if (held := owned.store.get("7/1/s"))] == [greater] * len(owned)
+    zones = [owned for broker in world.made.brokers.values() for owned in broker.owned.values()]
+    assert [held.access_broker for owned in zones if (held := owned.store.get("7/1/s"))] == [greater] * len(zones)
 
 
 def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
@@ -174,7 +174,7 @@ def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
     heard: list[object] = []
     name, where, other = "9/1/s", "x >= 0.0 AND x < 1.0", "x < 0.1"
     ask(world, number, Attach(), client=9, heard=lambda _, __, message: heard.append(message))
-    assert broker.access.version_of(9) == 0
+    assert broker.sessions.version_of(9) == 0
     for version, said, stands in (
         (1, where, 1),
         (1, where, 1),
@@ -187,8 +187,8 @@ def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
         ask(world, number, Subscribe(name, version, said), client=9, heard=lambda _, __, message: heard.append(message))
         held = broker.placement.clients[name]
         assert (held.version, held.where) == (stands, other if stands == 6 else where)
-    assert broker.access.version_of(9) == 6
-    assert broker.access.version_of(99) == 0
+    assert broker.sessions.version_of(9) == 6
+    assert broker.sessions.version_of(99) == 0
     beaten = [(message.version, message.stored) for message in heard if isinstance(message, Superseded)]
     assert beaten == [(1, 1), (4, 5), (5, 5)]
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.brokers.ancestors import AncestorQueue
+from rookery.brokers.client_messages import Attach
 from rookery.brokers.events import MessageRejected
 from rookery.brokers.messages import (
     Grant,
@@ -25,7 +26,6 @@ from rookery.brokers.messages import (
     ZoneState,
 )
 from rookery.brokers.ownership import OwnershipMap, ZoneOwnership
-from rookery.brokers.requests import Attach
 from rookery.brokers.sampling import Reservoir, cut_of
 from rookery.brokers.spanhop import depth_of, greedy_hop, next_hop
 from rookery.brokers.static import StaticBrokers
@@ -274,4 +274,4 @@ def test_a_leaving_broker_takes_no_clients() -> None:
     broker.effects()
     broker.receive(Attach(), ClientId(9), made.calendar.now)
     assert broker.effects() == [Close(ClientId(9), "leaving")]
-    assert not broker.access.attached
+    assert not broker.sessions.attached

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from rookery import brokers as machine_brokers
+from rookery.brokers.client_messages import Place, Release, Subscribe
 from rookery.brokers.configuration import Durability
-from rookery.brokers.requests import Place, Release, Subscribe
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.client import BrokerClient, connect

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from rookery.brokers.client_messages import FromBroker, FromClient
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.messages import Body, Message, Routed
-from rookery.brokers.requests import FromBroker, FromClient
 from rookery.live.brokers import client as live_client
 from rookery.live.brokers import server as live_server
 from rookery.live.brokers.client import BrokerClient, connect

@@ -1,11 +1,11 @@
 """One broker, as a machine (`rookery.machine`): messages of brokers and clients, and the time go in, effects come out.
 
 The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`, `place`, `leave`. All that clients want
-they say in messages (`requests.py`, `sessions.py`).
+they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events
-in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
+in `carriage.py`, `ledger.py`, `copies.py` and `sessions.py`, network distance in `proximity.py`. Everything periodic
 happens at a beat, so there is one timer.
 """
 
@@ -15,8 +15,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rookery.brokers.access import Access
 from rookery.brokers.carriage import Carriage
+from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.copies import Copies
 from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
@@ -45,7 +45,7 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.parcels import Carry, Parcel
 from rookery.brokers.placement import Placement
 from rookery.brokers.proximity import Proximity
-from rookery.brokers.requests import FromBroker
+from rookery.brokers.requests import Requests
 from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Dice, Reservoir
 from rookery.brokers.sessions import Sessions
@@ -89,8 +89,8 @@ class Broker:
         self.carriage = Carriage(self)
         self.ledger = Ledger(self)
         self.copies = Copies(self)
-        self.access = Access(self)
         self.sessions = Sessions(self)
+        self.requests = Requests(self)
         self._effects: list[Effect] = []
         self._local: deque[Message] = deque()
         self._next_beat: int | None = None
@@ -140,7 +140,7 @@ class Broker:
         if self.membership.left:
             return
         if isinstance(sender, ClientId):
-            self.sessions.receive(messages, sender.number)
+            self.requests.receive(messages, sender.number)
             self._settle()
             return
         self.routing_table.unreachable.pop(sender, None)
@@ -179,7 +179,7 @@ class Broker:
         """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
         self.now = max(now, self.now)
         if isinstance(node, ClientId):
-            self.access.detach(node.number)
+            self.sessions.detach(node.number)
         else:
             self.routing_table.lose(node)
             self.carriage.lost(node)
@@ -218,7 +218,7 @@ class Broker:
     def leave(self, now: int) -> None:
         """Hand everything over; `Left` comes when that is done."""
         self.now = max(now, self.now)
-        self.sessions.close_all()
+        self.requests.close_all()
         self.membership.leave()
         self._settle()
 
@@ -234,7 +234,7 @@ class Broker:
 
     def reply(self, client: int, message: FromBroker) -> None:
         """Say something to a client, if it is here."""
-        if client in self.access.attached:
+        if client in self.sessions.attached:
             self._effects.append(Send(ClientId(client), message))
 
     def effect(self, effect: Effect) -> None:
@@ -369,7 +369,7 @@ class Broker:
         self.membership.beat()
         self.placement.beat()
         self.carriage.beat()
-        self.sessions.beat()
+        self.requests.beat()
         self.proximity.beat()
         if self.owned and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors

@@ -121,7 +121,7 @@ class Carriage:
             case Carry():
                 self.carry(message)
             case Notice():
-                broker.access.notice(message, sender)
+                broker.sessions.notice(message, sender)
             case Confirm(parts):
                 broker.ledger.confirm(parts, sender)
             case Accepted():
@@ -143,9 +143,9 @@ class Carriage:
             case Again(parts):
                 broker.ledger.again(parts, sender)
             case Placed():
-                broker.access.placed(message)
+                broker.sessions.placed(message)
             case Superseded():
-                broker.access.superseded(message)
+                broker.sessions.superseded(message)
 
     def undeliverable(self, message: ParcelMessage) -> None:
         """Take back what could not be delivered."""
@@ -155,22 +155,22 @@ class Carriage:
     def lost(self, other: int) -> None:
         """A broker is gone."""
         self._broker.copies.lost(other)
-        self._broker.access.lost(other)
+        self._broker.sessions.lost(other)
 
     def beat(self) -> None:
         """Do what is periodic."""
         self._broker.ledger.beat()
         self._broker.copies.beat()
-        self._broker.access.beat()
+        self._broker.sessions.beat()
 
     # ---- the disk ------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
-        if not (broker.access.has_confirms or broker.ledger.has_work or broker.copies.has_records):
+        if not (broker.sessions.has_confirms or broker.ledger.has_work or broker.copies.has_records):
             return
-        broker.access.settle()
+        broker.sessions.settle()
         broker.ledger.settle()
         entries, waiting, done = broker.ledger.records()
         copies, forgotten = broker.copies.records()

@@ -14,8 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, events_of, parcel_of
-from rookery.brokers.requests import (
+from rookery.brokers.client_messages import (
     Ask,
     Attach,
     Deliver,
@@ -31,6 +30,7 @@ from rookery.brokers.requests import (
     Unsubscribe,
     Welcome,
 )
+from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, events_of, parcel_of
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send, Write

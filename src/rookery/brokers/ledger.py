@@ -183,11 +183,11 @@ class Ledger:
 
     def _open(self, held: Held, lots: dict[int, Lot]) -> None:
         """Tell brokers about pairs, each lot under a number of its own."""
-        for access, lot in lots.items():
+        for access_broker, lot in lots.items():
             self._numbers += 1
-            held.open[self._numbers] = (access, lot)
+            held.open[self._numbers] = (access_broker, lot)
             self._noticed[self._numbers] = held
-            self._broker.send(access, lot.notice(self._numbers, held.parcel))
+            self._broker.send(access_broker, lot.notice(self._numbers, held.parcel))
 
     def _close(self, held: Held, number: int) -> None:
         del held.open[number]
@@ -266,11 +266,11 @@ class Ledger:
 
     # ---- when they have been told --------------------------------------------------------------------------------
 
-    def confirm(self, numbers: Iterable[int], access: int) -> None:
+    def confirm(self, numbers: Iterable[int], access_broker: int) -> None:
         """The clients of a broker have what these notices said."""
         for number in numbers:
             held = self._noticed.get(number)
-            if held is not None and held.open[number][0] == access:
+            if held is not None and held.open[number][0] == access_broker:
                 self._close(held, number)
                 self._check_finished(held)
 
@@ -290,25 +290,25 @@ class Ledger:
         held.told.clear()
         held.empty()  # it is remembered by its numbers
 
-    def again(self, numbers: Iterable[int], access: int) -> None:
+    def again(self, numbers: Iterable[int], access_broker: int) -> None:
         """Clients of a broker can take what these notices said."""
         for number in numbers:
             held = self._noticed.get(number)
-            if held is not None and held.open[number][0] == access:
-                self._broker.send(access, held.open[number][1].notice(number, held.parcel))
+            if held is not None and held.open[number][0] == access_broker:
+                self._broker.send(access_broker, held.open[number][1].notice(number, held.parcel))
 
-    def move(self, name: str, access: int) -> None:
+    def move(self, name: str, access_broker: int) -> None:
         """A client has attached to another broker."""
-        self._moved[name] = access
+        self._moved[name] = access_broker
 
     def follow(self, store: ZoneStore) -> None:
         """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
         for held in self.held.values():
-            for access, lot in held.open.values():
+            for access_broker, lot in held.open.values():
                 for name in lot.all_names():
                     present = store.get(name)
-                    if present is not None and present.access != access:
-                        self._moved[name] = present.access
+                    if present is not None and present.access_broker != access_broker:
+                        self._moved[name] = present.access_broker
 
     def drop(self, name: str) -> None:
         """A subscription is gone: nobody waits for its events."""
@@ -318,15 +318,15 @@ class Ledger:
         """Follow the clients that have moved, forget those that are gone: one pass for all of them."""
         moved, gone = self._moved, self._gone
         self._moved, self._gone = {}, set()
-        by_access: dict[int, set[str]] = {}
-        for name, access in moved.items():
-            by_access.setdefault(access, set()).add(name)
+        by_access_broker: dict[int, set[str]] = {}
+        for name, access_broker in moved.items():
+            by_access_broker.setdefault(access_broker, set()).add(name)
         for held in list(self.held.values()):
             fresh: dict[int, Lot] = {}
-            for number, (access, lot) in list(held.open.items()):
+            for number, (access_broker, lot) in list(held.open.items()):
                 left = lot.without(gone)
-                for target, names in by_access.items():
-                    if target != access and left.concerns(names):
+                for target, names in by_access_broker.items():
+                    if target != access_broker and left.concerns(names):
                         going = left.only(names)
                         fresh[target] = fresh[target].joined(going) if target in fresh else going
                         left = left.without(names)
@@ -337,10 +337,10 @@ class Ledger:
 
     def _shrink(self, held: Held, number: int, left: Lot) -> None:
         """Fewer wait for a notice now: tell their broker, which need not wait for the others."""
-        access = held.open[number][0]
+        access_broker = held.open[number][0]
         if left:
-            held.open[number] = (access, left)
-            self._broker.send(access, left.notice(number, held.parcel))
+            held.open[number] = (access_broker, left)
+            self._broker.send(access_broker, left.notice(number, held.parcel))
         else:
             self._close(held, number)
 
@@ -369,15 +369,15 @@ class Ledger:
         for held in list(self.held.values()):
             if held.moving or broker.now - held.since < 2 * patience:
                 continue
-            dead = any(not broker.routing_table.alive(access) for access, _ in held.open.values())
+            dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in held.open.values())
             if dead:
                 self._send_on(held)  # if the zone went elsewhere, so does news of its clients
             if not held.moving and sent < MOST_AGAIN:
                 held.since = broker.now
-                for number, (access, lot) in held.open.items():
-                    if broker.routing_table.alive(access):
+                for number, (access_broker, lot) in held.open.items():
+                    if broker.routing_table.alive(access_broker):
                         sent += 1
-                        broker.send(access, lot.notice(number, held.parcel))
+                        broker.send(access_broker, lot.notice(number, held.parcel))
 
     def moved_on(self, part: int) -> None:
         """The present owners have accepted what was sent on to them."""

@@ -100,21 +100,24 @@ class Lot:
 
 def lots_of(rows: Sequence[int], wanting: Sequence[Subscription], every: Iterable[Subscription] = ()) -> dict[int, Lot]:
     """Sort pairs by access broker."""
-    accesses = {one.access for one in wanting}
-    if not accesses and not every:
+    access_brokers = {one.access_broker for one in wanting}
+    if not access_brokers and not every:
         return {}
-    if len(accesses) == 1 and not every:
-        return {accesses.pop(): Lot((), tuple(rows), tuple([one.subscription_id for one in wanting]))}
+    if len(access_brokers) == 1 and not every:
+        return {access_brokers.pop(): Lot((), tuple(rows), tuple([one.subscription_id for one in wanting]))}
     sorted_rows: dict[int, tuple[list[str], list[int], list[str]]] = {}
     for one in every:
-        sorted_rows.setdefault(one.access, ([], [], []))[0].append(one.subscription_id)
+        sorted_rows.setdefault(one.access_broker, ([], [], []))[0].append(one.subscription_id)
     for row, one in zip(rows, wanting, strict=True):
-        entry = sorted_rows.get(one.access)
+        entry = sorted_rows.get(one.access_broker)
         if entry is None:
-            entry = sorted_rows[one.access] = ([], [], [])
+            entry = sorted_rows[one.access_broker] = ([], [], [])
         entry[1].append(row)
         entry[2].append(one.subscription_id)
-    return {access: Lot(tuple(all_), tuple(some), tuple(names)) for access, (all_, some, names) in sorted_rows.items()}
+    return {
+        access_broker: Lot(tuple(all_), tuple(some), tuple(names))
+        for access_broker, (all_, some, names) in sorted_rows.items()
+    }
 
 
 def match_parcels(
@@ -144,19 +147,23 @@ def match_parcels(
 
 def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, Lot]:
     """Sort the pairs of one parcel, whose events begin at row `first`, by access broker."""
-    rows, names, accesses = found
+    rows, names, access_brokers = found
     if first:
         rows = rows - first
-    by_access: dict[int, list[str]] = {}
+    by_access_broker: dict[int, list[str]] = {}
     for one in every:
-        by_access.setdefault(one.access, []).append(one.subscription_id)
-    one_access = len(accesses) > 0 and bool((accesses == accesses[0]).all())
-    different = dict.fromkeys((accesses[:1] if one_access else accesses).tolist())
-    lots = {access: Lot(tuple(all_)) for access, all_ in by_access.items() if access not in different}
-    for access in different:
-        mine = slice(None) if len(different) == 1 else accesses == access
+        by_access_broker.setdefault(one.access_broker, []).append(one.subscription_id)
+    one_access_broker = len(access_brokers) > 0 and bool((access_brokers == access_brokers[0]).all())
+    different = dict.fromkeys((access_brokers[:1] if one_access_broker else access_brokers).tolist())
+    lots = {
+        access_broker: Lot(tuple(all_))
+        for access_broker, all_ in by_access_broker.items()
+        if access_broker not in different
+    }
+    for access_broker in different:
+        mine = slice(None) if len(different) == 1 else access_brokers == access_broker
         some = tuple(rows[mine].tolist()), tuple(names[mine].tolist())
-        lots[access] = Lot(tuple(by_access.get(access, ())), *some)
+        lots[access_broker] = Lot(tuple(by_access_broker.get(access_broker, ())), *some)
     return lots
 
 

@@ -52,12 +52,12 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     parameters: tuple[Any, ...]
     lower: Point
     upper: Point
-    access: int
+    access_broker: int
 
     @property
     def rank(self) -> tuple[int, int]:
         """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
-        return self.version, self.access
+        return self.version, self.access_broker
 
     def is_same(self, other: Subscription) -> bool:
         """Tell whether this is what another one says, and not only under the same version."""

@@ -109,8 +109,8 @@ class Placement:
         before = owned.store.get(name)
         if not owned.store.add(subscription, broker.now + lease):
             return False
-        if before is not None and before.access != subscription.access:
-            broker.ledger.move(name, subscription.access)
+        if before is not None and before.access_broker != subscription.access_broker:
+            broker.ledger.move(name, subscription.access_broker)
         return True
 
     def _answer(self, owned: OwnedZone, subscription: Subscription) -> None:
@@ -120,9 +120,9 @@ class Placement:
         if stored is None:
             return
         if stored.is_same(subscription):
-            self._broker.send(subscription.access, Placed(name, version, owned.path))
+            self._broker.send(subscription.access_broker, Placed(name, version, owned.path))
         else:
-            self._broker.send(subscription.access, Superseded(name, version, stored.version))
+            self._broker.send(subscription.access_broker, Superseded(name, version, stored.version))
 
     # ---- replicas ------------------------------------------------------------------------------------------------
 

@@ -37,14 +37,14 @@ class Matches(NamedTuple):
 
     rows: Array
     names: Array
-    accesses: Array
+    access_brokers: Array
 
 
 class ZoneStore:
     """Subscriptions by id, each with the time at which its lease ends."""
 
     __slots__ = (
-        "_accesses",
+        "_access_brokers",
         "_arrow",
         "_count",
         "_engine",
@@ -68,7 +68,7 @@ class ZoneStore:
         #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
         self._numbers: dict[str, int] = {}
         self._names: Array = np.empty(0, np.object_)
-        self._accesses: Array = np.empty(0, np.int64)
+        self._access_brokers: Array = np.empty(0, np.int64)
         self._count = 0
         self._free: list[int] = []
         self._arrow: pa.Schema | None = None
@@ -102,7 +102,7 @@ class ZoneStore:
             elif self._matcher is not None:
                 _compile(self._matcher, subscription, self._number(subscription))
         elif name in self._numbers:
-            self._accesses[self._numbers[name]] = subscription.access
+            self._access_brokers[self._numbers[name]] = subscription.access_broker
         return True
 
     def get(self, subscription_id: str) -> Subscription | None:
@@ -136,10 +136,10 @@ class ZoneStore:
             if number >= len(self._names):
                 room = max(64, 2 * number)
                 self._names = _grown(self._names, room)
-                self._accesses = _grown(self._accesses, room)
+                self._access_brokers = _grown(self._access_brokers, room)
         self._numbers[subscription.subscription_id] = number
         self._names[number] = subscription.subscription_id
-        self._accesses[number] = subscription.access
+        self._access_brokers[number] = subscription.access_broker
         if self._unread:
             # A name inside a word or a text counts as well: one column too many is read, never one too few.
             found = [name for name in self._unread if name in subscription.where]
@@ -216,7 +216,7 @@ class ZoneStore:
 
     def _matches(self, rows: Array, numbers: Array) -> Matches:
         numbers = numbers.astype(np.int64, copy=False)  # an empty set has ids of no type
-        return Matches(rows, self._names[numbers], self._accesses[numbers])
+        return Matches(rows, self._names[numbers], self._access_brokers[numbers])
 
     def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
         assert self._arrow is not None

@@ -34,8 +34,8 @@ from rookery.brokers.client import (
     StatusGiven,
     SubscriptionFailed,
 )
+from rookery.brokers.client_messages import FromBroker, Place, Release
 from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import FromBroker, Place, Release
 from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address

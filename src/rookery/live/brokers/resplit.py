@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.brokers import plans
-from rookery.brokers.requests import Place, Release
+from rookery.brokers.client_messages import Place, Release
 from rookery.brokers.zones import Path, sibling
 from rookery.errors import BrokerError, JoinError, SpaceError
 from rookery.live.brokers.client import BrokerClient, connect

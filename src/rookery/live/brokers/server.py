@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 
 from rookery.brokers.broker import Broker
+from rookery.brokers.client_messages import Status
 from rookery.brokers.configuration import Durability
 from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left, StatusAsked
 from rookery.brokers.messages import Message
 from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import Status
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
