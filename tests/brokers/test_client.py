@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rookery.brokers import client as module
+from rookery.brokers.batches import Accepted, Notice, Refused, Superseded, batch_of
 from rookery.brokers.client import (
     Attached,
     BatchAccepted,
@@ -21,8 +22,8 @@ from rookery.brokers.client import (
 from rookery.brokers.client_messages import (
     Attach,
     Deliver,
-    Offer,
     Others,
+    PublishBatch,
     Rejected,
     Subscribe,
     Subscribed,
@@ -30,7 +31,6 @@ from rookery.brokers.client_messages import (
     Unsubscribe,
     Welcome,
 )
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, parcel_of
 from rookery.brokers.versions import MOST_VERSION
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Emit, Send
@@ -67,9 +67,9 @@ def sent(client: ClientMachine) -> list[Any]:
 def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> Deliver:
     """Events of publisher 5, one for each name, and all of them for some names."""
     first, *_ = numbers = list(sequences)
-    parcel = parcel_of(5, first, [{"n": number} for number in numbers])
+    batch = batch_of(5, first, [{"n": number} for number in numbers])
     some = list(names)
-    return Deliver(9, Notice(part, parcel, tuple(every), tuple(range(len(some))), tuple(some)))
+    return Deliver(9, Notice(part, batch, tuple(every), tuple(range(len(some))), tuple(some)))
 
 
 def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
@@ -161,8 +161,8 @@ def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() -> None:
     client = a_client(retry=2 * SECOND, window=4)
     assert [client.publish({"n": n}, 10) for n in range(3)] == [0, 1, 2]
-    offer = Offer(parcel_of(0xA, 0, [{"n": 0}, {"n": 1}, {"n": 2}]))
-    assert sent(client) == [offer]
+    request = PublishBatch(batch_of(0xA, 0, [{"n": 0}, {"n": 1}, {"n": 2}]))
+    assert sent(client) == [request]
     assert client.publish({"n": 3}, 20) == 3
     assert not client.has_room
     with pytest.raises(HistoryFullError):
@@ -170,7 +170,7 @@ def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() 
     client.effects()
     assert client.timer() == 10 + 2 * SECOND
     client.wake(10 + 2 * SECOND)
-    assert sent(client) == [offer]  # the other one is not late yet
+    assert sent(client) == [request]  # the other one is not late yet
     assert client.timer() == 20 + 2 * SECOND
     tell(client, Accepted(0xA, 0, (2, 0)))
     assert events(client) == []
@@ -188,7 +188,7 @@ def test_a_batch_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_EVENTS", 2)
     client = a_client()
     assert [client.publish({"n": n}, 0) for n in range(5)] == [0, 1, 2, 3, 4]
-    assert [message.parcel.first for message in sent(client)] == [0, 2, 4]
+    assert [message.batch.first for message in sent(client)] == [0, 2, 4]
 
 
 def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
@@ -211,7 +211,7 @@ def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
     said = [effect for effect in client.effects() if isinstance(effect, Send)]
     assert [effect.receiver for effect in said] == [7, 7, 7]
     assert said[0].message == Subscribe("a/1/", 31, "x < 1", ())
-    assert [effect.message.parcel.first for effect in said[1:]] == [0, 1]
+    assert [effect.message.batch.first for effect in said[1:]] == [0, 1]
     assert client.attachments == 2
     tell(client, Others((8,)), sender=7)
     assert client.brokers[:2] == [7, 8]

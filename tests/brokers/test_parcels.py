@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.configuration import Durability
-from rookery.brokers.lots import Lot
-from rookery.brokers.parcels import (
-    Parcel,
+from rookery.brokers.batch_matches import BatchMatches
+from rookery.brokers.batches import (
+    EventBatch,
+    batch_of,
     columns_of,
     events_of,
     first_event,
     is_readable,
-    parcel_of,
     part_of,
 )
+from rookery.brokers.configuration import Durability
 from rookery.simulated.links import LinkConditions
 
-from .parcel_world import SECOND, World, crowd, finish
+from .batch_world import SECOND, World, crowd, finish
 
 EVENTS = st.lists(
     st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
@@ -35,14 +35,14 @@ EVENTS = st.lists(
 
 @given(EVENTS, st.data())
 def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: st.DataObject) -> None:
-    parcel = parcel_of(1, 100, events)
+    batch = batch_of(1, 100, events)
     names = {name for event in events for name in event}
     whole = [{name: event.get(name) for name in names} for event in events]
-    assert events_of(parcel) == (whole if names else [{}] * len(events))
+    assert events_of(batch) == (whole if names else [{}] * len(events))
     rows = sorted(data.draw(st.sets(st.integers(0, len(events) - 1), min_size=1)))
-    part = part_of(parcel, rows)
+    part = part_of(batch, rows)
     assert is_readable(part)
-    assert events_of(part) == [events_of(parcel)[row] for row in rows]
+    assert events_of(part) == [events_of(batch)[row] for row in rows]
     assert list(part.sequences()) == [100 + row for row in rows]
     again = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1)))
     assert list(part_of(part, again).sequences()) == [100 + rows[row] for row in again]
@@ -65,45 +65,48 @@ VALUES = st.one_of(
     st.sets(st.sampled_from(["a", "b", "c", "d"])),
 )
 def test_some_columns_and_the_first_event_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
-    parcel = parcel_of(1, 100, events)
-    columns = columns_of(parcel)
-    assert columns_of(parcel, names) == {name: column for name, column in columns.items() if name in names}
-    assert first_event(parcel) == events_of(parcel)[0]
+    batch = batch_of(1, 100, events)
+    columns = columns_of(batch)
+    assert columns_of(batch, names) == {name: column for name, column in columns.items() if name in names}
+    assert first_event(batch) == events_of(batch)[0]
 
 
 @given(st.binary(max_size=60), st.integers(1, 5))
 def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> None:
-    parcel = Parcel(1, 0, count, msgspec.Raw(data))
-    columns = columns_of(parcel)
+    batch = EventBatch(1, 0, count, msgspec.Raw(data))
+    columns = columns_of(batch)
     assert all(len(column) == count for column in columns.values())
     if columns:
-        assert first_event(parcel) == events_of(parcel)[0]
-    some = columns_of(parcel, {"a"})
+        assert first_event(batch) == events_of(batch)[0]
+    some = columns_of(batch, {"a"})
     assert all(len(column) == count for column in some.values())
 
 
-def test_a_column_of_another_length_makes_a_parcel_unreadable() -> None:
-    parcel = Parcel(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
-    assert columns_of(parcel) == columns_of(parcel, {"a"}) == first_event(parcel) == {}
+def test_a_column_of_another_length_makes_a_batch_unreadable() -> None:
+    batch = EventBatch(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
+    assert columns_of(batch) == columns_of(batch, {"a"}) == first_event(batch) == {}
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)
 
 
 @given(st.sets(st.sampled_from("xyz")), PAIRS, st.sets(st.sampled_from("abcdxyz")))
-def test_lots_are_sets_of_pairs(every: set[str], pairs: list[tuple[int, str]], names: set[str]) -> None:
-    lot = Lot(tuple(every), tuple(row for row, _ in pairs), tuple(name for _, name in pairs))
-    whole = set(lot.pairs(5))
+def test_batch_matches_are_sets_of_matches(every: set[str], pairs: list[tuple[int, str]], names: set[str]) -> None:
+    matches = BatchMatches(tuple(every), tuple(row for row, _ in pairs), tuple(name for _, name in pairs))
+    whole = set(matches.pairs(5))
     assert whole == {(row, name) for name in every for row in range(5)} | set(pairs)
-    assert set(lot.only(names).pairs(5)) == {pair for pair in whole if pair[1] in names}
-    assert set(lot.without(names).pairs(5)) == {pair for pair in whole if pair[1] not in names}
-    assert set(lot.only(names).joined(lot.without(names)).pairs(5)) == whole
-    assert bool(lot) == bool(whole)
-    assert lot.counts(5) == Counter(name for _, name in whole)
+    assert set(matches.only(names).pairs(5)) == {pair for pair in whole if pair[1] in names}
+    assert set(matches.without(names).pairs(5)) == {pair for pair in whole if pair[1] not in names}
+    assert set(matches.only(names).joined(matches.without(names)).pairs(5)) == whole
+    assert bool(matches) == bool(whole)
+    assert matches.counts(5) == Counter(name for _, name in whole)
     if whole:
-        notice = lot.notice(1, parcel_of(1, 0, [{"a": row} for row in range(5)]))
-        numbers = notice.parcel.sequences()
-        told = {(numbers[row], name) for row, name in Lot(notice.every, notice.rows, notice.names).pairs(len(numbers))}
+        notice = matches.notice(1, batch_of(1, 0, [{"a": row} for row in range(5)]))
+        numbers = notice.batch.sequences()
+        told = {
+            (numbers[row], name)
+            for row, name in BatchMatches(notice.every, notice.rows, notice.names).pairs(len(numbers))
+        }
         assert told == whole
 
 
@@ -134,8 +137,8 @@ def test_an_acknowledged_event_is_on_two_disks() -> None:
             number
             for number in world.made.brokers
             if any(
-                parcel.publisher == publisher and sequence in parcel.sequences()
-                for parcel in world.made.disk_of(number).entries.values()
+                batch.publisher == publisher and sequence in batch.sequences()
+                for batch in world.made.disk_of(number).entries.values()
             )
         ]
         assert len(holders) == 2, sequence
@@ -158,7 +161,7 @@ def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
             victim = world.someone()
             pair = {victim}
             if seed % 2:  # an owner with its backup, or somebody else
-                backup = world.made.brokers[victim].ledger.backup
+                backup = world.made.brokers[victim].deliveries.backup
                 assert backup is not None
                 pair.add(backup)
             elif seed % 4:
@@ -204,7 +207,7 @@ def test_full_disk_is_a_refusal() -> None:
     assert not world.due()
 
 
-def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
+def test_a_backup_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     world = World.of(2, seed=2)
     crowd(world)
     owner, backup = world.made.brokers
@@ -212,13 +215,13 @@ def test_an_heir_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     for _ in range(10):
         world.publish()
     world.made.run(5 * SECOND)
-    owned = list(world.made.brokers[owner].ledger.held.values())
+    owned = list(world.made.brokers[owner].deliveries.in_flight.values())
     assert owned
-    assert not any(held.acknowledged for held in owned)
+    assert not any(entry.acknowledged for entry in owned)
     world.made.disk_of(backup).is_full = False
     world.made.run(3 * SECOND)
-    assert all(held.acknowledged for held in owned)
-    assert not world.made.brokers[owner].ledger.held
+    assert all(entry.acknowledged for entry in owned)
+    assert not world.made.brokers[owner].deliveries.in_flight
 
 
 def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
@@ -230,8 +233,8 @@ def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
     owner = world.someone()
     broker = world.made.brokers[owner]
     (owned,) = broker.owned.values()
-    broker.ledger.beat()
-    first = broker.ledger.backup
+    broker.deliveries.beat()
+    first = broker.deliveries.backup
     assert first is not None
     (second,) = set(world.made.brokers) - {owner, first}
     world.made.disk_of(owner).write_time = 8 * SECOND
@@ -240,18 +243,18 @@ def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
     publisher = world.made.client(owner, retry=500 * SECOND)
     (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
     world.made.run(2 * SECOND)
-    (held,) = broker.ledger.held.values()
-    assert (held.stored, held.copied) == (False, True)
+    (entry,) = broker.deliveries.in_flight.values()
+    assert (entry.stored, entry.copied) == (False, True)
     world.made.crash(first)
-    assert world.made.run(20 * SECOND, until=lambda: broker.ledger.backup == second)
-    assert not held.copied
+    assert world.made.run(20 * SECOND, until=lambda: broker.deliveries.backup == second)
+    assert not entry.copied
     assert event not in world.made.acknowledged
     world.made.run(90 * SECOND)
     assert event in world.made.acknowledged
 
 
-def test_a_batch_that_is_offered_again_is_taken_once() -> None:
-    """Its publisher has no answer for long and offers it again and again: it is matched once and kept once."""
+def test_a_batch_that_is_published_again_is_taken_once() -> None:
+    """Its publisher has no answer for long and publishes it again and again: it is matched once and in flight once."""
     world = World.of(3, seed=2)
     one = world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
@@ -264,7 +267,7 @@ def test_a_batch_that_is_offered_again_is_taken_once() -> None:
     brokers = world.made.brokers.values()
     assert sum(broker.counters["repeated"] for broker in brokers) > 3
     assert sum(broker.counters["matched"] for broker in brokers) == 20
-    assert sum(held.parcel.count for broker in brokers for held in broker.ledger.held.values()) == 20
+    assert sum(entry.batch.count for broker in brokers for entry in broker.deliveries.in_flight.values()) == 20
     one.client.come_back()
     finish(world)
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rookery.brokers.parcels import Notice
+from rookery.brokers.batches import Notice
 from rookery.brokers.zones import ZoneBox
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
@@ -99,7 +99,7 @@ def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers:
         made.publish(1 + dice.randrange(brokers), {"x": dice.random() / 2, "y": dice.random()})
         made.run(SECOND // 4)
     made.run(2 * SECOND)
-    told = {(message.parcel.publisher, sequence) for _, _, message in sent for sequence in message.parcel.sequences()}
+    told = {(message.batch.publisher, sequence) for _, _, message in sent for sequence in message.batch.sequences()}
     assert all(receiver == 2 for _, receiver, _ in sent)
     assert len(sent) == len(told) <= 20
     assert all(

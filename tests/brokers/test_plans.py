@@ -18,7 +18,7 @@ from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
 
-from .parcel_world import SECOND, SPACE, World, crowd, finish
+from .batch_world import SECOND, SPACE, World, crowd, finish
 
 MIXED = EventSpace(
     Schema(price=float, symbol=str, size=int), [Axis("price", 0, 1000), Axis("symbol"), Axis("size", 0, 100)]

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rookery.brokers.batches import Superseded
 from rookery.brokers.client_messages import Attach, Subscribe, Subscribed
 from rookery.brokers.messages import Subscription
-from rookery.brokers.parcels import Superseded
 from rookery.brokers.store import ZoneStore
 from rookery.brokers.versions import MOST_VERSION, Versions
 from rookery.machine import ClientId
 from rookery.simulated.links import LinkConditions
 
-from .parcel_world import SECOND, SPACE, World
+from .batch_world import SECOND, SPACE, World
 
 #: What clients took for a version before they counted: the microseconds of a clock that ran ahead.
 CLOCK = 1_800_000_000_000_000

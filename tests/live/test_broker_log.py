@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.brokers.parcels import Parcel, events_of, parcel_of
+from rookery.brokers.batches import EventBatch as Parcel
+from rookery.brokers.batches import batch_of as parcel_of
+from rookery.brokers.batches import events_of
 from rookery.errors import LogError
 from rookery.live.brokers.log import BrokerLog
 

@@ -4,8 +4,8 @@ The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`,
 they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
-`routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events
-in `carriage.py`, `ledger.py`, `copies.py` and `sessions.py`, network distance in `proximity.py`. Everything periodic
+`routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
+`publishing.py`, `deliveries.py`, `copies.py` and `sessions.py`, network distance in `proximity.py`. Everything periodic
 happens at a beat, so there is one timer.
 """
 
@@ -15,12 +15,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rookery.brokers.carriage import Carriage
+from rookery.brokers.batches import EventBatch, RoutedBatch
 from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.copies import Copies
+from rookery.brokers.deliveries import Deliveries
 from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
-from rookery.brokers.ledger import Ledger
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
     Body,
@@ -42,9 +42,9 @@ from rookery.brokers.messages import (
 )
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.parcels import Carry, Parcel
 from rookery.brokers.placement import Placement
 from rookery.brokers.proximity import Proximity
+from rookery.brokers.publishing import Publishing
 from rookery.brokers.requests import Requests
 from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Dice, Reservoir
@@ -86,8 +86,8 @@ class Broker:
         self.membership = Membership(self)
         self.placement = Placement(self)
         self.proximity = Proximity(self)
-        self.carriage = Carriage(self)
-        self.ledger = Ledger(self)
+        self.publishing = Publishing(self)
+        self.deliveries = Deliveries(self)
         self.copies = Copies(self)
         self.sessions = Sessions(self)
         self.requests = Requests(self)
@@ -135,7 +135,7 @@ class Broker:
         self.receive_many((message,), sender, now)
 
     def receive_many(self, messages: Iterable[Any], sender: int | ClientId, now: int) -> None:
-        """Take in the messages of one buffer, of a broker or a client: their parcels are matched together."""
+        """Take in the messages of one buffer, of a broker or a client: their batches are matched together."""
         self.now = max(now, self.now)
         if self.membership.left:
             return
@@ -162,7 +162,7 @@ class Broker:
             self.lose(receiver, now)
             return
         self.routing_table.lose(receiver)
-        self.carriage.lost(receiver)
+        self.publishing.lost(receiver)
         self.counters["undeliverable"] += 1
         if isinstance(message, Routed):
             if message.point:
@@ -171,8 +171,8 @@ class Broker:
                 self.emit(JoinFailed(receiver))
         elif isinstance(message, Grant):
             self.membership.take_back(message.state.ownership)
-        elif isinstance(message, Carry):
-            self.carriage.undeliverable(message)
+        elif isinstance(message, RoutedBatch):
+            self.publishing.undeliverable(message)
         self._settle()
 
     def lose(self, node: int | ClientId, now: int) -> None:
@@ -182,7 +182,7 @@ class Broker:
             self.sessions.detach(node.number)
         else:
             self.routing_table.lose(node)
-            self.carriage.lost(node)
+            self.publishing.lost(node)
         self._settle()
 
     def wake(self, now: int) -> None:
@@ -207,13 +207,13 @@ class Broker:
         """What a `Write` asked for is on the disk, or the disk did not take it: then the batches are refused."""
         self.now = max(now, self.now)
         if write.token is not None:
-            self.carriage.completed(write.token, failure)
+            self.publishing.completed(write.token, failure)
             self._settle()
 
-    def restore(self, entries: Iterable[tuple[int, int, Parcel]]) -> None:
+    def restore(self, entries: Iterable[tuple[int, int, EventBatch]]) -> None:
         """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
-        for owner, part, parcel in entries:
-            self.copies.adopt(owner, part, parcel)
+        for owner, part, batch in entries:
+            self.copies.adopt(owner, part, batch)
 
     def leave(self, now: int) -> None:
         """Hand everything over; `Left` comes when that is done."""
@@ -354,7 +354,7 @@ class Broker:
             case Changed():
                 self.proximity.changed(message)
             case _:
-                self.carriage.receive(message, sender)
+                self.publishing.receive(message, sender)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class Broker:
         self.routing_table.prune()
         self.membership.beat()
         self.placement.beat()
-        self.carriage.beat()
+        self.publishing.beat()
         self.requests.beat()
         self.proximity.beat()
         if self.owned and self.now >= self._next_ancestors:
@@ -396,7 +396,7 @@ class Broker:
         while True:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
-            self.carriage.settle()
+            self.publishing.settle()
             self.proximity.settle()
             if not self._local:
                 break

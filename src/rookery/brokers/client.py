@@ -14,14 +14,15 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from rookery.brokers.batches import Accepted, Notice, Refused, Superseded, batch_of, events_of
 from rookery.brokers.client_messages import (
     Ask,
     Attach,
     Deliver,
     FromBroker,
     FromClient,
-    Offer,
     Others,
+    PublishBatch,
     Rejected,
     Status,
     Subscribe,
@@ -30,7 +31,6 @@ from rookery.brokers.client_messages import (
     Unsubscribe,
     Welcome,
 )
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, events_of, parcel_of
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send, Write
@@ -140,7 +140,7 @@ ClientEvent: TypeAlias = (
 class _InFlight:
     """A batch that is not accepted."""
 
-    offer: Offer
+    request: PublishBatch
     accepted: set[int]
     sent: int
 
@@ -446,10 +446,10 @@ class ClientMachine:
 
     def _fresh(self, number: int, key: DeliveryKey, notice: Notice) -> Delivered | None:
         """Return the matches of a subscription that it has not had; None if there are none."""
-        opened, parcel = self._open[number], notice.parcel
+        opened, batch = self._open[number], notice.batch
         conditions, seen = opened.conditions, opened.seen
-        publisher, sequences = parcel.publisher, parcel.sequences()
-        pairs = [(row, name) for name in notice.every if name in conditions for row in range(parcel.count)]
+        publisher, sequences = batch.publisher, batch.sequences()
+        pairs = [(row, name) for name in notice.every if name in conditions for row in range(batch.count)]
         pairs += [(row, name) for row, name in zip(notice.rows, notice.names, strict=True) if name in conditions]
         names: list[str] = []
         rows: list[int] = []
@@ -466,24 +466,24 @@ class ClientMachine:
                 del seen[match]
         if not rows:
             return None
-        events = events_of(parcel)
+        events = events_of(batch)
         return Delivered(number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows])
 
     # ---- publishing ----------------------------------------------------------------------------------------------
 
     def _pack(self) -> None:
         events, self._events = self._events, []
-        offer = Offer(parcel_of(self.identity, self._sequence, events))
-        self._batches[self._sequence] = _InFlight(offer, set(), self.now)
+        request = PublishBatch(batch_of(self.identity, self._sequence, events))
+        self._batches[self._sequence] = _InFlight(request, set(), self.now)
         self._sequence += len(events)
         if self._next_retry is None:
             self._next_retry = self.now + self._retry
-        self._say(offer)
+        self._say(request)
 
     def _send_again(self, batches: Iterable[_InFlight]) -> None:
         for one in batches:
             one.sent = self.now
-            self._say(one.offer)
+            self._say(one.request)
         oldest = min((one.sent for one in self._batches.values()), default=None)
         self._next_retry = None if oldest is None else oldest + self._retry
 
@@ -492,7 +492,7 @@ class ClientMachine:
         if waiting is None:
             return
         waiting.accepted.update(offsets)
-        count = waiting.offer.parcel.count
+        count = waiting.request.batch.count
         if not offsets or len(waiting.accepted) >= count:
             self._over(first, count)
             self._effects.append(Emit(BatchAccepted(first, count)))
@@ -501,7 +501,7 @@ class ClientMachine:
         waiting = self._batches.get(first)
         if waiting is None:
             return
-        count = waiting.offer.parcel.count
+        count = waiting.request.batch.count
         if final:
             self._over(first, count)
         self._effects.append(Emit(BatchRefused(first, count, reason, final)))

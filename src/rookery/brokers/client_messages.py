@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.parcels import Accepted, Notice, Parcel, Refused, Superseded
+from rookery.brokers.batches import Accepted, EventBatch, Notice, Refused, Superseded
 from rookery.brokers.versions import MOST_VERSION, Version
 from rookery.brokers.zones import Path
 
@@ -20,9 +20,9 @@ __all__ = [
     "Deliver",
     "FromBroker",
     "FromClient",
-    "Offer",
     "Others",
     "Place",
+    "PublishBatch",
     "Rejected",
     "Release",
     "Status",
@@ -49,10 +49,10 @@ class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag=51):
     name: str
 
 
-class Offer(msgspec.Struct, frozen=True, array_like=True, tag=52):
+class PublishBatch(msgspec.Struct, frozen=True, array_like=True, tag=52):
     """Publish these events."""
 
-    parcel: Parcel
+    batch: EventBatch
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True, tag=53):
@@ -129,5 +129,5 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
     document: dict[str, Any]
 
 
-FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
+FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | PublishBatch | Taken | Ask | Release | Place
 FromBroker: TypeAlias = Welcome | Others | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused

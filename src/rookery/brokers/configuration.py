@@ -51,7 +51,7 @@ class BrokerConfiguration:
     #: The box of network coordinates that the landmarks published, as corners; None where brokers have no coordinates.
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
-    #: What the acknowledgment of a parcel means.
+    #: What the acknowledgment of a batch means.
     durability: Durability = Durability.TWO_DISKS
     #: Events that an owner keeps for a subscription whose client does not take them; the oldest go first.
     kept: int = 100_000
@@ -59,7 +59,7 @@ class BrokerConfiguration:
     detached: int = 3600 * SECOND
     #: Events that a client may have been told and not confirmed.
     window: int = 16_384
-    #: Parcels that an owner holds before it refuses more.
+    #: Batches that an owner holds before it refuses more.
     most_held: int = 1 << 18
 
     @property

@@ -1,7 +1,7 @@
 """What a broker keeps for others, and what is left of the dead: copies and orphans.
 
-A broker keeps copies of the parcels of the one whose backup it is. When that one is gone, and after a restart for
-everything the log still has, the parcels are orphans: they are sent again to whoever owns their points now, under their
+A broker keeps copies of the batches of the one whose backup it is. When that one is gone, and after a restart for
+everything the log still has, the batches are orphans: they are sent again to whoever owns their points now, under their
 old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
 the same orphan: numbers say what is the same.
 """
@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rookery.brokers.configuration import Durability
-from rookery.brokers.parcels import (
+from rookery.brokers.batches import (
     Accepted,
-    Carry,
+    BatchKey,
     Copied,
     Copy,
+    EventBatch,
     Forget,
     Holding,
-    Parcel,
-    ParcelKey,
     Refused,
+    RoutedBatch,
     events_of,
     is_readable,
     part_of,
 )
+from rookery.brokers.configuration import Durability
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -37,16 +37,16 @@ MOST_ORPHANS = 256
 
 
 class Copies:
-    """Parcels of others, and those that nobody owns."""
+    """Batches of others, and those that nobody owns."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self.kept: dict[int, dict[int, Parcel]] = {}
-        #: By owner and part: the parcel, and which of its numbers were accepted.
-        self.orphans: dict[tuple[int, int], tuple[Parcel, set[int]]] = {}
-        self._by_key: dict[ParcelKey, set[tuple[int, int]]] = {}
+        self.kept: dict[int, dict[int, EventBatch]] = {}
+        #: By owner and part: the batch, and which of its numbers were accepted.
+        self.orphans: dict[tuple[int, int], tuple[EventBatch, set[int]]] = {}
+        self._by_key: dict[BatchKey, set[tuple[int, int]]] = {}
         self._sent: dict[tuple[int, int], int] = {}
-        self._unwritten: list[tuple[int, int, Parcel]] = []
+        self._unwritten: list[tuple[int, int, EventBatch]] = []
         self._done: list[tuple[int, int]] = []
         #: Copies that the disk did not take when it was asked last.
         self._refused: list[tuple[int, int]] = []
@@ -56,11 +56,11 @@ class Copies:
     def keep(self, message: Copy, owner: int) -> None:
         """Keep copies; `Copied` is said when they are on the disk."""
         kept = self.kept.setdefault(owner, {})
-        for part, parcel in message.parts:
-            kept[part] = parcel
+        for part, batch in message.parts:
+            kept[part] = batch
             if (owner, part) in self._done:  # forgotten a moment ago: what is done with is written after what is kept
                 self._done.remove((owner, part))
-            self._unwritten.append((owner, part, parcel))
+            self._unwritten.append((owner, part, batch))
 
     def written(self, entries: Iterable[tuple[int, int]]) -> None:
         """Copies are on the disk: tell their owners."""
@@ -87,15 +87,15 @@ class Copies:
 
     def lost(self, owner: int) -> None:
         """A broker is gone: what was its own is an orphan now."""
-        for part, parcel in self.kept.pop(owner, {}).items():
-            self.adopt(owner, part, parcel)
+        for part, batch in self.kept.pop(owner, {}).items():
+            self.adopt(owner, part, batch)
 
     @property
     def has_records(self) -> bool:
         """Whether there is anything to write."""
         return bool(self._unwritten or self._done)
 
-    def records(self) -> tuple[list[tuple[int, int, Parcel]], list[tuple[int, int]]]:
+    def records(self) -> tuple[list[tuple[int, int, EventBatch]], list[tuple[int, int]]]:
         """Return what is to be written: entries, and those that are done with."""
         unwritten, self._unwritten = self._unwritten, []
         done, self._done = self._done, []
@@ -103,13 +103,13 @@ class Copies:
 
     # ---- orphans -------------------------------------------------------------------------------------------------
 
-    def adopt(self, owner: int, part: int, parcel: Parcel) -> None:
-        """Bring a parcel to its present owners, however long that takes."""
-        if (owner, part) in self.orphans or not is_readable(parcel):
+    def adopt(self, owner: int, part: int, batch: EventBatch) -> None:
+        """Bring a batch to its present owners, however long that takes."""
+        if (owner, part) in self.orphans or not is_readable(batch):
             return
         self._broker.counters["orphans"] += 1
-        self.orphans[owner, part] = (parcel, set())
-        self._by_key.setdefault(parcel.key, set()).add((owner, part))
+        self.orphans[owner, part] = (batch, set())
+        self._by_key.setdefault(batch.key, set()).add((owner, part))
         if self._broker.owned:
             self._send((owner, part))
 
@@ -118,14 +118,14 @@ class Copies:
         if len(self._sent) >= MOST_ORPHANS and orphan not in self._sent:
             return  # at a later beat
         self._sent[orphan] = broker.now
-        parcel, accepted = self.orphans[orphan]
-        left = [row for row, number in enumerate(parcel.numbers()) if number not in accepted]
-        parcel = part_of(parcel, left)
-        points = broker.carriage.points_of(events_of(parcel))
+        batch, accepted = self.orphans[orphan]
+        left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
+        batch = part_of(batch, left)
+        points = broker.publishing.points_of(events_of(batch))
         if points is None:  # from a log of another schema: nobody can ever read it
             self._settle(orphan)
         else:
-            broker.carriage.carry(Carry(parcel, points, broker.id))
+            broker.publishing.route(RoutedBatch(batch, points, broker.id))
 
     def accepted(self, message: Accepted) -> bool:
         """Events are safe with their owner; say whether they were orphans of ours."""
@@ -133,9 +133,9 @@ class Copies:
         if not waiting:
             return False
         for orphan in list(waiting):
-            parcel, accepted = self.orphans[orphan]
-            accepted.update(message.offsets or parcel.numbers())
-            if accepted.issuperset(parcel.numbers()):
+            batch, accepted = self.orphans[orphan]
+            accepted.update(message.offsets or batch.numbers())
+            if accepted.issuperset(batch.numbers()):
                 self._settle(orphan)
         return True
 
@@ -144,15 +144,15 @@ class Copies:
         return (message.publisher, message.first) in self._by_key
 
     def _settle(self, orphan: tuple[int, int]) -> None:
-        parcel, _ = self.orphans.pop(orphan)
+        batch, _ = self.orphans.pop(orphan)
         self._sent.pop(orphan, None)
-        others = self._by_key[parcel.key]
+        others = self._by_key[batch.key]
         others.discard(orphan)
         if not others:
-            del self._by_key[parcel.key]
+            del self._by_key[batch.key]
         owner, part = orphan
         if owner == self._broker.id:
-            self._broker.ledger.moved_on(part)
+            self._broker.deliveries.moved_on(part)
         elif self._broker.configuration.durability is not Durability.MEMORY:
             self._done.append(orphan)
 

@@ -373,7 +373,7 @@ class Membership:
             owned.fill(state, broker.now)
             owned.store.keep(owned.box)
             owned.reservoir = owned.reservoir.part(owned.box)
-            broker.ledger.follow(owned.store)
+            broker.deliveries.follow(owned.store)
         for other in known:
             owned.learn(other)
         for resident in ancestors:

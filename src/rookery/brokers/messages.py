@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from rookery.brokers.batches import BatchMessage, Copy, Notice, RoutedBatch, is_readable
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
 from rookery.brokers.versions import Version
 from rookery.brokers.zones import Path, Point
 
@@ -206,7 +206,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: ZoneOwnership | None = None
 
 
-Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage
+Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | BatchMessage
 
 
 def fits(message: Message, dimensions: int) -> bool:
@@ -226,13 +226,13 @@ def fits(message: Message, dimensions: int) -> bool:
             )
         case Replica():
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
-        case Carry(parcel, points):
-            return is_readable(parcel) and len(points) == parcel.count and all(len(p) == dimensions for p in points)
+        case RoutedBatch(batch, points):
+            return is_readable(batch) and len(points) == batch.count and all(len(p) == dimensions for p in points)
         case Copy(parts):
-            return all(is_readable(parcel) for _, parcel in parts)
-        case Notice(_, parcel):
-            rows = all(0 <= row < parcel.count for row in message.rows)
-            return rows and is_readable(parcel) and len(message.rows) == len(message.names)
+            return all(is_readable(batch) for _, batch in parts)
+        case Notice(_, batch):
+            rows = all(0 <= row < batch.count for row in message.rows)
+            return rows and is_readable(batch) and len(message.rows) == len(message.names)
     return True
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rookery.brokers.batches import Placed, Superseded
 from rookery.brokers.messages import Region, Replica, Subscription
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.brokers.parcels import Placed, Superseded
 from rookery.brokers.zones import Path, box_of, meets, overlap, sibling
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Placement:
             if stored is not None and stored.rank > subscription.rank:
                 return  # taken back by a broker that its client has left: the later one stands
             changed = owned.store.remove(name)
-            broker.ledger.drop(name)
+            broker.deliveries.drop(name)
         else:
             changed = self._store(owned, subscription, broker.configuration.lease)
         if changed and owned.replicated is not None:
@@ -110,7 +110,7 @@ class Placement:
         if not owned.store.add(subscription, broker.now + lease):
             return False
         if before is not None and before.access_broker != subscription.access_broker:
-            broker.ledger.move(name, subscription.access_broker)
+            broker.deliveries.move(name, subscription.access_broker)
         return True
 
     def _answer(self, owned: OwnedZone, subscription: Subscription) -> None:
@@ -187,7 +187,7 @@ class Placement:
         for owned in broker.owned.values():
             gone = owned.store.expire(broker.now)
             for name in gone:
-                broker.ledger.drop(name)
+                broker.deliveries.drop(name)
             if gone and owned.replicated is not None:
                 broker.send(owned.replicated, Replica(owned.path, (), tuple(gone)))
         for held in self.replicas.values():

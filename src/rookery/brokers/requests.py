@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rookery.brokers.batches import EventBatch, Superseded, is_readable
 from rookery.brokers.client_messages import (
     Ask,
     Attach,
     FromClient,
-    Offer,
     Others,
     Place,
+    PublishBatch,
     Rejected,
     Release,
     Subscribe,
@@ -27,7 +28,6 @@ from rookery.brokers.client_messages import (
     Welcome,
 )
 from rookery.brokers.events import StatusAsked
-from rookery.brokers.parcels import Parcel, Superseded, is_readable
 from rookery.errors import RookeryError
 from rookery.machine import ClientId, Close, Emit
 
@@ -78,10 +78,10 @@ class Requests:
         """Carry out one request; say whether it is one that a client may make."""
         broker = self._broker
         match request:
-            case Offer(parcel):
-                if not _is_of(parcel, client):
+            case PublishBatch(batch):
+                if not _is_of(batch, client):
                     return False
-                broker.carriage.publish(parcel)
+                broker.publishing.publish(batch)
             case Taken(keys):
                 broker.sessions.confirm(client, keys)
             case Subscribe():
@@ -148,8 +148,8 @@ class Requests:
         broker.sessions.subscribe(client, name)
 
 
-def _is_of(parcel: Parcel, client: int) -> bool:
-    return parcel.publisher == client and not parcel.offsets and is_readable(parcel)
+def _is_of(batch: EventBatch, client: int) -> bool:
+    return batch.publisher == client and not batch.offsets and is_readable(batch)
 
 
 def _is_named_after(name: str, client: int) -> bool:

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
+from rookery.brokers.batch_matches import BatchMatches
+from rookery.brokers.batches import Again, Confirm, Notice, Placed, Superseded
 from rookery.brokers.client_messages import Deliver, Subscribed
-from rookery.brokers.lots import Lot
-from rookery.brokers.parcels import Again, Confirm, Notice, Placed, Superseded
 from rookery.brokers.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
@@ -154,14 +154,14 @@ class Sessions:
         """Give a client its events; return how many, 0 if it cannot take them now."""
         waiting = self.attached.get(client)
         if waiting is None or waiting >= self._broker.configuration.window:
-            self._kept_at.setdefault(client, {})[owner, message.part] = message.parcel.count
+            self._kept_at.setdefault(client, {})[owner, message.part] = message.batch.count
             return 0
         if not alone:
-            mine = Lot(message.every, message.rows, message.names).only(self._names[client])
-            message = mine.notice(message.part, message.parcel)
-        self.attached[client] = waiting + message.parcel.count
+            mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
+            message = mine.notice(message.part, message.batch)
+        self.attached[client] = waiting + message.batch.count
         self._broker.reply(client, Deliver(owner, message))
-        return message.parcel.count
+        return message.batch.count
 
     def confirm(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
         """A client has these."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from rookery.brokers.batches import MALFORMED
 from rookery.brokers.client import (
     Attached,
     BatchAccepted,
@@ -35,7 +36,6 @@ from rookery.brokers.client import (
     SubscriptionFailed,
 )
 from rookery.brokers.client_messages import FromBroker, Place, Release
-from rookery.brokers.parcels import MALFORMED
 from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
@@ -162,7 +162,7 @@ class BrokerClient:
             raise BrokerError(f"{self.machine.in_flight} events are not acknowledged: {self._obstacle}") from None
         if self._refusals:
             refusals, self._refusals = self._refusals, []
-            raise BrokerError(f"{len(refusals)} parcels were refused: {refusals[0]}")
+            raise BrokerError(f"{len(refusals)} batches were refused: {refusals[0]}")
 
     async def status(self) -> dict[str, Any]:
         """Return what the broker says of itself."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rookery.brokers.parcels import Parcel
+from rookery.brokers.batches import EventBatch as Parcel
 from rookery.errors import LogError
 from rookery.live.brokers.log_file import Group, Key, LogFile
 from rookery.live.disk import put_file

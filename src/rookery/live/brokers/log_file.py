@@ -23,7 +23,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from rookery.brokers.parcels import MALFORMED, Parcel
+from rookery.brokers.batches import MALFORMED
+from rookery.brokers.batches import EventBatch as Parcel
 from rookery.errors import LogError
 from rookery.live.disk import sync_folder, write_all
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
+from rookery.brokers.batches import MALFORMED
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Status
 from rookery.brokers.configuration import Durability
 from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left, StatusAsked
 from rookery.brokers.messages import Message
-from rookery.brokers.parcels import MALFORMED
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
@@ -130,7 +130,7 @@ class LiveBroker:
         if self.log.file.torn:
             _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
         if self.log.entries:
-            _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
+            _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries
 
     async def _find_entry(self) -> int | None:

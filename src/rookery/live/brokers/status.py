@@ -22,7 +22,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the state of a broker."""
     arrived = machine.counters["arrived"]
-    backup = machine.ledger.backup
+    backup = machine.deliveries.backup
     return {
         "broker": _text(address),
         "id": machine.id,
@@ -35,8 +35,8 @@ def describe(
         "subscriptions_of_clients": len(machine.placement.clients),
         "backup": None if backup is None else _text(node_address(backup)),
         "holds": {
-            "parcels_not_taken": len(machine.ledger.held),
-            "events_not_taken": sum(held.parcel.count for held in machine.ledger.held.values()),
+            "parcels_not_taken": len(machine.deliveries.in_flight),
+            "events_not_taken": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
             "copies_for": {
                 _text(node_address(owner)): len(parts) for owner, parts in machine.copies.kept.items() if parts
             },

@@ -1,8 +1,8 @@
-"""Who wants what of a parcel: a lot holds the pairs (event, subscription) of one access broker's clients.
+"""Who wants what of a batch: the matches (event, subscription) of one access broker's clients.
 
-Matching is done for all parcels of one received buffer together, zone by zone: the fixed cost of a batch in
-`rookery.matching` is that of thirty events, so batches are what makes a broker fast. Subscriptions without a condition
-are not matched at all; they want every event.
+Matching is done for all batches of one received buffer together, zone by zone: the fixed cost of a call of
+`rookery.matching` is that of thirty events, so many events a call are what makes a broker fast. Subscriptions without a
+condition are not matched at all; they want every event.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rookery.brokers.batches import Columns, EventBatch, Notice, columns_of, part_of
 from rookery.brokers.messages import Subscription
-from rookery.brokers.parcels import Columns, Notice, Parcel, columns_of, part_of
 from rookery.brokers.store import Matches
 
 if TYPE_CHECKING:
-    from rookery.brokers.held import Held
+    from rookery.brokers.in_flight import InFlightBatch
     from rookery.brokers.owned_zone import OwnedZone
 
-__all__ = ["Lot", "lots_of", "match_parcels"]
+__all__ = ["BatchMatches", "match_batches", "sorted_by_broker"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
-    """Pairs: every event for the names in `every`, and row by row for the others."""
+class BatchMatches:
+    """Matches: every event for the names in `every`, and row by row for the others."""
 
     every: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
@@ -38,7 +38,7 @@ class Lot:
         return bool(self.every or self.rows)
 
     def pairs(self, count: int) -> Iterator[tuple[int, str]]:
-        """Return them one by one, for a parcel of so many events."""
+        """Return them one by one, for a batch of so many events."""
         for name in self.every:
             for row in range(count):
                 yield row, name
@@ -56,55 +56,57 @@ class Lot:
         """Tell whether one of some subscriptions is among them."""
         return any(name in names for name in self.every) or any(name in names for name in self.names)
 
-    def only(self, names: Collection[str]) -> Lot:
-        """Return the pairs of some subscriptions."""
+    def only(self, names: Collection[str]) -> BatchMatches:
+        """Return the matches of some subscriptions."""
         kept = [(row, name) for row, name in zip(self.rows, self.names, strict=True) if name in names]
-        return Lot(
+        return BatchMatches(
             tuple(name for name in self.every if name in names),
             tuple(row for row, _ in kept),
             tuple(name for _, name in kept),
         )
 
-    def without(self, names: Collection[str]) -> Lot:
-        """Return the pairs of all other subscriptions."""
+    def without(self, names: Collection[str]) -> BatchMatches:
+        """Return the matches of all other subscriptions."""
         return self.only(self.all_names().difference(names)) if names and self.concerns(names) else self
 
-    def without_rows(self, gone: Collection[int], count: int) -> Lot:
-        """Return the pairs of the other events of a parcel of so many."""
+    def without_rows(self, gone: Collection[int], count: int) -> BatchMatches:
+        """Return the matches of the other events of a batch of so many."""
         if not self.every and not any(row in gone for row in self.rows):
             return self
         kept = [(row, name) for row, name in self.pairs(count) if row not in gone]
-        return Lot((), tuple(row for row, _ in kept), tuple(name for _, name in kept))
+        return BatchMatches((), tuple(row for row, _ in kept), tuple(name for _, name in kept))
 
-    def joined(self, other: Lot) -> Lot:
-        """Return the pairs of both, each once."""
+    def joined(self, other: BatchMatches) -> BatchMatches:
+        """Return the matches of both, each once."""
         own = set(zip(self.rows, self.names, strict=True))
         new = [pair for pair in zip(other.rows, other.names, strict=True) if pair not in own]
-        return Lot(
+        return BatchMatches(
             tuple(dict.fromkeys((*self.every, *other.every))),
             (*self.rows, *(row for row, _ in new)),
             (*self.names, *(name for _, name in new)),
         )
 
-    def notice(self, part: int, parcel: Parcel) -> Notice:
+    def notice(self, part: int, batch: EventBatch) -> Notice:
         """Return the message that tells a broker, with no more events than it needs."""
         if not self.every:
             different = set(self.rows)
-            if len(different) < parcel.count:
+            if len(different) < batch.count:
                 used = sorted(different)
                 place = {row: number for number, row in enumerate(used)}
                 rows = tuple(place[row] for row in self.rows)
-                return Notice(part, part_of(parcel, used), (), rows, self.names)
-        return Notice(part, parcel, self.every, self.rows, self.names)
+                return Notice(part, part_of(batch, used), (), rows, self.names)
+        return Notice(part, batch, self.every, self.rows, self.names)
 
 
-def lots_of(rows: Sequence[int], wanting: Sequence[Subscription], every: Iterable[Subscription] = ()) -> dict[int, Lot]:
-    """Sort pairs by access broker."""
+def sorted_by_broker(
+    rows: Sequence[int], wanting: Sequence[Subscription], every: Iterable[Subscription] = ()
+) -> dict[int, BatchMatches]:
+    """Sort matches by access broker."""
     access_brokers = {one.access_broker for one in wanting}
     if not access_brokers and not every:
         return {}
     if len(access_brokers) == 1 and not every:
-        return {access_brokers.pop(): Lot((), tuple(rows), tuple([one.subscription_id for one in wanting]))}
+        return {access_brokers.pop(): BatchMatches((), tuple(rows), tuple([one.subscription_id for one in wanting]))}
     sorted_rows: dict[int, tuple[list[str], list[int], list[str]]] = {}
     for one in every:
         sorted_rows.setdefault(one.access_broker, ([], [], []))[0].append(one.subscription_id)
@@ -115,60 +117,60 @@ def lots_of(rows: Sequence[int], wanting: Sequence[Subscription], every: Iterabl
         entry[1].append(row)
         entry[2].append(one.subscription_id)
     return {
-        access_broker: Lot(tuple(all_), tuple(some), tuple(names))
+        access_broker: BatchMatches(tuple(all_), tuple(some), tuple(names))
         for access_broker, (all_, some, names) in sorted_rows.items()
     }
 
 
-def match_parcels(
-    incoming: Sequence[tuple[OwnedZone, Held, Columns | None]],
-) -> Iterator[tuple[OwnedZone, Held, dict[int, Lot]]]:
-    """Match parcels against the subscriptions of their zones, in one batch per zone."""
-    by_zone: dict[int, list[tuple[OwnedZone, Held, Columns | None]]] = {}
+def match_batches(
+    incoming: Sequence[tuple[OwnedZone, InFlightBatch, Columns | None]],
+) -> Iterator[tuple[OwnedZone, InFlightBatch, dict[int, BatchMatches]]]:
+    """Match batches against the subscriptions of their zones, those of one zone together."""
+    by_zone: dict[int, list[tuple[OwnedZone, InFlightBatch, Columns | None]]] = {}
     for one in incoming:
         by_zone.setdefault(id(one[0]), []).append(one)
-    for batch in by_zone.values():
-        owned = batch[0][0]
+    for group in by_zone.values():
+        owned = group[0][0]
         every = owned.store.every()
         if not owned.store.has_conditions:
-            lots = lots_of((), (), every)
-            yield from ((owned, held, dict(lots)) for _, held, _ in batch)
+            by_broker = sorted_by_broker((), (), every)
+            yield from ((owned, entry, dict(by_broker)) for _, entry, _ in group)
             continue
         fields = owned.store.fields
-        tables = [columns if columns is not None else columns_of(held.parcel, fields) for _, held, columns in batch]
-        counts = [held.parcel.count for _, held, _ in batch]
+        tables = [columns if columns is not None else columns_of(entry.batch, fields) for _, entry, columns in group]
+        counts = [entry.batch.count for _, entry, _ in group]
         found = owned.store.match_columns(_stacked(tables, counts), sum(counts))
         starts = list(accumulate(counts, initial=0))
         places = np.searchsorted(found.rows, starts).tolist()
-        for number, (_, held, _) in enumerate(batch):
+        for number, (_, entry, _) in enumerate(group):
             mine = Matches(*(part[places[number] : places[number + 1]] for part in found))
-            yield owned, held, _lots_of_matches(mine, starts[number], every)
+            yield owned, entry, _sorted_matches(mine, starts[number], every)
 
 
-def _lots_of_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, Lot]:
-    """Sort the pairs of one parcel, whose events begin at row `first`, by access broker."""
+def _sorted_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, BatchMatches]:
+    """Sort the matches of one batch, whose events begin at row `first`, by access broker."""
     rows, names, access_brokers = found
     if first:
         rows = rows - first
-    by_access_broker: dict[int, list[str]] = {}
+    every_of: dict[int, list[str]] = {}
     for one in every:
-        by_access_broker.setdefault(one.access_broker, []).append(one.subscription_id)
+        every_of.setdefault(one.access_broker, []).append(one.subscription_id)
     one_access_broker = len(access_brokers) > 0 and bool((access_brokers == access_brokers[0]).all())
     different = dict.fromkeys((access_brokers[:1] if one_access_broker else access_brokers).tolist())
-    lots = {
-        access_broker: Lot(tuple(all_))
-        for access_broker, all_ in by_access_broker.items()
+    by_broker = {
+        access_broker: BatchMatches(tuple(all_))
+        for access_broker, all_ in every_of.items()
         if access_broker not in different
     }
     for access_broker in different:
         mine = slice(None) if len(different) == 1 else access_brokers == access_broker
         some = tuple(rows[mine].tolist()), tuple(names[mine].tolist())
-        lots[access_broker] = Lot(tuple(by_access_broker.get(access_broker, ())), *some)
-    return lots
+        by_broker[access_broker] = BatchMatches(tuple(every_of.get(access_broker, ())), *some)
+    return by_broker
 
 
 def _stacked(tables: Sequence[Columns], counts: Sequence[int]) -> Columns:
-    """Put the columns of several parcels under each other."""
+    """Put the columns of several batches under each other."""
     if len(tables) == 1:
         return tables[0]
     stacked: Columns = {name: [] for table in tables for name in table}

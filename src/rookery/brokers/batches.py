@@ -1,9 +1,9 @@
-"""Parcels: events that travel together, and what brokers say to each other about them.
+"""Batches: events that travel together, and what brokers say to each other about them.
 
-A publisher sends its events in parcels, numbered by itself: an event is named by its publisher and its sequence number
-for good, so whoever gets it twice can tell. A parcel holds its events as columns, encoded once by the publisher; a
-broker that passes a parcel on whole never looks inside. Where the events of a parcel go different ways it is divided,
-and each part knows which of the parcel's events it has (`offsets`).
+A publisher sends its events in batches, numbered by itself: an event is named by its publisher and its sequence number
+for good, so whoever gets it twice can tell. A batch holds its events as columns, encoded once by the publisher; a
+broker that passes a batch on whole never looks inside. Where the events of a batch go different ways it is divided,
+and each part knows which of the batch's events it has (`offsets`).
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ __all__ = [
     "NOTHING",
     "Accepted",
     "Again",
-    "Carry",
+    "BatchKey",
+    "BatchMessage",
     "Columns",
     "Confirm",
     "Copied",
     "Copy",
+    "EventBatch",
     "Forget",
     "Holding",
     "Notice",
-    "Parcel",
-    "ParcelKey",
-    "ParcelMessage",
     "Placed",
     "Refused",
+    "RoutedBatch",
     "Superseded",
+    "batch_of",
     "columns_of",
     "events_of",
     "first_event",
     "is_readable",
-    "parcel_of",
     "part_of",
 ]
 
 Columns: TypeAlias = dict[str, list[Any]]
 #: Publisher and first sequence number.
-ParcelKey: TypeAlias = tuple[int, int]
-#: No parcel has more events than this; a larger one from the wire is refused when decoded.
+BatchKey: TypeAlias = tuple[int, int]
+#: No batch has more events than this; a larger one from the wire is refused when decoded.
 MOST_EVENTS = 1 << 16
 Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
 
@@ -62,11 +62,11 @@ _decode = msgspec.msgpack.Decoder().decode
 _WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
     first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
 }
-#: The columns of a parcel of which only the numbers are kept.
+#: The columns of a batch of which only the numbers are kept.
 NOTHING = msgspec.Raw(_encode({}))
 
 
-class Parcel(msgspec.Struct, frozen=True, array_like=True):
+class EventBatch(msgspec.Struct, frozen=True, array_like=True):
     """Events of one publisher; event number i has the sequence number first + (offsets[i] if there are any, else i)."""
 
     publisher: int
@@ -76,8 +76,8 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
     offsets: Offsets = ()
 
     @property
-    def key(self) -> ParcelKey:
-        """The parcel that this is, or is a part of."""
+    def key(self) -> BatchKey:
+        """The batch that this is, or is a part of."""
         return self.publisher, self.first
 
     def sequences(self) -> Sequence[int]:
@@ -87,40 +87,40 @@ class Parcel(msgspec.Struct, frozen=True, array_like=True):
         return range(self.first, self.first + self.count)
 
     def numbers(self) -> Sequence[int]:
-        """Return which events of the whole parcel these are."""
+        """Return which events of the whole batch these are."""
         return self.offsets or range(self.count)
 
 
-def parcel_of(publisher: int, first: int, events: Sequence[dict[str, Any]]) -> Parcel:
-    """Put events into a parcel; an attribute that an event does not have is NULL there."""
+def batch_of(publisher: int, first: int, events: Sequence[dict[str, Any]]) -> EventBatch:
+    """Put events into a batch; an attribute that an event does not have is NULL there."""
     names = events[0].keys()
     if any(event.keys() != names for event in events):
         names = dict.fromkeys(name for event in events for name in event).keys()
         columns = {name: [event.get(name) for event in events] for name in names}
     else:
         columns = {name: [event[name] for event in events] for name in names}
-    return Parcel(publisher, first, len(events), msgspec.Raw(_encode(columns)))
+    return EventBatch(publisher, first, len(events), msgspec.Raw(_encode(columns)))
 
 
-def columns_of(parcel: Parcel, names: Collection[str] | None = None) -> Columns:
-    """Take the columns out, all or some; none where they cannot be read or are not as long as the parcel says."""
+def columns_of(batch: EventBatch, names: Collection[str] | None = None) -> Columns:
+    """Take the columns out, all or some; none where they cannot be read or are not as long as the batch says."""
     try:
         if names is None:
-            columns = _COLUMNS.decode(parcel.columns)
-            return columns if all(len(column) == parcel.count for column in columns.values()) else {}
-        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
-        if any(_header(column)[0] != parcel.count for column in closed.values()):
+            columns = _COLUMNS.decode(batch.columns)
+            return columns if all(len(column) == batch.count for column in columns.values()) else {}
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(batch.columns).items()}
+        if any(_header(column)[0] != batch.count for column in closed.values()):
             return {}
         return {name: _COLUMN.decode(column) for name, column in closed.items() if name in names}
     except MALFORMED:
         return {}
 
 
-def first_event(parcel: Parcel) -> dict[str, Any]:
+def first_event(batch: EventBatch) -> dict[str, Any]:
     """Take the first event out, and look at no other."""
     try:
-        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(parcel.columns).items()}
-        if any(_header(column)[0] != parcel.count for column in closed.values()):
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(batch.columns).items()}
+        if any(_header(column)[0] != batch.count for column in closed.values()):
             return {}
         return {name: _first_value(column) for name, column in closed.items()}
     except MALFORMED:
@@ -152,52 +152,52 @@ def _first_value(column: bytes) -> Any:
     return _decode(column[at:end])
 
 
-def events_of(parcel: Parcel) -> list[dict[str, Any]]:
+def events_of(batch: EventBatch) -> list[dict[str, Any]]:
     """Take the events out."""
-    columns = columns_of(parcel)
+    columns = columns_of(batch)
     if not columns:
-        return [{} for _ in range(parcel.count)]
+        return [{} for _ in range(batch.count)]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def part_of(parcel: Parcel, rows: Sequence[int], columns: Columns | None = None) -> Parcel:
-    """Return the part with the events in these rows; the parcel itself if that is all of them."""
-    if len(rows) == parcel.count:
-        return parcel
+def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = None) -> EventBatch:
+    """Return the part with the events in these rows; the batch itself if that is all of them."""
+    if len(rows) == batch.count:
+        return batch
     if columns is None:
-        columns = columns_of(parcel)
+        columns = columns_of(batch)
     part = {name: [column[row] for row in rows] for name, column in columns.items()}
-    numbers = parcel.numbers()
-    return Parcel(
-        parcel.publisher,
-        parcel.first,
+    numbers = batch.numbers()
+    return EventBatch(
+        batch.publisher,
+        batch.first,
         len(rows),
         msgspec.Raw(_encode(part)),
         tuple(numbers[row] for row in rows),
     )
 
 
-def is_readable(parcel: Parcel) -> bool:
-    """Tell whether a parcel from the wire is what it says."""
-    if not 0 < parcel.count <= MOST_EVENTS or parcel.first < 0:
+def is_readable(batch: EventBatch) -> bool:
+    """Tell whether a batch from the wire is what it says."""
+    if not 0 < batch.count <= MOST_EVENTS or batch.first < 0:
         return False
-    return not parcel.offsets or len(parcel.offsets) == parcel.count
+    return not batch.offsets or len(batch.offsets) == batch.count
 
 
 # ---- messages ------------------------------------------------------------------------------------------------------
 
 
-class Carry(msgspec.Struct, frozen=True, array_like=True, tag=30):
-    """A parcel on its way to the owners of its events' points; `origin` wants to know when they have it."""
+class RoutedBatch(msgspec.Struct, frozen=True, array_like=True, tag=30):
+    """A batch on its way to the owners of its events' points; `origin` wants to know when they have it."""
 
-    parcel: Parcel
+    batch: EventBatch
     points: tuple[Point, ...]
     origin: int
     visited: tuple[int, ...] = ()
 
 
 class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
-    """These events of a parcel are safe; all of them where no offsets are said."""
+    """These events of a batch are safe; all of them where no offsets are said."""
 
     publisher: int
     first: int
@@ -205,7 +205,7 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
-    """This parcel cannot be taken, and why; or not yet, where that is not final."""
+    """This batch cannot be taken, and why; or not yet, where that is not final."""
 
     publisher: int
     first: int
@@ -214,9 +214,9 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, tag=33):
-    """Keep copies of these parcels of mine, on your disk, for the day I am gone."""
+    """Keep copies of these batches of mine, on your disk, for the day I am gone."""
 
-    parts: tuple[tuple[int, Parcel], ...]
+    parts: tuple[tuple[int, EventBatch], ...]
 
 
 class Copied(msgspec.Struct, frozen=True, array_like=True, tag=34):
@@ -238,10 +238,10 @@ class Holding(msgspec.Struct, frozen=True, array_like=True, tag=36):
 
 
 class Notice(msgspec.Struct, frozen=True, array_like=True, tag=37):
-    """Events for clients of yours: all of the parcel for the names in `every`, row by row for the others."""
+    """Events for clients of yours: all of the batch for the names in `every`, row by row for the others."""
 
     part: int
-    parcel: Parcel
+    batch: EventBatch
     every: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
@@ -275,6 +275,6 @@ class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
     stored: Version
 
 
-ParcelMessage: TypeAlias = (
-    Carry | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed | Superseded
+BatchMessage: TypeAlias = (
+    RoutedBatch | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed | Superseded
 )

@@ -1,6 +1,6 @@
-"""Parcels on their way: divided by where their events lie, brought to the owners, written to the log.
+"""Publishing: batches on their way, divided by where their events lie, brought to the owners, written to the log.
 
-The events of a parcel lie in different zones, so a parcel is divided at each broker: what lies in own zones is taken,
+The events of a batch lie in different zones, so a batch is divided at each broker: what lies in own zones is taken,
 the rest goes on in as many parts as there are next hops. A network of one broker divides nothing and looks at no event.
 
 Everything that must be on the disk leaves as one `Write` per batch of messages; `completed` comes in any order and as
@@ -12,30 +12,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rookery.brokers.configuration import Durability
-from rookery.brokers.held import Held
-from rookery.brokers.owned_zone import OwnedZone
-from rookery.brokers.parcels import (
+from rookery.brokers.batches import (
     Accepted,
     Again,
-    Carry,
+    BatchMessage,
     Columns,
     Confirm,
     Copied,
     Copy,
+    EventBatch,
     Forget,
     Holding,
     Notice,
-    Parcel,
-    ParcelMessage,
     Placed,
     Refused,
+    RoutedBatch,
     Superseded,
     columns_of,
     events_of,
     first_event,
     part_of,
 )
+from rookery.brokers.configuration import Durability
+from rookery.brokers.in_flight import InFlightBatch
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.zones import ROOT, Point
 from rookery.errors import EventError
 from rookery.machine import Write
@@ -43,35 +43,35 @@ from rookery.machine import Write
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
-__all__ = ["Carriage"]
+__all__ = ["Publishing"]
 
-#: A parcel that has made so many hops is dropped; whoever sent it tries again.
+#: A batch that has made so many hops is dropped; whoever sent it tries again.
 MOST_HOPS = 64
 
 
-class Carriage:
-    """What one broker does with parcels that are not its own affair."""
+class Publishing:
+    """What one broker does with batches that are not its own affair."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._writes = 0
         #: By token: the own parts and the copies that wait for the disk.
-        self._written: dict[int, tuple[list[Held], list[tuple[int, int]]]] = {}
+        self._written: dict[int, tuple[list[InFlightBatch], list[tuple[int, int]]]] = {}
 
-    def publish(self, parcel: Parcel) -> None:
-        """Send a client's parcel to the owners of its events; it is told what becomes of it."""
+    def publish(self, batch: EventBatch) -> None:
+        """Send a client's batch to the owners of its events; it is told what becomes of it."""
         broker = self._broker
         points: tuple[Point, ...] | None = None
         if ROOT in broker.owned:
-            # The only broker: where the events lie makes no difference but for the sample, one point of each parcel.
-            first = self.points_of([first_event(parcel)])
-            points = None if first is None else first * parcel.count
+            # The only broker: where the events lie makes no difference but for the sample, one point of each batch.
+            first = self.points_of([first_event(batch)])
+            points = None if first is None else first * batch.count
         else:
-            points = self.points_of(events_of(parcel))
+            points = self.points_of(events_of(batch))
         if points is None:
-            broker.reply(parcel.publisher, Refused(parcel.publisher, parcel.first, "an event does not fit the schema"))
+            broker.reply(batch.publisher, Refused(batch.publisher, batch.first, "an event does not fit the schema"))
         else:
-            self.carry(Carry(parcel, points, broker.id))
+            self.route(RoutedBatch(batch, points, broker.id))
 
     def points_of(self, events: Sequence[dict[str, Any]]) -> tuple[Point, ...] | None:
         """Return where events lie; None if one of them cannot be read."""
@@ -81,12 +81,12 @@ class Carriage:
         except EventError:
             return None
 
-    def carry(self, message: Carry) -> None:
+    def route(self, message: RoutedBatch) -> None:
         """Take what lies in own zones, send the rest on."""
-        broker, parcel = self._broker, message.parcel
+        broker, batch = self._broker, message.batch
         broker.passing.add(message.points[0], broker.dice)
         if ROOT in broker.owned:
-            broker.ledger.accept(broker.owned[ROOT], message, None)
+            broker.deliveries.accept(broker.owned[ROOT], message, None)
             return
         mine: dict[int, tuple[OwnedZone, list[int]]] = {}
         theirs: dict[int, list[int]] = {}
@@ -103,27 +103,27 @@ class Carriage:
                 theirs.setdefault(hop, []).append(row)
         columns: Columns | None = None
         if mine or len(theirs) > 1:
-            columns = columns_of(parcel)
+            columns = columns_of(batch)
         for owned, rows in mine.values():
             part = _part(message, rows, columns)
             broker.counters["hops"] += len(message.visited) * len(rows)
             broker.counters["arrived"] += len(rows)
-            broker.ledger.accept(owned, part, columns if part.parcel is parcel else None)
+            broker.deliveries.accept(owned, part, columns if part.batch is batch else None)
         for hop, rows in theirs.items():
             broker.counters["forwarded"] += len(rows)
             part = _part(message, rows, columns)
-            broker.send(hop, Carry(part.parcel, part.points, message.origin, (*message.visited, broker.id)))
+            broker.send(hop, RoutedBatch(part.batch, part.points, message.origin, (*message.visited, broker.id)))
 
-    def receive(self, message: ParcelMessage, sender: int) -> None:
-        """Take in what others say about parcels."""
+    def receive(self, message: BatchMessage, sender: int) -> None:
+        """Take in what others say about batches."""
         broker = self._broker
         match message:
-            case Carry():
-                self.carry(message)
+            case RoutedBatch():
+                self.route(message)
             case Notice():
                 broker.sessions.notice(message, sender)
             case Confirm(parts):
-                broker.ledger.confirm(parts, sender)
+                broker.deliveries.confirm(parts, sender)
             case Accepted():
                 if not broker.copies.accepted(message):
                     broker.reply(message.publisher, message)
@@ -133,24 +133,24 @@ class Carriage:
             case Copy():
                 broker.copies.keep(message, sender)
             case Copied():
-                broker.ledger.copied(message, sender)
+                broker.deliveries.copied(message, sender)
             case Forget():
                 broker.copies.forget(message, sender)
             case Holding(parts):
-                unneeded = broker.ledger.forgotten_copies(parts, sender)
+                unneeded = broker.deliveries.forgotten_copies(parts, sender)
                 if unneeded:
                     broker.send(sender, Forget(unneeded))
             case Again(parts):
-                broker.ledger.again(parts, sender)
+                broker.deliveries.again(parts, sender)
             case Placed():
                 broker.sessions.placed(message)
             case Superseded():
                 broker.sessions.superseded(message)
 
-    def undeliverable(self, message: ParcelMessage) -> None:
+    def undeliverable(self, message: BatchMessage) -> None:
         """Take back what could not be delivered."""
-        if isinstance(message, Carry):
-            self.carry(Carry(message.parcel, message.points, message.origin, message.visited[:-1]))
+        if isinstance(message, RoutedBatch):
+            self.route(RoutedBatch(message.batch, message.points, message.origin, message.visited[:-1]))
 
     def lost(self, other: int) -> None:
         """A broker is gone."""
@@ -159,7 +159,7 @@ class Carriage:
 
     def beat(self) -> None:
         """Do what is periodic."""
-        self._broker.ledger.beat()
+        self._broker.deliveries.beat()
         self._broker.copies.beat()
         self._broker.sessions.beat()
 
@@ -168,11 +168,11 @@ class Carriage:
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
-        if not (broker.sessions.has_confirms or broker.ledger.has_work or broker.copies.has_records):
+        if not (broker.sessions.has_confirms or broker.deliveries.has_work or broker.copies.has_records):
             return
         broker.sessions.settle()
-        broker.ledger.settle()
-        entries, waiting, done = broker.ledger.records()
+        broker.deliveries.settle()
+        entries, waiting, done = broker.deliveries.records()
         copies, forgotten = broker.copies.records()
         done += forgotten
         kept = [(owner, part) for owner, part, _ in copies]
@@ -190,15 +190,15 @@ class Carriage:
         """What a `Write` said is on the disk, or the disk did not take it."""
         waiting, kept = self._written.pop(token)
         if failure is None:
-            self._broker.ledger.stored(waiting)
+            self._broker.deliveries.stored(waiting)
             self._broker.copies.written(kept)
         else:
-            self._broker.ledger.not_stored(waiting, failure)
+            self._broker.deliveries.not_stored(waiting, failure)
             self._broker.copies.not_written(kept)
 
 
-def _part(message: Carry, rows: list[int], columns: Columns | None) -> Carry:
-    if len(rows) == message.parcel.count:
+def _part(message: RoutedBatch, rows: list[int], columns: Columns | None) -> RoutedBatch:
+    if len(rows) == message.batch.count:
         return message
     points = tuple([message.points[row] for row in rows])
-    return Carry(part_of(message.parcel, rows, columns), points, message.origin, message.visited)
+    return RoutedBatch(part_of(message.batch, rows, columns), points, message.origin, message.visited)
