@@ -216,7 +216,7 @@ def measure(
     mean = (after["hops"] - before["hops"]) / max(1, after["arrived"] - before["arrived"])
     print(
         f"  {title}: delivered {len({key for key, _ in got} & due):,} of {len(due):,} due, "
-        f"{sum(times > 1 for _, times in got)} twice, {len(set(published) - made.acknowledged)} not acknowledged; "
+        f"{sum(times > 1 for _, times in got)} twice, {len(set(published) - made.accepted)} not accepted; "
         f"{mean:.2f} hops (0.72 ln N = {0.7213 * math.log(len(made.brokers)):.2f})"
     )
 

@@ -76,7 +76,7 @@ class World:
 
     @property
     def waiting(self) -> int:
-        """How many events are not acknowledged."""
+        """How many events are not accepted."""
         return sum(publisher.machine.in_flight for publisher in self.publishers)
 
     @property
@@ -99,10 +99,10 @@ class World:
         self.published.update(zip(self.dice.choice(self.publishers).publish(*events), events, strict=True))
 
     def due(self) -> set[tuple[str, EventId]]:
-        """The oracle: which subscriber wants which acknowledged event."""
+        """The oracle: which subscriber wants which accepted event."""
         return {
             (one.name, event)
-            for event in self.made.acknowledged
+            for event in self.made.accepted
             for one in self.subscribers
             if one.low <= self.published[event]["x"] < one.high
         }
@@ -120,14 +120,14 @@ def crowd(world: World, count: int = 12) -> None:
 
 
 def finish(world: World, *, seconds: int = 90) -> None:
-    """Let everything end, and compare with the oracle: everyone has what is due once, and nobody keeps anything."""
+    """Let everything end, and compare with the oracle: everyone has what is due once, and nothing is in flight."""
     world.made.run(seconds * SECOND)
     assert not world.waiting, "something was never accepted"
-    assert world.made.acknowledged == set(world.published)
+    assert world.made.accepted == set(world.published)
     assert world.due() == world.delivered()
     assert set(world.made.delivered.values()) <= {1}
     for number, broker in world.made.brokers.items():
-        assert not broker.deliveries.in_flight, "held although everyone has it"
-        assert not broker.copies.orphans
-        assert not broker.copies.kept
+        assert not broker.deliveries.in_flight, "in flight although everyone has it"
+        assert not broker.replicas.orphans
+        assert not broker.replicas.batches
         assert not world.made.disk_of(number).entries

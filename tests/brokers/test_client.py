@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rookery.brokers import client as module
-from rookery.brokers.batches import Accepted, Notice, Refused, Superseded, batch_of
+from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of
 from rookery.brokers.client import (
     Attached,
     BatchAccepted,
@@ -21,13 +21,13 @@ from rookery.brokers.client import (
 )
 from rookery.brokers.client_messages import (
     Attach,
-    Deliver,
+    ClientAcknowledge,
+    DeliverToClient,
     Others,
     PublishBatch,
     Rejected,
     Subscribe,
     Subscribed,
-    Taken,
     Unsubscribe,
     Welcome,
 )
@@ -64,12 +64,12 @@ def sent(client: ClientMachine) -> list[Any]:
     return [effect.message for effect in client.effects() if isinstance(effect, Send)]
 
 
-def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> Deliver:
+def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> DeliverToClient:
     """Events of publisher 5, one for each name, and all of them for some names."""
     first, *_ = numbers = list(sequences)
     batch = batch_of(5, first, [{"n": number} for number in numbers])
     some = list(names)
-    return Deliver(9, Notice(part, batch, tuple(every), tuple(range(len(some))), tuple(some)))
+    return DeliverToClient(9, DeliverBatch(part, batch, tuple(every), tuple(range(len(some))), tuple(some)))
 
 
 def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
@@ -119,20 +119,20 @@ def test_each_match_is_delivered_once_and_acknowledged_when_taken() -> None:
         Delivered(one, (9, 4), 5, [""], [10], [{"n": 10}]),
         Delivered(two, (9, 4), 5, [""], [11], [{"n": 11}]),
     )
-    client.taken(one, (9, 4))
+    client.acknowledge(one, (9, 4))
     assert client.effects() == []
     tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))  # told again, before all of it is taken
     assert client.effects() == []
     assert client.repeated == 2
-    client.taken(two, (9, 4))
-    client.taken(two, (9, 4))
-    assert sent(client) == [Taken(((9, 4),))]
+    client.acknowledge(two, (9, 4))
+    client.acknowledge(two, (9, 4))
+    assert sent(client) == [ClientAcknowledge(((9, 4),))]
     tell(client, notice(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
     assert events(client) == [Delivered(one, (9, 6), 5, [""], [11], [{"n": 11}])]
     tell(client, notice(7, [11, 12], [], every=["a/2/"]))
     assert events(client) == [Delivered(two, (9, 7), 5, [""], [12], [{"n": 12}])]
     tell(client, notice(8, [11], ["a/2/"]))  # nothing new
-    assert sent(client) == [Taken(((9, 8),))]
+    assert sent(client) == [ClientAcknowledge(((9, 8),))]
 
 
 def test_what_nobody_wants_any_more_is_acknowledged() -> None:
@@ -142,9 +142,9 @@ def test_what_nobody_wants_any_more_is_acknowledged() -> None:
     tell(client, notice(1, [1], ["a/1/"]))
     assert len(events(client)) == 1
     client.unsubscribe(number)
-    assert sent(client) == [Unsubscribe("a/1/"), Taken(((9, 1),))]
+    assert sent(client) == [Unsubscribe("a/1/"), ClientAcknowledge(((9, 1),))]
     tell(client, notice(2, [2], ["a/1/"]))
-    assert sent(client) == [Taken(((9, 2),))]
+    assert sent(client) == [ClientAcknowledge(((9, 2),))]
 
 
 def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Acknowledged events reach everyone who wants them, whatever crashes; and nobody counts one twice."""
+"""Accepted events reach everyone who wants them, whatever crashes; and nobody counts one twice."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_quiet_network(brokers: int) -> None:
     assert len(world.delivered()) > 500
 
 
-def test_an_acknowledged_event_is_on_two_disks() -> None:
+def test_an_accepted_event_is_on_two_disks() -> None:
     world = World.of(5, seed=3)
     crowd(world)
     for one in world.subscribers:
@@ -149,7 +149,7 @@ def test_an_acknowledged_event_is_on_two_disks() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
+def test_crashes_lose_no_accepted_event(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
     world = World.of(7, seed=seed, conditions=conditions)
     crowd(world)
@@ -178,7 +178,7 @@ def test_crashes_lose_no_acknowledged_event(seed: int) -> None:
 @pytest.mark.timeout(3600)
 def test_two_hundred_crashes() -> None:
     for seed in range(100, 300):
-        test_crashes_lose_no_acknowledged_event(seed)
+        test_crashes_lose_no_accepted_event(seed)
 
 
 def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
@@ -188,7 +188,7 @@ def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
     world.publish()
     world.made.run(SECOND)
     assert "no second broker" in world.refused[0]
-    assert not world.made.acknowledged
+    assert not world.made.accepted
     weaker = World.of(1, seed=1, durability=Durability.ONE_DISK)
     weaker.subscribe(0.0, 1.0)
     weaker.made.run(SECOND)
@@ -207,7 +207,7 @@ def test_full_disk_is_a_refusal() -> None:
     assert not world.due()
 
 
-def test_a_backup_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
+def test_a_backup_whose_disk_was_full_takes_replicas_when_there_is_room() -> None:
     world = World.of(2, seed=2)
     crowd(world)
     owner, backup = world.made.brokers
@@ -217,15 +217,15 @@ def test_a_backup_whose_disk_was_full_takes_copies_when_there_is_room() -> None:
     world.made.run(5 * SECOND)
     owned = list(world.made.brokers[owner].deliveries.in_flight.values())
     assert owned
-    assert not any(entry.acknowledged for entry in owned)
+    assert not any(entry.accepted for entry in owned)
     world.made.disk_of(backup).is_full = False
     world.made.run(3 * SECOND)
-    assert all(entry.acknowledged for entry in owned)
+    assert all(entry.accepted for entry in owned)
     assert not world.made.brokers[owner].deliveries.in_flight
 
 
-def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
-    """The backup has it and dies before the owner's own disk does: acknowledged it is when the next backup has it."""
+def test_the_replica_at_a_backup_that_is_gone_counts_for_nothing() -> None:
+    """The backup has it and dies before the owner's own disk does: accepted it is when the next backup has it."""
     world = World.of(3, seed=2)
     one = world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
@@ -244,13 +244,13 @@ def test_the_copy_at_a_backup_that_is_gone_counts_for_nothing() -> None:
     (event,) = publisher.publish(dict(zip("xy", middle, strict=True)))
     world.made.run(2 * SECOND)
     (entry,) = broker.deliveries.in_flight.values()
-    assert (entry.stored, entry.copied) == (False, True)
+    assert (entry.stored, entry.replicated) == (False, True)
     world.made.crash(first)
     assert world.made.run(20 * SECOND, until=lambda: broker.deliveries.backup == second)
-    assert not entry.copied
-    assert event not in world.made.acknowledged
+    assert not entry.replicated
+    assert event not in world.made.accepted
     world.made.run(90 * SECOND)
-    assert event in world.made.acknowledged
+    assert event in world.made.accepted
 
 
 def test_a_batch_that_is_published_again_is_taken_once() -> None:
@@ -263,7 +263,7 @@ def test_a_batch_that_is_published_again_is_taken_once() -> None:
         world.made.disk_of(number).write_time = 10 * SECOND
     world.publish(20)
     world.made.run(9 * SECOND)
-    assert not world.made.acknowledged
+    assert not world.made.accepted
     brokers = world.made.brokers.values()
     assert sum(broker.counters["repeated"] for broker in brokers) > 3
     assert sum(broker.counters["matched"] for broker in brokers) == 20
@@ -272,8 +272,8 @@ def test_a_batch_that_is_published_again_is_taken_once() -> None:
     finish(world)
 
 
-def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
-    world = World.of(4, seed=5, kept=30)
+def test_a_client_that_is_away_gets_its_backlog_and_no_more() -> None:
+    world = World.of(4, seed=5, backlog=30)
     away, there = world.subscribe(0.0, 1.0), world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
     away.client.go_away()
@@ -288,16 +288,16 @@ def test_a_client_that_is_away_gets_what_is_kept_and_no_more() -> None:
     assert len(away.got) < 200
 
 
-def test_a_slow_client_is_told_no_more_than_its_window() -> None:
+def test_a_slow_client_is_given_no_more_than_its_window() -> None:
     world = World.of(3, seed=6, window=20)
     slow = world.subscribe(0.0, 1.0)
     world.made.run(3 * SECOND)
-    slow.client.take(None)
+    slow.client.acknowledge_after(None)
     for _ in range(60):
         world.publish()
         world.made.run(SECOND // 10)
     world.made.run(20 * SECOND)
     assert 20 <= len(slow.got) < 20 + 5, "the last one that fits, and the rest of its batch"
-    slow.client.take(500)
+    slow.client.acknowledge_after(500)
     finish(world, seconds=30)
     assert len(slow.got) == 300

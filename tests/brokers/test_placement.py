@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rookery.brokers.batches import Notice
+from rookery.brokers.batches import DeliverBatch
 from rookery.brokers.zones import ZoneBox
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
@@ -38,11 +38,11 @@ def zones_of(made: SimulatedBrokers, wire: str) -> set[ZoneBox]:
     return {owned.box for broker in made.brokers.values() for owned in broker.owned.values() if wire in owned.store}
 
 
-def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, Notice]]:
+def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, DeliverBatch]]:
     """Return the list into which every delivery between brokers goes from now on."""
-    sent: list[tuple[Node, Node, Notice]] = []
+    sent: list[tuple[Node, Node, DeliverBatch]] = []
     made.world.on_message = lambda sender, receiver, message: (
-        sent.append((sender, receiver, message)) if isinstance(message, Notice) else None
+        sent.append((sender, receiver, message)) if isinstance(message, DeliverBatch) else None
     )
     return sent
 
@@ -84,7 +84,7 @@ def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_ente
     later, high = made.publish(3, {"x": 0.1, "y": 0.5}), made.publish(3, {"x": 0.9, "y": 0.5})
     made.run(2 * SECOND)
     assert made.delivered == {("one", low): 1, ("one", high): 1}
-    assert later in made.acknowledged
+    assert later in made.accepted
 
 
 @pytest.mark.parametrize("brokers", [4, 32])

@@ -89,7 +89,7 @@ def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> 
         published[event_id] = history.wanted(point)
         history.made.run(SECOND)
     history.made.run(SETTLED)
-    assert set(published) <= history.made.acknowledged
+    assert set(published) <= history.made.accepted
     assert history.made.delivered == {(name, event): 1 for event, names in published.items() for name in names}
 
 

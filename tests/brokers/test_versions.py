@@ -74,7 +74,7 @@ def publish(world: World, dice: random.Random, rounds: int = 12) -> None:
 def finish(world: World, *, seconds: int = 60) -> None:
     world.made.run(seconds * SECOND)
     assert not world.waiting
-    assert world.made.acknowledged == set(world.published)
+    assert world.made.accepted == set(world.published)
     assert world.due() == world.delivered()
 
 

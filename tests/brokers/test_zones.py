@@ -19,7 +19,7 @@ from rookery.brokers.messages import (
     Join,
     Message,
     Region,
-    Replica,
+    ReplicateSubscriptions,
     Routed,
     Subscription,
     Who,
@@ -249,7 +249,7 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
         Routed((0.5,), Who(99), 99),
         Routed((0.5, 0.5), Region(stranger, 0), 99),
         Routed((0.5, 0.5), Join(99, (), ((0.1,),)), 99),
-        Replica(owned.path, ((stranger, 5),)),
+        ReplicateSubscriptions(owned.path, ((stranger, 5),)),
         Grant(ZoneState(ZoneOwnership(owned.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
         Grant(
             ZoneState(

@@ -1,7 +1,7 @@
 """A seeded history of a broker network: joins, leaves, crashes, cuts, subscriptions and events, close upon each other.
 
 Crashed brokers come back with their disks, at the latest when the history ends. In a history whose crashes are apart,
-so that a takeover ends before the next one, every event that was acknowledged must come to everyone whose subscription
+so that a takeover ends before the next one, every event that was accepted must come to everyone whose subscription
 was in force when it was published, whatever happened in between. In the others an owner may die with its backup, and
 the subscriptions of its zone with both: what is published when all is quiet again must come, and nothing twice.
 """
@@ -170,7 +170,7 @@ class History:
     def check_deliveries(self) -> None:
         """Nothing that is due is missing, nobody was given anything twice, or what he does not want."""
         made = self.made
-        assert set(self.published) == made.acknowledged, "something was never accepted"
+        assert set(self.published) == made.accepted, "something was never accepted"
         if self.apart >= TAKEOVER:
             assert self.due() <= made.delivered.keys()
         assert set(made.delivered.values()) <= {1}, "somebody was told twice"

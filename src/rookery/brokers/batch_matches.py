@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rookery.brokers.batches import Columns, EventBatch, Notice, columns_of, part_of
+from rookery.brokers.batches import Columns, DeliverBatch, EventBatch, columns_of, part_of
 from rookery.brokers.messages import Subscription
 from rookery.brokers.store import Matches
 
@@ -37,7 +37,7 @@ class BatchMatches:
     def __bool__(self) -> bool:
         return bool(self.every or self.rows)
 
-    def pairs(self, count: int) -> Iterator[tuple[int, str]]:
+    def each(self, count: int) -> Iterator[tuple[int, str]]:
         """Return them one by one, for a batch of so many events."""
         for name in self.every:
             for row in range(count):
@@ -73,7 +73,7 @@ class BatchMatches:
         """Return the matches of the other events of a batch of so many."""
         if not self.every and not any(row in gone for row in self.rows):
             return self
-        kept = [(row, name) for row, name in self.pairs(count) if row not in gone]
+        kept = [(row, name) for row, name in self.each(count) if row not in gone]
         return BatchMatches((), tuple(row for row, _ in kept), tuple(name for _, name in kept))
 
     def joined(self, other: BatchMatches) -> BatchMatches:
@@ -86,16 +86,16 @@ class BatchMatches:
             (*self.names, *(name for _, name in new)),
         )
 
-    def notice(self, part: int, batch: EventBatch) -> Notice:
-        """Return the message that tells a broker, with no more events than it needs."""
+    def delivery(self, number: int, batch: EventBatch) -> DeliverBatch:
+        """Return the message that delivers them to a broker, with no more events than it needs."""
         if not self.every:
             different = set(self.rows)
             if len(different) < batch.count:
                 used = sorted(different)
                 place = {row: number for number, row in enumerate(used)}
                 rows = tuple(place[row] for row in self.rows)
-                return Notice(part, part_of(batch, used), (), rows, self.names)
-        return Notice(part, batch, self.every, self.rows, self.names)
+                return DeliverBatch(number, part_of(batch, used), (), rows, self.names)
+        return DeliverBatch(number, batch, self.every, self.rows, self.names)
 
 
 def sorted_by_broker(

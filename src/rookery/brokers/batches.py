@@ -20,19 +20,19 @@ __all__ = [
     "MALFORMED",
     "NOTHING",
     "Accepted",
-    "Again",
+    "Acknowledge",
     "BatchKey",
     "BatchMessage",
     "Columns",
-    "Confirm",
-    "Copied",
-    "Copy",
+    "DeliverBatch",
+    "Discard",
     "EventBatch",
-    "Forget",
-    "Holding",
-    "Notice",
     "Placed",
+    "Redeliver",
     "Refused",
+    "ReplicasHeld",
+    "Replicate",
+    "Replicated",
     "RoutedBatch",
     "Superseded",
     "batch_of",
@@ -213,50 +213,50 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
     final: bool = True
 
 
-class Copy(msgspec.Struct, frozen=True, array_like=True, tag=33):
-    """Keep copies of these batches of mine, on your disk, for the day I am gone."""
+class Replicate(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """Keep replicas of these batches of mine, on your disk, for the day I am gone."""
 
-    parts: tuple[tuple[int, EventBatch], ...]
+    batches: tuple[tuple[int, EventBatch], ...]
 
 
-class Copied(msgspec.Struct, frozen=True, array_like=True, tag=34):
+class Replicated(msgspec.Struct, frozen=True, array_like=True, tag=34):
     """They are on my disk."""
 
-    parts: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
-class Forget(msgspec.Struct, frozen=True, array_like=True, tag=35):
-    """These need no copy any more: everyone who wants their events has them."""
+class Discard(msgspec.Struct, frozen=True, array_like=True, tag=35):
+    """These need no replica any more: everyone who wants their events has them."""
 
-    parts: tuple[int, ...]
-
-
-class Holding(msgspec.Struct, frozen=True, array_like=True, tag=36):
-    """I hold copies of yours, these; asked at a beat to learn whether you are there and still want them kept."""
-
-    parts: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
-class Notice(msgspec.Struct, frozen=True, array_like=True, tag=37):
+class ReplicasHeld(msgspec.Struct, frozen=True, array_like=True, tag=36):
+    """I have replicas of yours, these; said at a beat to learn whether you are there and still want them."""
+
+    numbers: tuple[int, ...]
+
+
+class DeliverBatch(msgspec.Struct, frozen=True, array_like=True, tag=37):
     """Events for clients of yours: all of the batch for the names in `every`, row by row for the others."""
 
-    part: int
+    number: int
     batch: EventBatch
     every: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
 
 
-class Confirm(msgspec.Struct, frozen=True, array_like=True, tag=38):
-    """The clients have what these notices said."""
+class Acknowledge(msgspec.Struct, frozen=True, array_like=True, tag=38):
+    """The clients have what was delivered under these numbers."""
 
-    parts: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
-class Again(msgspec.Struct, frozen=True, array_like=True, tag=39):
-    """Clients can take events again: tell me once more what these notices said."""
+class Redeliver(msgspec.Struct, frozen=True, array_like=True, tag=39):
+    """Clients can take events again: deliver once more what has these numbers."""
 
-    parts: tuple[int, ...]
+    numbers: tuple[int, ...]
 
 
 class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
@@ -276,5 +276,16 @@ class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
 
 
 BatchMessage: TypeAlias = (
-    RoutedBatch | Accepted | Refused | Copy | Copied | Forget | Holding | Notice | Confirm | Again | Placed | Superseded
+    RoutedBatch
+    | Accepted
+    | Refused
+    | Replicate
+    | Replicated
+    | Discard
+    | ReplicasHeld
+    | DeliverBatch
+    | Acknowledge
+    | Redeliver
+    | Placed
+    | Superseded
 )

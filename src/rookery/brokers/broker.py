@@ -5,8 +5,8 @@ they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
-`publishing.py`, `deliveries.py`, `copies.py` and `sessions.py`, network distance in `proximity.py`. Everything periodic
-happens at a beat, so there is one timer.
+`publishing.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`. Everything
+periodic happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 from rookery.brokers.batches import EventBatch, RoutedBatch
 from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.copies import Copies
 from rookery.brokers.deliveries import Deliveries
 from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
 from rookery.brokers.membership import Membership
@@ -35,7 +34,7 @@ from rookery.brokers.messages import (
     Message,
     Put,
     Region,
-    Replica,
+    ReplicateSubscriptions,
     Routed,
     Who,
     fits,
@@ -45,6 +44,7 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.placement import Placement
 from rookery.brokers.proximity import Proximity
 from rookery.brokers.publishing import Publishing
+from rookery.brokers.replicas import Replicas
 from rookery.brokers.requests import Requests
 from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Dice, Reservoir
@@ -88,7 +88,7 @@ class Broker:
         self.proximity = Proximity(self)
         self.publishing = Publishing(self)
         self.deliveries = Deliveries(self)
-        self.copies = Copies(self)
+        self.replicas = Replicas(self)
         self.sessions = Sessions(self)
         self.requests = Requests(self)
         self._effects: list[Effect] = []
@@ -212,8 +212,8 @@ class Broker:
 
     def restore(self, entries: Iterable[tuple[int, int, EventBatch]]) -> None:
         """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
-        for owner, part, batch in entries:
-            self.copies.adopt(owner, part, batch)
+        for owner, number, batch in entries:
+            self.replicas.adopt(owner, number, batch)
 
     def leave(self, now: int) -> None:
         """Hand everything over; `Left` comes when that is done."""
@@ -347,7 +347,7 @@ class Broker:
                 self.membership.accept(message, sender)
             case Granted(path, epoch):
                 self.membership.granted(path, epoch)
-            case Replica():
+            case ReplicateSubscriptions():
                 self.placement.replica(message)
             case Found():
                 self.proximity.found(message)

@@ -14,11 +14,12 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rookery.brokers.batches import Accepted, Notice, Refused, Superseded, batch_of, events_of
+from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
 from rookery.brokers.client_messages import (
     Ask,
     Attach,
-    Deliver,
+    ClientAcknowledge,
+    DeliverToClient,
     FromBroker,
     FromClient,
     Others,
@@ -27,7 +28,6 @@ from rookery.brokers.client_messages import (
     Status,
     Subscribe,
     Subscribed,
-    Taken,
     Unsubscribe,
     Welcome,
 )
@@ -93,7 +93,7 @@ class SubscriptionFailed:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Matches of a subscription, none of which it has had; `taken(number, key)` is to be said of them.
+    """Matches of a subscription, none of which it has had; `acknowledge(number, key)` is to be said of them.
 
     `names`, `sequences` and `events` belong together, one for each match.
     """
@@ -195,9 +195,9 @@ class ClientMachine:
         self._sequence = 0
         self._batches: dict[int, _InFlight] = {}
         self._next_retry: int | None = None
-        #: Deliveries that the program has not taken, and by which subscriptions.
-        self._untaken: dict[DeliveryKey, set[int]] = {}
-        self._taken: list[DeliveryKey] = []
+        #: Deliveries that the program has not acknowledged, and by which subscriptions.
+        self._unacknowledged: dict[DeliveryKey, set[int]] = {}
+        self._acknowledged: list[DeliveryKey] = []
         self._effects: list[Effect] = []
         self.now = 0
 
@@ -220,7 +220,7 @@ class ClientMachine:
         return number
 
     def unsubscribe(self, number: int) -> None:
-        """End a subscription; what the program has not taken of it is not waited for."""
+        """End a subscription; what the program has not acknowledged of it is not waited for."""
         opened = self._open.pop(number, None)
         if opened is None:
             return
@@ -228,8 +228,8 @@ class ClientMachine:
             del self._number_of[wire]
             self.versions.forget(wire)
             self._say(Unsubscribe(wire))
-        for key in [key for key, numbers in self._untaken.items() if number in numbers]:
-            self.taken(number, key)
+        for key in [key for key, numbers in self._unacknowledged.items() if number in numbers]:
+            self.acknowledge(number, key)
 
     def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
@@ -243,14 +243,14 @@ class ClientMachine:
             return self._sequence - 1
         return self._sequence + len(self._events) - 1
 
-    def taken(self, number: int, key: DeliveryKey) -> None:
+    def acknowledge(self, number: int, key: DeliveryKey) -> None:
         """The program has what was delivered to a subscription under a key."""
-        numbers = self._untaken.get(key)
+        numbers = self._unacknowledged.get(key)
         if numbers is not None and number in numbers:
             numbers.discard(number)
             if not numbers:
-                del self._untaken[key]
-                self._taken.append(key)
+                del self._unacknowledged[key]
+                self._acknowledged.append(key)
 
     def ask(self) -> None:
         """Ask the broker how it is; `StatusGiven` comes."""
@@ -341,9 +341,9 @@ class ClientMachine:
         """Return what is to be done: what was published in one turn goes in one batch, and so do acknowledgments."""
         if self._events:
             self._pack()
-        if self._taken:
-            taken, self._taken = self._taken, []
-            self._say(Taken(tuple(taken)))
+        if self._acknowledged:
+            acknowledged, self._acknowledged = self._acknowledged, []
+            self._say(ClientAcknowledge(tuple(acknowledged)))
         effects, self._effects = self._effects, []
         return effects
 
@@ -380,8 +380,8 @@ class ClientMachine:
 
     def _dispatch(self, message: FromBroker) -> None:
         match message:
-            case Deliver(owner, notice):
-                self._deliver(owner, notice)
+            case DeliverToClient(owner, delivery):
+                self._deliver(owner, delivery)
             case Accepted(_, first, offsets):
                 self._accepted(first, offsets)
             case Refused(_, first, reason, final):
@@ -430,27 +430,27 @@ class ClientMachine:
 
     # ---- deliveries ----------------------------------------------------------------------------------------------
 
-    def _deliver(self, owner: int, notice: Notice) -> None:
-        key = (owner, notice.part)
-        numbers = {number for name in notice.every if (number := self._number_of.get(name)) is not None}
-        if len(self._open) == 1 and notice.names:
+    def _deliver(self, owner: int, delivery: DeliverBatch) -> None:
+        key = (owner, delivery.number)
+        numbers = {number for name in delivery.every if (number := self._number_of.get(name)) is not None}
+        if len(self._open) == 1 and delivery.names:
             numbers |= self._open.keys()
         else:
-            numbers.update(number for name in notice.names if (number := self._number_of.get(name)) is not None)
-        given = [delivered for number in numbers if (delivered := self._fresh(number, key, notice)) is not None]
+            numbers.update(number for name in delivery.names if (number := self._number_of.get(name)) is not None)
+        given = [delivered for number in numbers if (delivered := self._fresh(number, key, delivery)) is not None]
         if given:
-            self._untaken.setdefault(key, set()).update(delivered.number for delivered in given)
+            self._unacknowledged.setdefault(key, set()).update(delivered.number for delivered in given)
             self._effects += map(Emit, given)
-        elif key not in self._untaken:
-            self._taken.append(key)
+        elif key not in self._unacknowledged:
+            self._acknowledged.append(key)
 
-    def _fresh(self, number: int, key: DeliveryKey, notice: Notice) -> Delivered | None:
+    def _fresh(self, number: int, key: DeliveryKey, delivery: DeliverBatch) -> Delivered | None:
         """Return the matches of a subscription that it has not had; None if there are none."""
-        opened, batch = self._open[number], notice.batch
+        opened, batch = self._open[number], delivery.batch
         conditions, seen = opened.conditions, opened.seen
         publisher, sequences = batch.publisher, batch.sequences()
-        pairs = [(row, name) for name in notice.every if name in conditions for row in range(batch.count)]
-        pairs += [(row, name) for row, name in zip(notice.rows, notice.names, strict=True) if name in conditions]
+        pairs = [(row, name) for name in delivery.every if name in conditions for row in range(batch.count)]
+        pairs += [(row, name) for row, name in zip(delivery.rows, delivery.names, strict=True) if name in conditions]
         names: list[str] = []
         rows: list[int] = []
         for row, name in pairs:

@@ -10,14 +10,15 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.batches import Accepted, EventBatch, Notice, Refused, Superseded
+from rookery.brokers.batches import Accepted, DeliverBatch, EventBatch, Refused, Superseded
 from rookery.brokers.versions import MOST_VERSION, Version
 from rookery.brokers.zones import Path
 
 __all__ = [
     "Ask",
     "Attach",
-    "Deliver",
+    "ClientAcknowledge",
+    "DeliverToClient",
     "FromBroker",
     "FromClient",
     "Others",
@@ -28,7 +29,6 @@ __all__ = [
     "Status",
     "Subscribe",
     "Subscribed",
-    "Taken",
     "Unsubscribe",
     "Welcome",
 ]
@@ -55,7 +55,7 @@ class PublishBatch(msgspec.Struct, frozen=True, array_like=True, tag=52):
     batch: EventBatch
 
 
-class Taken(msgspec.Struct, frozen=True, array_like=True, tag=53):
+class ClientAcknowledge(msgspec.Struct, frozen=True, array_like=True, tag=53):
     """I have what was delivered under these keys."""
 
     keys: tuple[tuple[int, int], ...]
@@ -116,11 +116,11 @@ class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
     reason: str
 
 
-class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=63):
-    """Events for you; say `Taken` with (owner, notice.part)."""
+class DeliverToClient(msgspec.Struct, frozen=True, array_like=True, tag=63):
+    """Events for you; say `ClientAcknowledge` with (owner, delivery.number)."""
 
     owner: int
-    notice: Notice
+    delivery: DeliverBatch
 
 
 class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
@@ -129,5 +129,7 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
     document: dict[str, Any]
 
 
-FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | PublishBatch | Taken | Ask | Release | Place
-FromBroker: TypeAlias = Welcome | Others | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused
+FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | Ask | Release | Place
+FromBroker: TypeAlias = (
+    Welcome | Others | Subscribed | Superseded | Rejected | DeliverToClient | Status | Accepted | Refused
+)

@@ -1,11 +1,11 @@
 """Deliveries of an owner: which events are in flight, who still has to get them, and when they are accepted.
 
-Rule 1: an event is acknowledged when it lies on two disks, the owner's and its backup's. `stored` says the first, the
-backup's `Copied` the second. Weaker promises have names (`Durability`) and must be asked for.
-Rule 2: an event is held until every client that wants it has confirmed it, or has unsubscribed, or has let its lease
-end, or has fallen behind by more than `kept` events.
-Rule 3: nobody is told twice. An event has its publisher's number for good; what arrives again is acknowledged again,
-and whatever a crash makes ambiguous is told once more and dropped by the subscriber.
+Rule 1: an event is accepted when it lies on two disks, the owner's and its backup's. `stored` says the first, the
+backup's `Replicated` the second. Weaker promises have names (`Durability`) and must be asked for.
+Rule 2: an event is in flight until every client that wants it has acknowledged it, or has unsubscribed, or has let its
+lease end, or has fallen behind by more than `backlog` events.
+Rule 3: nothing is delivered twice. An event has its publisher's number for good; what arrives again within the dedup
+window is accepted again, and whatever a crash makes ambiguous is redelivered and dropped by the subscriber.
 Rule 4: who takes over a zone may not know all of its subscriptions before their brokers have sent them again. Until
 then the zone has a grace period: its events are matched as they come and once more when that ends.
 """
@@ -21,11 +21,11 @@ from rookery.brokers.batches import (
     Accepted,
     BatchKey,
     Columns,
-    Copied,
-    Copy,
+    Discard,
     EventBatch,
-    Forget,
     Refused,
+    Replicate,
+    Replicated,
     RoutedBatch,
     events_of,
     part_of,
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Deliveries"]
 
-#: Batches remembered so that none is taken twice.
-REMEMBERED = 1 << 14
-#: Notices sent again at one beat.
-MOST_AGAIN = 64
+#: Batches remembered so that none is taken twice: the dedup window.
+DEDUP_WINDOW = 1 << 14
+#: Batches redelivered at one beat, and replicas in one message.
+MOST_REDELIVERED = 64
 #: Why a broker on its own refuses.
 ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
 
@@ -59,13 +59,13 @@ class Deliveries:
         #: When there was a backup last.
         self._with_backup = -(1 << 62)
         self._numbers = 0
-        #: By number of a notice that is not confirmed.
-        self._noticed: dict[int, InFlightBatch] = {}
-        self._known: dict[BatchKey, list[InFlightBatch]] = {}
+        #: By number of a delivery that is not acknowledged.
+        self._unacknowledged: dict[int, InFlightBatch] = {}
+        self._dedup_window: dict[BatchKey, list[InFlightBatch]] = {}
         self._incoming: list[tuple[OwnedZone, InFlightBatch, Columns | None]] = []
         self._unwritten: list[InFlightBatch] = []
-        self._uncopied: list[InFlightBatch] = []
-        self._forgotten: list[int] = []
+        self._unreplicated: list[InFlightBatch] = []
+        self._discarded: list[int] = []
         self._done: list[tuple[int, int]] = []
         #: Subscriptions that are attached elsewhere now, and those that are gone.
         self._moved: dict[str, int] = {}
@@ -73,10 +73,10 @@ class Deliveries:
 
     # ---- batches come in -----------------------------------------------------------------------------------------
 
-    def accept(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
+    def take(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
         """Take a batch whose events all lie in an own zone."""
         broker, batch = self._broker, routed.batch
-        known = self._known.setdefault(batch.key, [])
+        known = self._dedup_window.setdefault(batch.key, [])
         if known:
             fresh = self._fresh(routed, known)
             if not fresh:
@@ -97,16 +97,16 @@ class Deliveries:
         )
         known.append(entry)
         self._incoming.append((owned, entry, columns))
-        if len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+        if len(self._dedup_window) > DEDUP_WINDOW:
+            del self._dedup_window[next(iter(self._dedup_window))]
 
     def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
         """Return the rows that were never taken; say again that the others are safe, as soon as they are."""
         seen: set[int] = set()
         for entry in known:
             seen.update(entry.numbers() if entry.gone else entry.batch.numbers())
-            if entry.acknowledged:
-                self._tell(entry, routed.origin)
+            if entry.accepted:
+                self._send_accepted(entry, routed.origin)
             else:
                 entry.origins.add(routed.origin)
         self._broker.counters["repeated"] += 1
@@ -114,7 +114,7 @@ class Deliveries:
 
     def _refusal(self) -> str | None:
         configuration = self._broker.configuration
-        if len(self.in_flight) >= configuration.most_held:
+        if len(self.in_flight) >= configuration.most_in_flight:
             return f"{len(self.in_flight)} batches are in flight, not acknowledged by their subscribers"
         if configuration.durability is Durability.TWO_DISKS and self._is_alone():
             return ALONE
@@ -128,7 +128,7 @@ class Deliveries:
         configuration = self._broker.configuration
         return self._broker.now - self._with_backup > (configuration.silence + 1) * configuration.beat
 
-    # ---- once per batch of messages ------------------------------------------------------------------------------
+    # ---- once per buffer of messages------------------------------------------------------------------------------
 
     @property
     def has_work(self) -> bool:
@@ -137,70 +137,70 @@ class Deliveries:
             self._incoming
             or self._moved
             or self._gone
-            or self._uncopied
-            or self._forgotten
+            or self._unreplicated
+            or self._discarded
             or self._unwritten
             or self._done
         )
 
     def settle(self) -> None:
-        """Match what came in, in one batch; send and write what follows from it."""
+        """Match what came in together; send and write what follows from it."""
         if self._moved or self._gone:
-            self._rehome()
+            self._follow_moved()
         if self._incoming:
             incoming, self._incoming = self._incoming, []
             for owned, entry, by_broker in match_batches(incoming):
-                self._hold(owned, entry, by_broker)
-        self.send_copies()
-        if self._forgotten and self.backup is not None:
-            self._broker.send(self.backup, Forget(tuple(self._forgotten)))
-        self._forgotten.clear()
+                self._begin(owned, entry, by_broker)
+        self.replicate()
+        if self._discarded and self.backup is not None:
+            self._broker.send(self.backup, Discard(tuple(self._discarded)))
+        self._discarded.clear()
 
     def records(self) -> tuple[list[tuple[int, int, EventBatch]], list[InFlightBatch], list[tuple[int, int]]]:
-        """Return what is to be written: entries, the parts that wait for it, and what is done with."""
+        """Return what is to be written: entries, the batches that wait for it, and what is done with."""
         unwritten, self._unwritten = self._unwritten, []
         done, self._done = self._done, []
-        unwritten = [entry for entry in unwritten if entry.part in self.in_flight]
-        return [(self._broker.id, entry.part, entry.batch) for entry in unwritten], unwritten, done
+        unwritten = [entry for entry in unwritten if entry.number in self.in_flight]
+        return [(self._broker.id, entry.number, entry.batch) for entry in unwritten], unwritten, done
 
-    def _hold(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+    def _begin(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
         broker = self._broker
         broker.counters["matched"] += entry.batch.count
         owned.reservoir.add(entry.point, broker.dice)
         owned.reservoir.seen += entry.batch.count - 1
         if entry.grace_until:
-            entry.told.update(pair for matches in by_broker.values() for pair in matches.pairs(entry.batch.count))
+            entry.delivered.update(match for matches in by_broker.values() for match in matches.each(entry.batch.count))
         if not by_broker and not entry.grace_until:
-            self._acknowledge(entry)  # nobody wants it: there is nothing to lose
+            self._accept(entry)  # nobody wants it: there is nothing to lose
             entry.empty()
             return
-        self.in_flight[entry.part] = entry
-        self._open(entry, by_broker)
+        self.in_flight[entry.number] = entry
+        self._deliver(entry, by_broker)
         if broker.configuration.durability is Durability.MEMORY:
-            self._acknowledge(entry)
+            self._accept(entry)
             return
         self._unwritten.append(entry)
         if broker.configuration.durability is Durability.TWO_DISKS:
-            self._uncopied.append(entry)
+            self._unreplicated.append(entry)
         else:
-            entry.copied = True
+            entry.replicated = True
 
-    def _open(self, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+    def _deliver(self, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
         """Deliver matches to the brokers of their clients, those of each under a number of its own."""
         for access_broker, matches in by_broker.items():
             self._numbers += 1
-            entry.open[self._numbers] = (access_broker, matches)
-            self._noticed[self._numbers] = entry
-            self._broker.send(access_broker, matches.notice(self._numbers, entry.batch))
+            entry.deliveries[self._numbers] = (access_broker, matches)
+            self._unacknowledged[self._numbers] = entry
+            self._broker.send(access_broker, matches.delivery(self._numbers, entry.batch))
 
-    def _close(self, entry: InFlightBatch, number: int) -> None:
-        del entry.open[number]
-        del self._noticed[number]
+    def _end_delivery(self, entry: InFlightBatch, number: int) -> None:
+        del entry.deliveries[number]
+        del self._unacknowledged[number]
 
-    # ---- when events are safe ------------------------------------------------------------------------------------
+    # ---- when events are accepted --------------------------------------------------------------------------------
 
     def stored(self, written: Iterable[InFlightBatch]) -> None:
-        """Parts are on the own disk."""
+        """Batches are on the own disk."""
         for entry in written:
             entry.stored = True
             self._check(entry)
@@ -211,31 +211,31 @@ class Deliveries:
             self._broker.counters["refused"] += 1
             for origin in entry.origins:
                 self._broker.send(origin, Refused(entry.batch.publisher, entry.batch.first, reason, final))
-            known = self._known.get(entry.batch.key)
+            known = self._dedup_window.get(entry.batch.key)
             if known is not None and entry in known:
                 known.remove(entry)
             self._finish(entry)
 
-    def copied(self, message: Copied, sender: int) -> None:
-        """Parts are on the backup's disk."""
-        for part in message.parts:
-            entry = self.in_flight.get(part)
+    def replicated(self, message: Replicated, sender: int) -> None:
+        """Batches are on the backup's disk."""
+        for number in message.numbers:
+            entry = self.in_flight.get(number)
             if entry is not None and sender == self.backup:
-                entry.copied = True
+                entry.replicated = True
                 self._check(entry)
 
     def _check(self, entry: InFlightBatch) -> None:
-        if entry.stored and entry.copied and not entry.acknowledged:
-            self._acknowledge(entry)
+        if entry.stored and entry.replicated and not entry.accepted:
+            self._accept(entry)
             self._check_finished(entry)
 
-    def _acknowledge(self, entry: InFlightBatch) -> None:
-        entry.acknowledged = True
+    def _accept(self, entry: InFlightBatch) -> None:
+        entry.accepted = True
         for origin in entry.origins:
-            self._tell(entry, origin)
+            self._send_accepted(entry, origin)
         entry.origins.clear()
 
-    def _tell(self, entry: InFlightBatch, origin: int) -> None:
+    def _send_accepted(self, entry: InFlightBatch, origin: int) -> None:
         offsets = entry.batch.offsets
         if entry.gone:
             offsets = tuple(entry.numbers())
@@ -254,52 +254,52 @@ class Deliveries:
         if backup != self.backup:
             self.backup = backup
             for entry in self.in_flight.values():
-                entry.copied = False
+                entry.replicated = False
             if self._broker.configuration.durability is Durability.TWO_DISKS:
-                self._uncopied = list(self.in_flight.values())
+                self._unreplicated = list(self.in_flight.values())
         return backup
 
-    def send_copies(self) -> None:
-        """Bring new parts to the backup."""
-        if self._uncopied and self._choose_backup() is not None:
+    def replicate(self) -> None:
+        """Bring new batches to the backup."""
+        if self._unreplicated and self._choose_backup() is not None:
             assert self.backup is not None
-            uncopied, self._uncopied = self._uncopied, []
-            parts = tuple((entry.part, entry.batch) for entry in uncopied if entry.part in self.in_flight)
-            for first in range(0, len(parts), MOST_AGAIN):
-                self._broker.send(self.backup, Copy(parts[first : first + MOST_AGAIN]))
+            unreplicated, self._unreplicated = self._unreplicated, []
+            batches = tuple((entry.number, entry.batch) for entry in unreplicated if entry.number in self.in_flight)
+            for first in range(0, len(batches), MOST_REDELIVERED):
+                self._broker.send(self.backup, Replicate(batches[first : first + MOST_REDELIVERED]))
 
-    # ---- when they have been told --------------------------------------------------------------------------------
+    # ---- when they have been acknowledged ------------------------------------------------------------------------
 
-    def confirm(self, numbers: Iterable[int], access_broker: int) -> None:
-        """The clients of a broker have what these notices said."""
+    def acknowledge(self, numbers: Iterable[int], access_broker: int) -> None:
+        """The clients of a broker have these deliveries."""
         for number in numbers:
-            entry = self._noticed.get(number)
-            if entry is not None and entry.open[number][0] == access_broker:
-                self._close(entry, number)
+            entry = self._unacknowledged.get(number)
+            if entry is not None and entry.deliveries[number][0] == access_broker:
+                self._end_delivery(entry, number)
                 self._check_finished(entry)
 
     def _check_finished(self, entry: InFlightBatch) -> None:
-        if not entry.open and not entry.grace_until and not entry.moving and entry.acknowledged:
+        if not entry.deliveries and not entry.grace_until and not entry.moving and entry.accepted:
             self._finish(entry)
 
     def _finish(self, entry: InFlightBatch) -> None:
-        if self.in_flight.pop(entry.part, None) is None:
+        if self.in_flight.pop(entry.number, None) is None:
             return
         if self._broker.configuration.durability is not Durability.MEMORY:
-            self._done.append((self._broker.id, entry.part))
-            if entry.copied:
-                self._forgotten.append(entry.part)
-        for number in list(entry.open):
-            self._close(entry, number)
-        entry.told.clear()
+            self._done.append((self._broker.id, entry.number))
+            if entry.replicated:
+                self._discarded.append(entry.number)
+        for number in list(entry.deliveries):
+            self._end_delivery(entry, number)
+        entry.delivered.clear()
         entry.empty()  # it is remembered by its numbers
 
-    def again(self, numbers: Iterable[int], access_broker: int) -> None:
-        """Clients of a broker can take what these notices said."""
+    def redeliver(self, numbers: Iterable[int], access_broker: int) -> None:
+        """Clients of a broker can take these deliveries now."""
         for number in numbers:
-            entry = self._noticed.get(number)
-            if entry is not None and entry.open[number][0] == access_broker:
-                self._broker.send(access_broker, entry.open[number][1].notice(number, entry.batch))
+            entry = self._unacknowledged.get(number)
+            if entry is not None and entry.deliveries[number][0] == access_broker:
+                self._broker.send(access_broker, entry.deliveries[number][1].delivery(number, entry.batch))
 
     def move(self, name: str, access_broker: int) -> None:
         """A client has attached to another broker."""
@@ -308,7 +308,7 @@ class Deliveries:
     def follow(self, store: ZoneStore) -> None:
         """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
         for entry in self.in_flight.values():
-            for access_broker, matches in entry.open.values():
+            for access_broker, matches in entry.deliveries.values():
                 for name in matches.all_names():
                     present = store.get(name)
                     if present is not None and present.access_broker != access_broker:
@@ -318,7 +318,7 @@ class Deliveries:
         """A subscription is gone: nobody waits for its events."""
         self._gone.add(name)
 
-    def _rehome(self) -> None:
+    def _follow_moved(self) -> None:
         """Follow the clients that have moved, forget those that are gone: one pass for all of them."""
         moved, gone = self._moved, self._gone
         self._moved, self._gone = {}, set()
@@ -327,7 +327,7 @@ class Deliveries:
             by_access_broker.setdefault(access_broker, set()).add(name)
         for entry in list(self.in_flight.values()):
             fresh: dict[int, BatchMatches] = {}
-            for number, (access_broker, matches) in list(entry.open.items()):
+            for number, (access_broker, matches) in list(entry.deliveries.items()):
                 left = matches.without(gone)
                 for target, names in by_access_broker.items():
                     if target != access_broker and left.concerns(names):
@@ -336,63 +336,63 @@ class Deliveries:
                         left = left.without(names)
                 if left is not matches:
                     self._shrink(entry, number, left)
-            self._open(entry, fresh)
+            self._deliver(entry, fresh)
             self._check_finished(entry)
 
     def _shrink(self, entry: InFlightBatch, number: int, left: BatchMatches) -> None:
-        """Fewer wait for a notice now: tell their broker, which need not wait for the others."""
-        access_broker = entry.open[number][0]
+        """Fewer wait for a delivery now: tell their broker, which need not wait for the others."""
+        access_broker = entry.deliveries[number][0]
         if left:
-            entry.open[number] = (access_broker, left)
-            self._broker.send(access_broker, left.notice(number, entry.batch))
+            entry.deliveries[number] = (access_broker, left)
+            self._broker.send(access_broker, left.delivery(number, entry.batch))
         else:
-            self._close(entry, number)
+            self._end_delivery(entry, number)
 
-    def forgotten_copies(self, parts: Iterable[int], holder: int) -> tuple[int, ...]:
-        """Say which copies that somebody holds are not needed: done with, or at the present backup as well."""
+    def unneeded_replicas(self, numbers: Iterable[int], holder: int) -> tuple[int, ...]:
+        """Say which replicas that a peer has are not needed: done with, or at the present backup as well."""
         unneeded = []
-        for part in parts:
-            entry = self.in_flight.get(part)
-            if entry is None or (holder != self.backup and entry.copied):
-                unneeded.append(part)
+        for number in numbers:
+            entry = self.in_flight.get(number)
+            if entry is None or (holder != self.backup and entry.replicated):
+                unneeded.append(number)
         return tuple(unneeded)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Match again after a grace period, bring copies to a new backup, tell again, let go of what nobody takes."""
+        """Match again after a grace period, replicate to a new backup, redeliver, let go of what nobody takes."""
         broker = self._broker
         backup = self._choose_backup()
-        self.send_copies()
+        self.replicate()
         if backup is None and broker.configuration.durability is Durability.TWO_DISKS and self._was_alone():
-            self.not_stored([entry for entry in self.in_flight.values() if not entry.acknowledged], ALONE, final=False)
+            self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
         self._end_grace_periods()
-        self._bound()
+        self._trim_backlog()
         patience = 2 * broker.configuration.beat
         sent = 0
         for entry in list(self.in_flight.values()):
             if entry.moving or broker.now - entry.since < 2 * patience:
                 continue
-            dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.open.values())
+            dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.deliveries.values())
             if dead:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
-            if not entry.moving and sent < MOST_AGAIN:
+            if not entry.moving and sent < MOST_REDELIVERED:
                 entry.since = broker.now
-                for number, (access_broker, matches) in entry.open.items():
+                for number, (access_broker, matches) in entry.deliveries.items():
                     if broker.routing_table.alive(access_broker):
                         sent += 1
-                        broker.send(access_broker, matches.notice(number, entry.batch))
+                        broker.send(access_broker, matches.delivery(number, entry.batch))
 
-    def moved_on(self, part: int) -> None:
+    def moved_on(self, number: int) -> None:
         """The present owners have accepted what was sent on to them."""
-        entry = self.in_flight.get(part)
+        entry = self.in_flight.get(number)
         if entry is None:
             return
         entry.moving = False
-        for number, (_, matches) in list(entry.open.items()):
+        for delivery, (_, matches) in list(entry.deliveries.items()):
             left = matches.without_rows(entry.gone, entry.batch.count)
             if left is not matches:
-                self._shrink(entry, number, left)
+                self._shrink(entry, delivery, left)
         self._check_finished(entry)
 
     def _end_grace_periods(self) -> None:
@@ -408,12 +408,12 @@ class Deliveries:
                 points = broker.publishing.points_of([event])
                 owned = broker.owned_at(points[0]) if points else None
                 for one in owned.store.match(event) if owned is not None else ():
-                    if row not in entry.gone and (row, one.subscription_id) not in entry.told:
+                    if row not in entry.gone and (row, one.subscription_id) not in entry.delivered:
                         rows.append(row)
                         late.append(one)
             broker.counters["matched late"] += len(late)
-            self._open(entry, sorted_by_broker(rows, late))
-            entry.told.clear()
+            self._deliver(entry, sorted_by_broker(rows, late))
+            entry.delivered.clear()
             self._check_finished(entry)
 
     def _send_on(self, entry: InFlightBatch) -> None:
@@ -425,16 +425,16 @@ class Deliveries:
         if away and not entry.moving:
             entry.moving = True
             entry.gone |= frozenset(away)
-            self._broker.copies.adopt(self._broker.id, entry.part, part_of(entry.batch, away))
+            self._broker.replicas.adopt(self._broker.id, entry.number, part_of(entry.batch, away))
 
-    def _bound(self) -> None:
-        """Let the oldest events go of subscriptions that have more than `kept` waiting."""
-        most = self._broker.configuration.kept
+    def _trim_backlog(self) -> None:
+        """Let the oldest events go of subscriptions that have more than `backlog` waiting."""
+        most = self._broker.configuration.backlog
         if sum(entry.batch.count for entry in self.in_flight.values()) <= most:
             return
         each: Counter[str] = Counter()
         for entry in self.in_flight.values():
-            for _, matches in entry.open.values():
+            for _, matches in entry.deliveries.values():
                 each.update(matches.names)
                 for name in matches.every:
                     each[name] += entry.batch.count
@@ -443,14 +443,14 @@ class Deliveries:
         waiting: dict[str, int] = {}
         for entry in reversed(self.in_flight.values()):
             over = set()
-            for _, matches in entry.open.values():
+            for _, matches in entry.deliveries.values():
                 for name, more in matches.counts(entry.batch.count).items():
                     count = waiting[name] = waiting.get(name, 0) + more
                     if count > most:
                         over.add(name)
             if over:
                 self._broker.counters["given up"] += len(over)
-                for number, (_, matches) in list(entry.open.items()):
+                for number, (_, matches) in list(entry.deliveries.items()):
                     if matches.concerns(over):
                         self._shrink(entry, number, matches.without(over))
         for entry in list(self.in_flight.values()):

@@ -1,7 +1,7 @@
 """A batch at its owner: from its arrival until nobody waits for it.
 
-What `deliveries.py` knows of each: where it came from, who still has to confirm which of its events, whether it is on
-both disks, and which of its rows have been sent on because their zone went elsewhere.
+What `deliveries.py` knows of each: where it came from, who still has to acknowledge which of its events, whether it is
+on both disks, and which of its rows have been sent on because their zone went elsewhere.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["InFlightBatch"]
 class InFlightBatch:
     """A batch, or the part of one that lies in own zones, from its arrival until nobody waits for it."""
 
-    part: int
+    number: int
     batch: EventBatch
     point: Point
     origins: set[int]
     since: int
-    #: What clients have not confirmed: by number of the notice, their broker and their matches.
-    open: dict[int, tuple[int, BatchMatches]]
-    #: When the grace period of its zone ends, 0 if there is none; until then all matches that were told.
+    #: What clients have not acknowledged: by number of the delivery, their broker and their matches.
+    deliveries: dict[int, tuple[int, BatchMatches]]
+    #: When the grace period of its zone ends, 0 if there is none; until then all matches that were delivered.
     grace_until: int = 0
-    told: set[tuple[int, str]] = field(default_factory=set)
+    delivered: set[tuple[int, str]] = field(default_factory=set)
     stored: bool = False
-    copied: bool = False
-    acknowledged: bool = False
+    replicated: bool = False
+    accepted: bool = False
     #: Rows sent on to their present owners, and whether these have not accepted them yet.
     gone: frozenset[int] = frozenset()
     moving: bool = False

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.batches import BatchMessage, Copy, Notice, RoutedBatch, is_readable
+from rookery.brokers.batches import BatchMessage, DeliverBatch, Replicate, RoutedBatch, is_readable
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.versions import Version
 from rookery.brokers.zones import Path, Point
@@ -30,7 +30,7 @@ __all__ = [
     "Message",
     "Put",
     "Region",
-    "Replica",
+    "ReplicateSubscriptions",
     "Routed",
     "Subscription",
     "Who",
@@ -115,7 +115,7 @@ class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):
     epoch: int
 
 
-class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
+class ReplicateSubscriptions(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """Keep these subscriptions of my zone for the day I am gone; or, with `stored`, store them: the zone is yours."""
 
     path: Path
@@ -206,7 +206,9 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: ZoneOwnership | None = None
 
 
-Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | BatchMessage
+Message: TypeAlias = (
+    Heartbeat | Grant | Granted | ReplicateSubscriptions | Here | Found | Changed | Routed | BatchMessage
+)
 
 
 def fits(message: Message, dimensions: int) -> bool:
@@ -224,13 +226,13 @@ def fits(message: Message, dimensions: int) -> bool:
             return all(len(point) == dimensions for point in points) and all(
                 _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
             )
-        case Replica():
+        case ReplicateSubscriptions():
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
         case RoutedBatch(batch, points):
             return is_readable(batch) and len(points) == batch.count and all(len(p) == dimensions for p in points)
-        case Copy(parts):
-            return all(is_readable(batch) for _, batch in parts)
-        case Notice(_, batch):
+        case Replicate(batches):
+            return all(is_readable(batch) for _, batch in batches)
+        case DeliverBatch(_, batch):
             rows = all(0 <= row < batch.count for row in message.rows)
             return rows and is_readable(batch) and len(message.rows) == len(message.names)
     return True

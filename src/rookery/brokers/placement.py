@@ -1,11 +1,11 @@
-"""Subscriptions come to the zones that they meet, and their copies to the backups of those.
+"""Subscriptions come to the zones that they meet, and their replicas to the backups of those.
 
 Region routing (specification 3.6): a broker that handles a region below `depth` looks at the cuts of its own path from
 there on. Each time the box reaches across a cut, the other side becomes one message of its own, to a point in it, with
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
 and nobody needs to know the tree.
 
-Subscriptions are soft state, sent again from time to time, and a copy of them lies at the first backup of each zone.
+Subscriptions are soft state, sent again from time to time, and a replica of them lies at the first backup of each zone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import Placed, Superseded
-from rookery.brokers.messages import Region, Replica, Subscription
+from rookery.brokers.messages import Region, ReplicateSubscriptions, Subscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.zones import Path, box_of, meets, overlap, sibling
 
@@ -30,7 +30,7 @@ class Placement:
         self._broker = broker
         #: Subscriptions of the own clients.
         self.clients: dict[str, Subscription] = {}
-        #: Copies of the subscriptions of other brokers' zones.
+        #: Replicas of the subscriptions of peers' zones.
         self.replicas: dict[Path, dict[str, tuple[Subscription, int]]] = {}
         self._next_refresh = 0
 
@@ -101,7 +101,7 @@ class Placement:
             changed = self._store(owned, subscription, broker.configuration.lease)
         if changed and owned.replicated is not None:
             change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
-            broker.send(owned.replicated, Replica(owned.path, *change))
+            broker.send(owned.replicated, ReplicateSubscriptions(owned.path, *change))
 
     def _store(self, owned: OwnedZone, subscription: Subscription, lease: int) -> bool:
         """Store a subscription unless a later one is there; what waits for its client goes where that is now."""
@@ -135,7 +135,7 @@ class Placement:
         self.withdraw_replica(owned)
         owned.replicated = backup
         if backup is not None and len(owned.store):
-            broker.send(backup, Replica(owned.path, self.leased(owned), whole=True))
+            broker.send(backup, ReplicateSubscriptions(owned.path, self.leased(owned), whole=True))
 
     def leased(self, owned: OwnedZone) -> tuple[tuple[Subscription, int], ...]:
         """Return the subscriptions of a zone, each with the time its lease has left."""
@@ -144,11 +144,11 @@ class Placement:
     def withdraw_replica(self, owned: OwnedZone) -> None:
         """Tell the former backup that it is one no more."""
         if owned.replicated is not None and self._broker.routing_table.alive(owned.replicated) and len(owned.store):
-            self._broker.send(owned.replicated, Replica(owned.path, (), whole=True))
+            self._broker.send(owned.replicated, ReplicateSubscriptions(owned.path, (), whole=True))
         owned.replicated = None
 
-    def replica(self, message: Replica) -> None:
-        """Keep a copy, or store what was sent to the owner."""
+    def replica(self, message: ReplicateSubscriptions) -> None:
+        """Keep a replica, or store what was sent to the owner."""
         now = self._broker.now
         if message.stored:
             for owned in self._broker.owned.values():
@@ -166,7 +166,7 @@ class Placement:
                 held.pop(name, None)
 
     def taken_over(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
-        """Return the copies that belong to a zone, and let go of its own."""
+        """Return the replicas that belong to a zone, and let go of its own."""
         box = box_of(path, self._broker.configuration.space.dimensions)
         found: dict[str, tuple[Subscription, int]] = {}
         for held_path, held in self.replicas.items():
@@ -189,7 +189,7 @@ class Placement:
             for name in gone:
                 broker.deliveries.drop(name)
             if gone and owned.replicated is not None:
-                broker.send(owned.replicated, Replica(owned.path, (), tuple(gone)))
+                broker.send(owned.replicated, ReplicateSubscriptions(owned.path, (), tuple(gone)))
         for held in self.replicas.values():
             for name in [name for name, (_, expires) in held.items() if expires <= broker.now]:
                 del held[name]

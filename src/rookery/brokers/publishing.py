@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from rookery.brokers.batches import (
     Accepted,
-    Again,
+    Acknowledge,
     BatchMessage,
     Columns,
-    Confirm,
-    Copied,
-    Copy,
+    DeliverBatch,
+    Discard,
     EventBatch,
-    Forget,
-    Holding,
-    Notice,
     Placed,
+    Redeliver,
     Refused,
+    ReplicasHeld,
+    Replicate,
+    Replicated,
     RoutedBatch,
     Superseded,
     columns_of,
@@ -55,7 +55,7 @@ class Publishing:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._writes = 0
-        #: By token: the own parts and the copies that wait for the disk.
+        #: By token: the own batches and the replicas that wait for the disk.
         self._written: dict[int, tuple[list[InFlightBatch], list[tuple[int, int]]]] = {}
 
     def publish(self, batch: EventBatch) -> None:
@@ -86,7 +86,7 @@ class Publishing:
         broker, batch = self._broker, message.batch
         broker.passing.add(message.points[0], broker.dice)
         if ROOT in broker.owned:
-            broker.deliveries.accept(broker.owned[ROOT], message, None)
+            broker.deliveries.take(broker.owned[ROOT], message, None)
             return
         mine: dict[int, tuple[OwnedZone, list[int]]] = {}
         theirs: dict[int, list[int]] = {}
@@ -108,7 +108,7 @@ class Publishing:
             part = _part(message, rows, columns)
             broker.counters["hops"] += len(message.visited) * len(rows)
             broker.counters["arrived"] += len(rows)
-            broker.deliveries.accept(owned, part, columns if part.batch is batch else None)
+            broker.deliveries.take(owned, part, columns if part.batch is batch else None)
         for hop, rows in theirs.items():
             broker.counters["forwarded"] += len(rows)
             part = _part(message, rows, columns)
@@ -120,28 +120,28 @@ class Publishing:
         match message:
             case RoutedBatch():
                 self.route(message)
-            case Notice():
-                broker.sessions.notice(message, sender)
-            case Confirm(parts):
-                broker.deliveries.confirm(parts, sender)
+            case DeliverBatch():
+                broker.sessions.deliver(message, sender)
+            case Acknowledge(numbers):
+                broker.deliveries.acknowledge(numbers, sender)
             case Accepted():
-                if not broker.copies.accepted(message):
+                if not broker.replicas.accepted(message):
                     broker.reply(message.publisher, message)
             case Refused():
-                if not broker.copies.refused(message):
+                if not broker.replicas.refused(message):
                     broker.reply(message.publisher, message)
-            case Copy():
-                broker.copies.keep(message, sender)
-            case Copied():
-                broker.deliveries.copied(message, sender)
-            case Forget():
-                broker.copies.forget(message, sender)
-            case Holding(parts):
-                unneeded = broker.deliveries.forgotten_copies(parts, sender)
+            case Replicate():
+                broker.replicas.store(message, sender)
+            case Replicated():
+                broker.deliveries.replicated(message, sender)
+            case Discard():
+                broker.replicas.discard(message, sender)
+            case ReplicasHeld(numbers):
+                unneeded = broker.deliveries.unneeded_replicas(numbers, sender)
                 if unneeded:
-                    broker.send(sender, Forget(unneeded))
-            case Again(parts):
-                broker.deliveries.again(parts, sender)
+                    broker.send(sender, Discard(unneeded))
+            case Redeliver(numbers):
+                broker.deliveries.redeliver(numbers, sender)
             case Placed():
                 broker.sessions.placed(message)
             case Superseded():
@@ -154,13 +154,13 @@ class Publishing:
 
     def lost(self, other: int) -> None:
         """A broker is gone."""
-        self._broker.copies.lost(other)
+        self._broker.replicas.lost(other)
         self._broker.sessions.lost(other)
 
     def beat(self) -> None:
         """Do what is periodic."""
         self._broker.deliveries.beat()
-        self._broker.copies.beat()
+        self._broker.replicas.beat()
         self._broker.sessions.beat()
 
     # ---- the disk ------------------------------------------------------------------------------------------------
@@ -168,33 +168,33 @@ class Publishing:
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
-        if not (broker.sessions.has_confirms or broker.deliveries.has_work or broker.copies.has_records):
+        if not (broker.sessions.has_acknowledgments or broker.deliveries.has_work or broker.replicas.has_records):
             return
         broker.sessions.settle()
         broker.deliveries.settle()
         entries, waiting, done = broker.deliveries.records()
-        copies, forgotten = broker.copies.records()
-        done += forgotten
-        kept = [(owner, part) for owner, part, _ in copies]
+        replicas, discarded = broker.replicas.records()
+        done += discarded
+        replicated = [(owner, number) for owner, number, _ in replicas]
         if broker.configuration.durability is Durability.MEMORY:
-            broker.copies.written(kept)
-        elif entries or copies or done:
+            broker.replicas.written(replicated)
+        elif entries or replicas or done:
             token = None
-            if entries or copies:
+            if entries or replicas:
                 self._writes += 1
                 token = self._writes
-                self._written[token] = (waiting, kept)
-            broker.effect(Write(token, (*entries, *copies), tuple(done)))
+                self._written[token] = (waiting, replicated)
+            broker.effect(Write(token, (*entries, *replicas), tuple(done)))
 
     def completed(self, token: int, failure: str | None) -> None:
         """What a `Write` said is on the disk, or the disk did not take it."""
-        waiting, kept = self._written.pop(token)
+        waiting, replicated = self._written.pop(token)
         if failure is None:
             self._broker.deliveries.stored(waiting)
-            self._broker.copies.written(kept)
+            self._broker.replicas.written(replicated)
         else:
             self._broker.deliveries.not_stored(waiting, failure)
-            self._broker.copies.not_written(kept)
+            self._broker.replicas.not_written(replicated)
 
 
 def _part(message: RoutedBatch, rows: list[int], columns: Columns | None) -> RoutedBatch:

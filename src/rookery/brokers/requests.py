@@ -16,6 +16,7 @@ from rookery.brokers.batches import EventBatch, Superseded, is_readable
 from rookery.brokers.client_messages import (
     Ask,
     Attach,
+    ClientAcknowledge,
     FromClient,
     Others,
     Place,
@@ -23,7 +24,6 @@ from rookery.brokers.client_messages import (
     Rejected,
     Release,
     Subscribe,
-    Taken,
     Unsubscribe,
     Welcome,
 )
@@ -82,8 +82,8 @@ class Requests:
                 if not _is_of(batch, client):
                     return False
                 broker.publishing.publish(batch)
-            case Taken(keys):
-                broker.sessions.confirm(client, keys)
+            case ClientAcknowledge(keys):
+                broker.sessions.acknowledge(client, keys)
             case Subscribe():
                 self._subscribe(request, client)
             case Unsubscribe(name):

@@ -1,8 +1,8 @@
-"""The clients of an access broker: who is attached, what they were told, what they have confirmed.
+"""Sessions: the clients of an access broker, who is attached, what was delivered to them, what they have acknowledged.
 
-A notice is confirmed to its owner when all clients that it concerns have confirmed it. A client that is away, or has
-more unconfirmed events than its window, is told nothing; the owner keeps what is meant for it and is asked to tell it
-again when the client can take it. So an access broker holds no events, and nothing is lost with it.
+A delivery is acknowledged to its owner when all clients that it concerns have acknowledged it. A client that is away,
+or has more events in flight than its window, is given nothing; the owner keeps its backlog and is asked to redeliver it
+when the client can take it. So an access broker has no events of its own, and nothing is lost with it.
 
 A subscription is placed when the zones that say they have it, in this version, tile its box: only then does the client
 hear that it will get every event published from now on. Where a zone has a later version, the client hears of that.
@@ -15,8 +15,8 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batch_matches import BatchMatches
-from rookery.brokers.batches import Again, Confirm, Notice, Placed, Superseded
-from rookery.brokers.client_messages import Deliver, Subscribed
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
+from rookery.brokers.client_messages import DeliverToClient, Subscribed
 from rookery.brokers.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ class Sessions:
         self._broker = broker
         self._client_of: dict[str, int] = {}
         self._names: dict[int, set[str]] = {}
-        #: The clients that are here, and how many events each was told and has not confirmed.
+        #: The clients that are here, and how many events are in flight to each.
         self.attached: dict[int, int] = {}
-        #: Since when the others are away.
+        #: Since when the other clients are away.
         self._away: dict[int, int] = {}
-        #: By owner and notice: the clients concerned; how many events each was told, -1 when it has confirmed.
-        self._open: dict[tuple[int, int], dict[int, int]] = {}
-        #: By client that could not be told: what owners keep for it, as owner, notice and count of events, in order.
-        self._kept_at: dict[int, dict[tuple[int, int], int]] = {}
-        self._confirms: dict[int, list[int]] = {}
+        #: By owner and delivery: the clients concerned; how many events each was given, -1 when it has acknowledged.
+        self._in_flight: dict[tuple[int, int], dict[int, int]] = {}
+        #: By client that could take no more: what owners keep for it, as owner, delivery and count of events, in order.
+        self._backlog: dict[int, dict[tuple[int, int], int]] = {}
+        self._acknowledgments: dict[int, list[int]] = {}
         #: What of a subscription's box no zone has answered for, and when it was last sent.
         self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
 
@@ -50,16 +50,16 @@ class Sessions:
         """A client is here, perhaps again."""
         self.attached.setdefault(client, 0)
         self._away.pop(client, None)
-        self._relieve(client)
+        self._request_backlog(client)
 
     def detach(self, client: int) -> None:
         """A client is away; its subscriptions stay for as long as the configuration says."""
         if self.attached.pop(client, None) is None:
             return
         self._away[client] = self._broker.now
-        for (owner, part), clients in self._open.items():
+        for (owner, number), clients in self._in_flight.items():
             if clients.get(client, -1) >= 0:
-                self._kept_at.setdefault(client, {})[owner, part] = clients[client]
+                self._backlog.setdefault(client, {})[owner, number] = clients[client]
                 clients[client] = 0
 
     def subscribe(self, client: int, name: str) -> None:
@@ -92,9 +92,9 @@ class Sessions:
             self._broker.placement.unsubscribe(name)
         self.attached.pop(client, None)
         self._away.pop(client, None)
-        self._kept_at.pop(client, None)
-        for key in [key for key, clients in self._open.items() if client in clients]:
-            self._confirmed(key, client)
+        self._backlog.pop(client, None)
+        for key in [key for key, clients in self._in_flight.items() if client in clients]:
+            self._acknowledged(key, client)
 
     def placed(self, message: Placed) -> None:
         """A zone says that it has a subscription."""
@@ -127,102 +127,102 @@ class Sessions:
         clients = self._broker.placement.clients
         return max((clients[name].version for name in self._names.get(client, ()) if name in clients), default=0)
 
-    # ---- notices -------------------------------------------------------------------------------------------------
+    # ---- deliveries ----------------------------------------------------------------------------------------------
 
-    def notice(self, message: Notice, owner: int) -> None:
-        """Tell the clients concerned, each once."""
+    def deliver(self, message: DeliverBatch, owner: int) -> None:
+        """Give a delivery to the clients concerned, each once."""
         client_of = self._client_of
-        key = (owner, message.part)
-        known = self._open.get(key)
+        key = (owner, message.number)
+        known = self._in_flight.get(key)
         if known is not None and len(known) == 1 and message.names and client_of.get(message.names[0]) in known:
-            clients = set(known)  # told again of no more than before, so all of it is the one client's
+            clients = set(known)  # delivered again is no more than before, so all of it is the one client's
         else:
             found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
             clients = {client for client in found if client is not None}  # not ours any more: nobody to tell
         if known is None:
             if not clients:
-                self._confirms.setdefault(owner, []).append(message.part)
+                self._acknowledgments.setdefault(owner, []).append(message.number)
                 return
-            known = self._open[key] = {}
+            known = self._in_flight[key] = {}
         for client in clients:
             if not known.get(client):
-                known[client] = self._hand(client, owner, message, alone=len(clients) == 1)
+                known[client] = self._deliver_to(client, owner, message, alone=len(clients) == 1)
         for client in known.keys() - clients:  # the owner waits for them elsewhere, or no more
-            self._confirmed(key, client)
+            self._acknowledged(key, client)
 
-    def _hand(self, client: int, owner: int, message: Notice, *, alone: bool) -> int:
+    def _deliver_to(self, client: int, owner: int, message: DeliverBatch, *, alone: bool) -> int:
         """Give a client its events; return how many, 0 if it cannot take them now."""
         waiting = self.attached.get(client)
         if waiting is None or waiting >= self._broker.configuration.window:
-            self._kept_at.setdefault(client, {})[owner, message.part] = message.batch.count
+            self._backlog.setdefault(client, {})[owner, message.number] = message.batch.count
             return 0
         if not alone:
             mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
-            message = mine.notice(message.part, message.batch)
+            message = mine.delivery(message.number, message.batch)
         self.attached[client] = waiting + message.batch.count
-        self._broker.reply(client, Deliver(owner, message))
+        self._broker.reply(client, DeliverToClient(owner, message))
         return message.batch.count
 
-    def confirm(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
+    def acknowledge(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
         """A client has these."""
         for key in keys:
-            clients = self._open.get(key)
+            clients = self._in_flight.get(key)
             if clients is not None and client in clients:
-                self._confirmed(key, client)
-        if client in self._kept_at and self.attached.get(client, inf) <= self._broker.configuration.window // 2:
-            self._relieve(client)
+                self._acknowledged(key, client)
+        if client in self._backlog and self.attached.get(client, inf) <= self._broker.configuration.window // 2:
+            self._request_backlog(client)
 
-    def _confirmed(self, key: tuple[int, int], client: int) -> None:
-        clients = self._open.get(key, {})
-        told = clients.get(client, -1)
-        if told < 0:
+    def _acknowledged(self, key: tuple[int, int], client: int) -> None:
+        clients = self._in_flight.get(key, {})
+        delivered = clients.get(client, -1)
+        if delivered < 0:
             return
         clients[client] = -1
         if client in self.attached:
-            self.attached[client] = max(0, self.attached[client] - told)
+            self.attached[client] = max(0, self.attached[client] - delivered)
         if all(count < 0 for count in clients.values()):
-            del self._open[key]
-            owner, part = key
-            self._confirms.setdefault(owner, []).append(part)
+            del self._in_flight[key]
+            owner, number = key
+            self._acknowledgments.setdefault(owner, []).append(number)
 
-    def _relieve(self, client: int) -> None:
-        """Ask for as much of what is kept for a client as it may be told now; for more when it has confirmed that."""
-        kept = self._kept_at.get(client, {})
+    def _request_backlog(self, client: int) -> None:
+        """Ask for as much of a client's backlog as its window has room for; for more when it has acknowledged that."""
+        backlog = self._backlog.get(client, {})
         room = self._broker.configuration.window - self.attached.get(client, 0)
         asked: dict[int, list[int]] = {}
-        while kept and room > 0:
-            owner, part = next(iter(kept))
-            room -= max(1, kept.pop((owner, part)))
-            asked.setdefault(owner, []).append(part)
-        if not kept:
-            self._kept_at.pop(client, None)
-        for owner, parts in asked.items():
-            self._broker.send(owner, Again(tuple(parts)))
+        while backlog and room > 0:
+            owner, number = next(iter(backlog))
+            room -= max(1, backlog.pop((owner, number)))
+            asked.setdefault(owner, []).append(number)
+        if not backlog:
+            self._backlog.pop(client, None)
+        for owner, numbers in asked.items():
+            self._broker.send(owner, Redeliver(tuple(numbers)))
 
     @property
-    def has_confirms(self) -> bool:
+    def has_acknowledgments(self) -> bool:
         """Whether `settle` has anything to send."""
-        return bool(self._confirms)
+        return bool(self._acknowledgments)
 
     def settle(self) -> None:
-        """Send the confirmations of a batch of messages, one message for each owner."""
-        if self._confirms:
-            confirms, self._confirms = self._confirms, {}
-            for owner, parts in confirms.items():
-                self._broker.send(owner, Confirm(tuple(parts)))
+        """Send the acknowledgments of one buffer of messages, one message for each owner."""
+        if self._acknowledgments:
+            acknowledgments, self._acknowledgments = self._acknowledgments, {}
+            for owner, numbers in acknowledgments.items():
+                self._broker.send(owner, Acknowledge(tuple(numbers)))
 
     def lost(self, owner: int) -> None:
-        """An owner is gone: its notices will not be confirmed, others will tell."""
-        for key in [key for key in self._open if key[0] == owner]:
-            for client, told in self._open.pop(key).items():
+        """An owner is gone: nobody waits for acknowledgments of its deliveries, others will deliver."""
+        for key in [key for key in self._in_flight if key[0] == owner]:
+            for client, delivered in self._in_flight.pop(key).items():
                 if client in self.attached:
-                    self.attached[client] = max(0, self.attached[client] - max(0, told))
+                    self.attached[client] = max(0, self.attached[client] - max(0, delivered))
 
     def beat(self) -> None:
-        """Ask again for what was not placed or not told; let go of clients that have been away for too long."""
+        """Ask again for what was not placed or not delivered; let go of clients that have been away for too long."""
         broker = self._broker
-        for client in [client for client in self._kept_at if self.attached.get(client, inf) == 0]:
-            self._relieve(client)  # what was asked for did not come
+        for client in [client for client in self._backlog if self.attached.get(client, inf) == 0]:
+            self._request_backlog(client)  # what was asked for did not come
         for name, (version, left, since) in list(self._placing.items()):
             subscription = broker.placement.clients.get(name)
             if subscription is not None and broker.now - since >= broker.configuration.beat:

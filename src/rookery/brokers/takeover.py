@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rookery.brokers.messages import Replica, ZoneState
+from rookery.brokers.messages import ReplicateSubscriptions, ZoneState
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import depth_of
@@ -55,7 +55,7 @@ class Takeover:
         broker.counters["yielded"] += 1
         before = self._membership.owners(owned)
         self._membership.close(owned)
-        broker.send(winner.owner, Replica(winner.path, broker.placement.leased(owned), stored=True))
+        broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
         if len(winner.path) > len(owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
             for piece in carve(owned.path, winner.path):

@@ -43,7 +43,7 @@ from rookery.simulated.world import Process, World
 __all__ = ["SimulatedBrokers", "SimulatedClient"]
 
 #: Microseconds until a client's program has taken what was delivered.
-TAKING = 500
+ACKNOWLEDGES_AFTER = 500
 #: How far apart the monotonic clocks of two processes may be: eleven days.
 MOST_AHEAD = 1_000_000_000_000
 #: Brokers that a client knows of before any has named others.
@@ -65,11 +65,11 @@ class SimulatedClient:
         self.refused: list[str] = []
         self.failed: list[str] = []
         #: How long its program takes for what it is given; None for a program that takes nothing.
-        self.taking: int | None = TAKING
+        self.acknowledges_after: int | None = ACKNOWLEDGES_AFTER
         self._network = network
         self._names: dict[str, int] = {}
         self._conditions: dict[str, tuple[str, tuple[object, ...]]] = {}
-        self._left: list[Delivered] = []
+        self._unacknowledged: list[Delivered] = []
         self._process = self._start()
 
     def subscribe(self, name: str, where: str, parameters: tuple[object, ...] = ()) -> None:
@@ -112,13 +112,13 @@ class SimulatedClient:
             self._names[name] = self.machine.subscribe({name: self._conditions[name]})
         self.perform()
 
-    def take(self, microseconds: int | None) -> None:
+    def acknowledge_after(self, microseconds: int | None) -> None:
         """Let the program take what it is given so long after it came, or not at all."""
-        self.taking = microseconds
+        self.acknowledges_after = microseconds
         if microseconds is not None:
-            left, self._left = self._left, []
+            left, self._unacknowledged = self._unacknowledged, []
             for delivered in left:
-                self._taken(delivered)
+                self._acknowledge(delivered)
 
     def perform(self) -> None:
         """Do what the machine wants done."""
@@ -143,16 +143,16 @@ class SimulatedClient:
                     event_id = (event.publisher, sequence)
                     self.delivered[name, event_id] += 1
                     network.delivered[name, event_id] += 1
-                if self.taking is None:
-                    self._left.append(event)
+                if self.acknowledges_after is None:
+                    self._unacknowledged.append(event)
                 else:
-                    network.calendar.after(self.taking, lambda: self._taken(event))
+                    network.calendar.after(self.acknowledges_after, lambda: self._acknowledge(event))
             case InForce(number):
                 self.in_force.update(name for name, known in self._names.items() if known == number)
             case SubscriptionFailed(_, reason):
                 self.failed.append(reason)
             case BatchAccepted(first, count):
-                network.acknowledged.update((self.number, first + place) for place in range(count))
+                network.accepted.update((self.number, first + place) for place in range(count))
             case BatchRefused(_, _, reason, _):
                 self.refused.append(reason)
             case Attached():
@@ -162,9 +162,9 @@ class SimulatedClient:
         if network.on_client_event is not None:
             network.on_client_event(self.number, event)
 
-    def _taken(self, delivered: Delivered) -> None:
+    def _acknowledge(self, delivered: Delivered) -> None:
         if self._process.is_alive:
-            self.machine.taken(delivered.number, delivered.key)
+            self.machine.acknowledge(delivered.number, delivered.key)
             self.perform()
 
 
@@ -182,7 +182,7 @@ class SimulatedBrokers:
         self.clients: dict[int, SimulatedClient] = {}
         #: What clients were given: (subscription, event) and how often.
         self.delivered: Counter[tuple[str, EventId]] = Counter()
-        self.acknowledged: set[EventId] = set()
+        self.accepted: set[EventId] = set()
         #: The disks of brokers that have crashed.
         self.disks: dict[int, Disk] = {}
         self.on_event: Callable[[int, BrokerEvent], None] | None = None

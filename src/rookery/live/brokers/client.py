@@ -207,14 +207,14 @@ class BrokerClient:
 
     def _subscribe(self, topic: str, conditions: Mapping[str, tuple[str, tuple[object, ...]]], *, named: bool) -> Feed:
         self._check(topic)
-        feed = Feed(named=named, taken=self._taken, over=self.unsubscribe)
+        feed = Feed(named=named, acknowledge=self._acknowledge, over=self.unsubscribe)
         feed.number = self.machine.subscribe(conditions)
         self._feeds[feed.number] = feed
         self._driver.flush_soon()
         return feed
 
-    def _taken(self, feed: Feed, key: DeliveryKey) -> None:
-        self.machine.taken(feed.number, key)
+    def _acknowledge(self, feed: Feed, key: DeliveryKey) -> None:
+        self.machine.acknowledge(feed.number, key)
         self._driver.flush_soon()
 
     def _check(self, topic: str) -> None:

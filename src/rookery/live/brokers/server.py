@@ -266,7 +266,7 @@ class LiveBroker:
             self.driver.lose(session.client)
 
     def status(self) -> dict[str, Any]:
-        """Return zones, loads, neighbors, hops, and who holds what, as plain data."""
+        """Return zones, loads, neighbors, hops, what is in flight and whose replicas it has, as plain data."""
         return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
 
     # ---- others ----------------------------------------------------------------------------------------------------

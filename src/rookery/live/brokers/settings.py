@@ -33,11 +33,11 @@ class BrokerSettings:
     durability: Durability = Durability.TWO_DISKS
     beat: float = 1.0
     refresh: float = 60.0
-    #: Events kept for a subscription whose client does not take them.
-    kept: int = 100_000
+    #: Events kept for a subscription whose client is slow or away.
+    backlog: int = 100_000
     #: How long the subscriptions of a client that is away are kept.
     detached: float = 3600.0
-    #: Events a client may have been told without having confirmed them.
+    #: Events that may be in flight to a client.
     window: int = 16_384
     #: What matches events in a zone; brokers of one network may differ in it.
     engine: str = "bitmap"
@@ -62,7 +62,7 @@ class BrokerSettings:
             refresh=round(self.refresh * SECOND),
             ancestors=round(self.refresh * SECOND),
             durability=self.durability,
-            kept=self.kept,
+            backlog=self.backlog,
             detached=round(self.detached * SECOND),
             window=self.window,
             engine=self.engine,

@@ -1,4 +1,4 @@
-"""What a broker says of itself: zones, loads, neighbors, hops, and who holds what; plain data for `--json`."""
+"""What a broker says of itself: zones, loads, hops, what is in flight, whose replicas it has; plain data."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def describe(
         "clients": clients,
         "subscriptions_of_clients": len(machine.placement.clients),
         "backup": None if backup is None else _text(node_address(backup)),
-        "holds": {
-            "parcels_not_taken": len(machine.deliveries.in_flight),
-            "events_not_taken": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
-            "copies_for": {
-                _text(node_address(owner)): len(parts) for owner, parts in machine.copies.kept.items() if parts
-            },
-            "orphans": len(machine.copies.orphans),
+        "in_flight": {
+            "batches": len(machine.deliveries.in_flight),
+            "events": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
         },
+        "replicas": {
+            _text(node_address(owner)): len(batches) for owner, batches in machine.replicas.batches.items() if batches
+        },
+        "orphans": len(machine.replicas.orphans),
         "log": None if log is None else _log(log),
         "links": len(peers.links),
         "faults": dict(peers.settings.faults),

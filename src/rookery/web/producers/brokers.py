@@ -79,7 +79,7 @@ class RecordedBrokers:
         self._zones: dict[str, records.Zone] = {}
         #: Where each inner node of the tree of zones is cut, by the bits of its path.
         self._cuts: dict[str, float] = {}
-        #: Events that are not acknowledged: who should get them, and who has not yet.
+        #: Events that are not settled: who should get them, and who has not yet.
         self._unsettled: dict[EventId, tuple[frozenset[str], set[str]]] = {}
         #: When the events were accepted that are not settled, in that order.
         self._accepted: dict[EventId, int] = {}
@@ -145,7 +145,7 @@ class RecordedBrokers:
         self._settle()
         # The network keeps these for tests that end; a page may stay open for days.
         self.network.delivered.clear()
-        self.network.acknowledged.clear()
+        self.network.accepted.clear()
 
     def _settle(self) -> None:
         over = self.network.calendar.now - PATIENCE

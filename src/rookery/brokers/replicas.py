@@ -1,6 +1,6 @@
-"""What a broker keeps for others, and what is left of the dead: copies and orphans.
+"""What a broker has of its peers, and what is left of the dead: replicas and orphans.
 
-A broker keeps copies of the batches of the one whose backup it is. When that one is gone, and after a restart for
+A broker has replicas of the batches of the one whose backup it is. When that one is gone, and after a restart for
 everything the log still has, the batches are orphans: they are sent again to whoever owns their points now, under their
 old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
 the same orphan: numbers say what is the same.
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from rookery.brokers.batches import (
     Accepted,
     BatchKey,
-    Copied,
-    Copy,
+    Discard,
     EventBatch,
-    Forget,
-    Holding,
     Refused,
+    ReplicasHeld,
+    Replicate,
+    Replicated,
     RoutedBatch,
     events_of,
     is_readable,
@@ -30,65 +30,65 @@ from rookery.brokers.configuration import Durability
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
-__all__ = ["Copies"]
+__all__ = ["Replicas"]
 
 #: Orphans on the way at one time.
 MOST_ORPHANS = 256
 
 
-class Copies:
-    """Batches of others, and those that nobody owns."""
+class Replicas:
+    """Batches of peers, and those that nobody owns."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self.kept: dict[int, dict[int, EventBatch]] = {}
-        #: By owner and part: the batch, and which of its numbers were accepted.
+        self.batches: dict[int, dict[int, EventBatch]] = {}
+        #: By owner and number: the batch, and which of its numbers were accepted.
         self.orphans: dict[tuple[int, int], tuple[EventBatch, set[int]]] = {}
         self._by_key: dict[BatchKey, set[tuple[int, int]]] = {}
         self._sent: dict[tuple[int, int], int] = {}
         self._unwritten: list[tuple[int, int, EventBatch]] = []
         self._done: list[tuple[int, int]] = []
-        #: Copies that the disk did not take when it was asked last.
+        #: Replicas that the disk did not take when it was asked last.
         self._refused: list[tuple[int, int]] = []
 
-    # ---- copies --------------------------------------------------------------------------------------------------
+    # ---- replicas ------------------------------------------------------------------------------------------------
 
-    def keep(self, message: Copy, owner: int) -> None:
-        """Keep copies; `Copied` is said when they are on the disk."""
-        kept = self.kept.setdefault(owner, {})
-        for part, batch in message.parts:
-            kept[part] = batch
-            if (owner, part) in self._done:  # forgotten a moment ago: what is done with is written after what is kept
-                self._done.remove((owner, part))
-            self._unwritten.append((owner, part, batch))
+    def store(self, message: Replicate, owner: int) -> None:
+        """Store replicas; `Replicated` is said when they are on the disk."""
+        batches = self.batches.setdefault(owner, {})
+        for number, batch in message.batches:
+            batches[number] = batch
+            if (owner, number) in self._done:  # discarded a moment ago: what is done with is written after what is kept
+                self._done.remove((owner, number))
+            self._unwritten.append((owner, number, batch))
 
     def written(self, entries: Iterable[tuple[int, int]]) -> None:
-        """Copies are on the disk: tell their owners."""
+        """Replicas are on the disk: tell their owners."""
         by_owner: dict[int, list[int]] = {}
-        for owner, part in entries:
-            by_owner.setdefault(owner, []).append(part)
-        for owner, parts in by_owner.items():
-            self._broker.send(owner, Copied(tuple(parts)))
+        for owner, number in entries:
+            by_owner.setdefault(owner, []).append(number)
+        for owner, numbers in by_owner.items():
+            self._broker.send(owner, Replicated(tuple(numbers)))
 
     def not_written(self, entries: Iterable[tuple[int, int]]) -> None:
-        """The disk did not take copies: try again at a beat, for their owner waits."""
+        """The disk did not take replicas: try again at a beat, for their owner waits."""
         self._refused += entries
 
-    def forget(self, message: Forget, owner: int) -> None:
-        """Their owner needs these copies no more."""
-        kept = self.kept.get(owner)
-        if kept is None:
+    def discard(self, message: Discard, owner: int) -> None:
+        """Their owner needs these replicas no more."""
+        batches = self.batches.get(owner)
+        if batches is None:
             return
-        for part in message.parts:
-            if kept.pop(part, None) is not None:
-                self._done.append((owner, part))
-        if not kept:
-            del self.kept[owner]
+        for number in message.numbers:
+            if batches.pop(number, None) is not None:
+                self._done.append((owner, number))
+        if not batches:
+            del self.batches[owner]
 
     def lost(self, owner: int) -> None:
         """A broker is gone: what was its own is an orphan now."""
-        for part, batch in self.kept.pop(owner, {}).items():
-            self.adopt(owner, part, batch)
+        for number, batch in self.batches.pop(owner, {}).items():
+            self.adopt(owner, number, batch)
 
     @property
     def has_records(self) -> bool:
@@ -103,15 +103,15 @@ class Copies:
 
     # ---- orphans -------------------------------------------------------------------------------------------------
 
-    def adopt(self, owner: int, part: int, batch: EventBatch) -> None:
+    def adopt(self, owner: int, number: int, batch: EventBatch) -> None:
         """Bring a batch to its present owners, however long that takes."""
-        if (owner, part) in self.orphans or not is_readable(batch):
+        if (owner, number) in self.orphans or not is_readable(batch):
             return
         self._broker.counters["orphans"] += 1
-        self.orphans[owner, part] = (batch, set())
-        self._by_key.setdefault(batch.key, set()).add((owner, part))
+        self.orphans[owner, number] = (batch, set())
+        self._by_key.setdefault(batch.key, set()).add((owner, number))
         if self._broker.owned:
-            self._send((owner, part))
+            self._send((owner, number))
 
     def _send(self, orphan: tuple[int, int]) -> None:
         broker = self._broker
@@ -150,23 +150,23 @@ class Copies:
         others.discard(orphan)
         if not others:
             del self._by_key[batch.key]
-        owner, part = orphan
+        owner, number = orphan
         if owner == self._broker.id:
-            self._broker.deliveries.moved_on(part)
+            self._broker.deliveries.moved_on(number)
         elif self._broker.configuration.durability is not Durability.MEMORY:
             self._done.append(orphan)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def beat(self) -> None:
-        """Ask the owners of copies whether they are there; send orphans again."""
+        """Ask the owners of replicas whether they are there; send orphans again."""
         broker = self._broker
-        for owner in list(self.kept):
-            broker.send(owner, Holding(tuple(self.kept[owner])))
+        for owner in list(self.batches):
+            broker.send(owner, ReplicasHeld(tuple(self.batches[owner])))
         refused, self._refused = self._refused, []
-        for owner, part in refused:
-            if part in self.kept.get(owner, ()):
-                self._unwritten.append((owner, part, self.kept[owner][part]))
+        for owner, number in refused:
+            if number in self.batches.get(owner, ()):
+                self._unwritten.append((owner, number, self.batches[owner][number]))
         if not broker.owned:
             return
         patience = 2 * broker.configuration.beat
