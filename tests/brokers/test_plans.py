@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.plans import TOLERANCE, Place, Release, SplitPlan, next_step
+from rookery.brokers.plans import TOLERANCE, RequestStep, SplitPlan, TransferStep, next_step
 from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, contains, sibling, split
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
@@ -69,7 +69,7 @@ def test_steps_end_with_every_broker_placed_and_its_share_in_its_zone(seed: int,
         assert steps <= 2 * brokers
         zones.remove(step.path)
         axis, box = len(step.path) % 3, box_of(step.path, 3)
-        if isinstance(step, Release):
+        if isinstance(step, TransferStep):
             zones.remove(sibling(step.path))  # it is one zone: its owner can merge at once
             zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], step.back)
             waiting += step.back is None
@@ -87,7 +87,7 @@ def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
     zones = [ROOT]
     waiting = 7
     while (step := next_step(plan, zones, waiting)) is not None:
-        assert isinstance(step, Place)
+        assert isinstance(step, RequestStep)
         zones.remove(step.path)
         zones += split(step.path, 0.5 if step.cut is None else step.cut)
         waiting -= 1
@@ -131,12 +131,12 @@ def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: t
                 return steps
             steps += 1
             since = turn + 4
-            if isinstance(step, Release):
+            if isinstance(step, TransferStep):
                 broker = world.made.brokers[zones[step.path]]
-                broker.release(world.made.calendar.now, patience=30 * SECOND, back=step.back)
+                broker.transfer(world.made.calendar.now, patience=30 * SECOND, back=step.back)
             else:
                 broker = world.made.brokers[dice.choice(waiting)]
-                broker.place(step.path, step.cut, world.made.calendar.now)
+                broker.request_zone(step.path, step.cut, world.made.calendar.now)
             world.made.perform(broker.id)
         if world.waiting < 100:
             world.publish()
@@ -210,14 +210,14 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
     assert zones is not None
     deepest = max(zones, key=lambda path: (len(path), path))
     broker = world.made.brokers[zones[deepest]]
-    broker.release(world.made.calendar.now, patience=10 * SECOND)
+    broker.transfer(world.made.calendar.now, patience=10 * SECOND)
     world.made.perform(broker.id)
     world.made.run(5 * SECOND)
     assert not broker.owned
     rest = tiling(world)
     assert rest is not None
     assert len(rest) == 3
-    broker.place(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
+    broker.request_zone(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
     world.made.perform(broker.id)
     world.made.run(3 * SECOND)
     assert not broker.owned
@@ -229,6 +229,6 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
 def test_a_single_broker_keeps_its_zone() -> None:
     world = World.of(1, seed=1)
     (broker,) = world.made.brokers.values()
-    broker.release(world.made.calendar.now, patience=SECOND)
+    broker.transfer(world.made.calendar.now, patience=SECOND)
     world.made.perform(broker.id)
     assert set(broker.owned) == {ROOT}

@@ -15,13 +15,13 @@ from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.client_messages import Attach
 from rookery.brokers.events import MessageRejected
 from rookery.brokers.messages import (
-    Grant,
     Join,
     Message,
     Region,
     ReplicateSubscriptions,
     Routed,
     Subscription,
+    Transfer,
     Who,
     ZoneState,
 )
@@ -250,8 +250,8 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
         Routed((0.5, 0.5), Region(stranger, 0), 99),
         Routed((0.5, 0.5), Join(99, (), ((0.1,),)), 99),
         ReplicateSubscriptions(owned.path, ((stranger, 5),)),
-        Grant(ZoneState(ZoneOwnership(owned.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
-        Grant(
+        Transfer(ZoneState(ZoneOwnership(owned.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
+        Transfer(
             ZoneState(
                 ZoneOwnership(owned.path, 9, broker.id), (), (), (), (), 0, (((), (0.5,), ZoneOwnership((), 1, 9), 5),)
             )

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from rookery import brokers as machine_brokers
-from rookery.brokers.client_messages import Place, Release, Subscribe
+from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import Durability
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
@@ -41,9 +41,9 @@ def a_broker() -> LiveBroker:
         b"",
         b"abc",
         b"\x92\x33\xa2\xff\xfe",  # a name that is no UTF-8
-        msgspec.msgpack.encode(Release(math.nan)),
-        msgspec.msgpack.encode(Release(-1.0)),
-        msgspec.msgpack.encode(Release(1e9)),
+        msgspec.msgpack.encode(TransferZone(math.nan)),
+        msgspec.msgpack.encode(TransferZone(-1.0)),
+        msgspec.msgpack.encode(TransferZone(1e9)),
         msgspec.msgpack.encode(Subscribe("a/1/", 0, "")),  # versions begin at one
         msgspec.msgpack.encode(Subscribe("a/1/", 1 << 63, "")),  # and end
     ],
@@ -102,9 +102,9 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         await broker.start()
         try:
             async with connect("{}:{}".format(*broker.address)) as client:
-                client.order(Release(5.0))
-                client.order(Release(5.0, math.nan))
-                client.order(Place(((1, math.nan),), math.inf))
+                client.order(TransferZone(5.0))
+                client.order(TransferZone(5.0, math.nan))
+                client.order(RequestZone(((1, math.nan),), math.inf))
                 (zone,) = (await client.status())["zones"]
                 assert (zone["path"], zone["cuts"]) == ("", [])
         finally:

@@ -1,7 +1,7 @@
 """One broker, as a machine (`rookery.machine`): messages of brokers and clients, and the time go in, effects come out.
 
-The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`, `place`, `leave`. All that clients want
-they say in messages (`client_messages.py`, `requests.py`).
+The commands of its owner: `start` or `join`, `introduce`, `restore`, `transfer`, `request_zone`, `leave`. All that
+clients want they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
@@ -26,8 +26,6 @@ from rookery.brokers.messages import (
     Changed,
     Find,
     Found,
-    Grant,
-    Granted,
     Heartbeat,
     Here,
     Join,
@@ -36,6 +34,8 @@ from rookery.brokers.messages import (
     Region,
     ReplicateSubscriptions,
     Routed,
+    Transfer,
+    TransferConfirmed,
     Who,
     fits,
 )
@@ -117,17 +117,17 @@ class Broker:
         self.membership.greet(other)
         self._settle()
 
-    def release(self, now: int, *, patience: int, back: float | None = None) -> None:
+    def transfer(self, now: int, *, patience: int, back: float | None = None) -> None:
         """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
         self.now = max(now, self.now)
         if not self.membership.leaving:
-            self.membership.release(patience, back)
+            self.membership.transfer_all(patience, back)
         self._settle()
 
-    def place(self, path: Path, cut: float | None, now: int) -> None:
+    def request_zone(self, path: Path, cut: float | None, now: int) -> None:
         """Take the upper half of a zone, if its owner still has it."""
         self.now = max(now, self.now)
-        self.membership.place(path, cut)
+        self.membership.request_zone(path, cut)
         self._settle()
 
     def receive(self, message: Message, sender: int, now: int) -> None:
@@ -169,7 +169,7 @@ class Broker:
                 self.route(message)
             else:
                 self.emit(JoinFailed(receiver))
-        elif isinstance(message, Grant):
+        elif isinstance(message, Transfer):
             self.membership.take_back(message.state.ownership)
         elif isinstance(message, RoutedBatch):
             self.publishing.undeliverable(message)
@@ -343,12 +343,12 @@ class Broker:
                 self.routing_table.learn(ownership, self.now)
                 for owned in self.owned.values():
                     owned.queue.learn(ownership)
-            case Grant():
+            case Transfer():
                 self.membership.accept(message, sender)
-            case Granted(path, epoch):
-                self.membership.granted(path, epoch)
+            case TransferConfirmed(path, epoch):
+                self.membership.confirmed(path, epoch)
             case ReplicateSubscriptions():
-                self.placement.replica(message)
+                self.placement.store_replica(message)
             case Found():
                 self.proximity.found(message)
             case Changed():

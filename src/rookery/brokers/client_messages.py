@@ -22,13 +22,13 @@ __all__ = [
     "FromBroker",
     "FromClient",
     "Others",
-    "Place",
     "PublishBatch",
     "Rejected",
-    "Release",
+    "RequestZone",
     "Status",
     "Subscribe",
     "Subscribed",
+    "TransferZone",
     "Unsubscribe",
     "Welcome",
 ]
@@ -69,7 +69,7 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
     """How are you?"""
 
 
-class Release(msgspec.Struct, frozen=True, array_like=True, tag=55):
+class TransferZone(msgspec.Struct, frozen=True, array_like=True, tag=55):
     """Give your zone to the owner of its sibling, and wait so many seconds to be told of another one.
 
     With `back` both are to be cut there, and you get the upper part.
@@ -79,7 +79,7 @@ class Release(msgspec.Struct, frozen=True, array_like=True, tag=55):
     back: float | None = None
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
+class RequestZone(msgspec.Struct, frozen=True, array_like=True, tag=56):
     """Take the upper half of this zone, cut here; at its owner's median if nothing is said."""
 
     path: Path
@@ -129,7 +129,9 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
     document: dict[str, Any]
 
 
-FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | Ask | Release | Place
+FromClient: TypeAlias = (
+    Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | Ask | TransferZone | RequestZone
+)
 FromBroker: TypeAlias = (
     Welcome | Others | Subscribed | Superseded | Rejected | DeliverToClient | Status | Accepted | Refused
 )

@@ -1,8 +1,8 @@
 """Who owns which zone: join and split, leave and merge.
 
-Theory. Among the living a zone changes hands in one way only: its owner grants it, whole or the upper half of it, and
-keeps a copy until the new owner says that it has it. If the new owner dies first the zone is taken back. What happens
-after a death, and when two brokers own one zone, is in `takeover.py`.
+Theory. Among the living a zone changes hands in one way only: its owner transfers it, whole or the upper half of it,
+and keeps its state until the new owner says that it has it. If the new owner dies first the zone is taken back. What
+happens after a death, and when two brokers own one zone, is in `takeover.py`.
 
 A broker that owns more than one zone passes the rest on. Siblings merge; a zone whose sibling is one zone goes to that
 zone's owner, who merges; any other goes deeper into the sibling's subtree, strictly deeper each time, until it meets a
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.brokers.events import Joined, Left
-from rookery.brokers.messages import Grant, Granted, Heartbeat, Join, Routed, ZoneState
+from rookery.brokers.messages import Heartbeat, Join, Routed, Transfer, TransferConfirmed, ZoneState
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import MOST_KNOWN_PEERS
@@ -45,8 +45,8 @@ class Membership:
         self._waits = 0
         #: Counts what was sent on through brokers met before.
         self._turn = 0
-        #: Zones granted and not yet confirmed: the ownership of the receiver, the zone as it was, since when.
-        self._granted: dict[Path, tuple[ZoneOwnership, OwnedZone, int]] = {}
+        #: Transfers not yet confirmed: the ownership of the receiver, the zone as it was, since when.
+        self._transfers: dict[Path, tuple[ZoneOwnership, OwnedZone, int]] = {}
         self._greet: set[int] = set()
         self.takeover = Takeover(broker, self)
 
@@ -66,13 +66,13 @@ class Membership:
         broker.send(bootstrap, Routed((), Join(broker.id, broker.position), broker.id))
 
     def seek(self, bootstrap: int) -> None:
-        """Having lost the last zone, look for one: at once, or when what was granted to others is settled."""
-        if self._granted:
+        """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
+        if self._transfers:
             self._bootstrap, self._asked = bootstrap, self._broker.now
         else:
             self.join(bootstrap)
 
-    def release(self, patience: int, back: float | None = None) -> None:
+    def transfer_all(self, patience: int, back: float | None = None) -> None:
         """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
 
         With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
@@ -84,12 +84,12 @@ class Membership:
             target = self._partner(owned)
             if target is not None:
                 self._bootstrap = target
-                self._grant(owned, target, back=back)
+                self._transfer(owned, target, back=back)
 
-    def place(self, path: Path, cut: float | None) -> None:
+    def request_zone(self, path: Path, cut: float | None) -> None:
         """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
         broker = self._broker
-        if broker.owned or self._granted or self._bootstrap is None:
+        if broker.owned or self._transfers or self._bootstrap is None:
             return
         point = box_of(path, broker.configuration.space.dimensions).lower
         wanted = Join(broker.id, broker.position, at=path, cut=cut)
@@ -105,7 +105,7 @@ class Membership:
                 self._give(owned, join)
             return
         if self.leaving:
-            self._grant(owned, join.newcomer, join.position)
+            self._transfer(owned, join.newcomer, join.position)
             return
         best = join.best
         mine = owned.current_ownership()
@@ -140,7 +140,7 @@ class Membership:
         broker = self._broker
         if len(broker.owned) > 1:
             spare = min(broker.owned.values(), key=lambda one: (len(one.path), one.path))
-            self._grant(spare, join.newcomer, join.position)
+            self._transfer(spare, join.newcomer, join.position)
             return
         if len(owned.path) >= DEEPEST:
             return
@@ -160,13 +160,13 @@ class Membership:
         mine = self.open(whole.ownership, whole)
         broker.routing_table.heard[join.newcomer] = broker.now
         mine.learn(theirs)
-        self._granted[high] = (theirs, owned, broker.now)
-        broker.send(join.newcomer, Grant(state, met=tuple(broker.routing_table.known_peers)))
+        self._transfers[high] = (theirs, owned, broker.now)
+        broker.send(join.newcomer, Transfer(state, known_peers=tuple(broker.routing_table.known_peers)))
         self.announce(before | {join.newcomer})
 
     # ---- zones that change hands ---------------------------------------------------------------------------------
 
-    def _grant(
+    def _transfer(
         self, owned: OwnedZone, receiver: int, position: tuple[float, ...] = (), *, back: float | None = None
     ) -> None:
         """Give a whole zone away."""
@@ -174,25 +174,25 @@ class Membership:
         ownership = ZoneOwnership(owned.path, owned.ownership.epoch + 1, receiver, 0, position)
         state = owned.state(ownership, broker.routing_table.ages(owned), broker.now)
         self.close(owned)
-        self._granted[owned.path] = (ownership, owned, broker.now)
+        self._transfers[owned.path] = (ownership, owned, broker.now)
         for other in broker.owned.values():
             if other.learn(ownership):
                 broker.routing_table.heard[receiver] = broker.now
-        broker.counters["granted"] += 1
-        broker.send(receiver, Grant(state, back, tuple(broker.routing_table.known_peers)))
+        broker.counters["transferred"] += 1
+        broker.send(receiver, Transfer(state, back, tuple(broker.routing_table.known_peers)))
 
-    def accept(self, grant: Grant, sender: int) -> None:
-        """Take a zone that was granted; give a part of it and its sibling back, if that is wanted."""
+    def accept(self, transfer: Transfer, sender: int) -> None:
+        """Take a zone that was transferred; give a part of it and its sibling back, if that is wanted."""
         broker = self._broker
-        state, back = grant.state, grant.back
+        state, back = transfer.state, transfer.back
         ownership = state.ownership
         if ownership.owner != broker.id:
             return
-        broker.send(sender, Granted(ownership.path, ownership.epoch))
+        broker.send(sender, TransferConfirmed(ownership.path, ownership.epoch))
         self._waits = 0
         first = not broker.owned
         mine = ZoneOwnership(ownership.path, ownership.epoch, broker.id, 0, broker.position)
-        for other in (*grant.met[:MOST_KNOWN_PEERS], sender):
+        for other in (*transfer.known_peers[:MOST_KNOWN_PEERS], sender):
             broker.routing_table.remember(other)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
             broker.routing_table.remember(known.owner)
@@ -223,20 +223,20 @@ class Membership:
         for piece in pieces:
             self.open(ZoneOwnership(piece, ownership.epoch, broker.id, 0, broker.position), state)
 
-    def granted(self, path: Path, epoch: int) -> None:
+    def confirmed(self, path: Path, epoch: int) -> None:
         """The new owner has its zone."""
-        pending = self._granted.get(path)
+        pending = self._transfers.get(path)
         if pending is not None and pending[0].epoch == epoch:
-            del self._granted[path]
+            del self._transfers[path]
             self._depart()
 
     def take_back(self, ownership: ZoneOwnership) -> None:
         """The new owner never got its zone: own it again."""
         broker = self._broker
-        pending = self._granted.get(ownership.path)
+        pending = self._transfers.get(ownership.path)
         if pending is None or pending[0].epoch != ownership.epoch:
             return
-        _, owned, _ = self._granted.pop(ownership.path)
+        _, owned, _ = self._transfers.pop(ownership.path)
         broker.counters["taken back"] += 1
         mine = ZoneOwnership(ownership.path, ownership.epoch + 1, broker.id, 0, broker.position)
         self.take(mine, owned.state(mine, [(other, 0) for other in owned.neighbors], broker.now))
@@ -251,14 +251,14 @@ class Membership:
         dimensions = self._broker.configuration.space.dimensions
         owners = [
             ownership.owner
-            for ownership, _, _ in self._granted.values()
+            for ownership, _, _ in self._transfers.values()
             if contains(box_of(ownership.path, dimensions), point)
         ]
-        owners += [ownership.owner for ownership, _, _ in self._granted.values()]
+        owners += [ownership.owner for ownership, _, _ in self._transfers.values()]
         if not owners and self._bootstrap is not None:
             routing_table = self._broker.routing_table
-            met = dict.fromkeys((self._bootstrap, *routing_table.known_peers))
-            owners = [other for other in met if routing_table.alive(other) and other not in visited]
+            known_peers = dict.fromkeys((self._bootstrap, *routing_table.known_peers))
+            owners = [other for other in known_peers if routing_table.alive(other) and other not in visited]
             self._turn += 1
             return owners[self._turn % len(owners)] if owners else None
         return owners[0] if owners else None
@@ -282,12 +282,12 @@ class Membership:
         if target is None:
             target = next(iter(owned.backups(self._broker.routing_table.alive)), None)
         if target is not None:
-            self._grant(owned, target)
+            self._transfer(owned, target)
         elif not len(owned.neighbors):
             self.close(owned)  # nobody else is there
 
     def _depart(self) -> None:
-        if self.leaving and not self.left and not self._granted and not self._broker.owned:
+        if self.leaving and not self.left and not self._transfers and not self._broker.owned:
             self.left = True
             self._broker.emit(Left())
 
@@ -314,12 +314,12 @@ class Membership:
         """Do one step toward a single zone."""
         broker = self._broker
         self._merge_siblings()
-        if len(broker.owned) < 2 or self._granted:
+        if len(broker.owned) < 2 or self._transfers:
             return
         for owned in broker.owned.values():
             ownership = owned.neighbors.get(sibling(owned.path)) if owned.path else None
             if ownership is not None and ownership.owner != broker.id and broker.routing_table.alive(ownership.owner):
-                self._grant(owned, ownership.owner)
+                self._transfer(owned, ownership.owner)
                 return
         home = broker.home()
         assert home is not None
@@ -328,7 +328,7 @@ class Membership:
                 continue
             deeper = self._partner(home) if inside(home.path, sibling(owned.path)) else self._partner(owned)
             if deeper is not None:
-                self._grant(owned, deeper)
+                self._transfer(owned, deeper)
                 return
 
     def _merge_siblings(self) -> None:
@@ -388,17 +388,17 @@ class Membership:
         self._broker.placement.withdraw_replica(owned)
         del self._broker.owned[owned.path]
         for other in self._broker.owned.values():
-            held = other.neighbors.get(owned.path)
-            if held is not None and held.owner == self._broker.id:
+            neighbor = other.neighbors.get(owned.path)
+            if neighbor is not None and neighbor.owner == self._broker.id:
                 other.drop(owned.path)
 
     def owners(self, owned: OwnedZone) -> set[int]:
         """Return the other brokers beside a zone."""
         return {ownership.owner for ownership in owned.neighbors if ownership.owner != self._broker.id}
 
-    def granted_claims(self) -> list[ZoneOwnership]:
+    def unconfirmed(self) -> list[ZoneOwnership]:
         """Return the ownerships of others who have not confirmed them yet."""
-        return [ownership for ownership, _, _ in self._granted.values()]
+        return [ownership for ownership, _, _ in self._transfers.values()]
 
     def greet(self, owner: int) -> None:
         """Tell a broker soon that one is there."""
@@ -431,10 +431,10 @@ class Membership:
         """Do what is periodic: ask again, take back, take over, pass on."""
         broker = self._broker
         beat = broker.configuration.beat
-        for ownership, _, since in list(self._granted.values()):
+        for ownership, _, since in list(self._transfers.values()):
             if broker.now - since > (broker.configuration.silence + 1) * beat:
                 self.take_back(ownership)
-        if not broker.owned and not self.leaving and not self._granted and self._bootstrap is not None:
+        if not broker.owned and not self.leaving and not self._transfers and self._bootstrap is not None:
             if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
                 self.join(self._bootstrap)
             self.takeover.take_everything(self._waits)

@@ -22,8 +22,6 @@ __all__ = [
     "EventId",
     "Find",
     "Found",
-    "Grant",
-    "Granted",
     "Heartbeat",
     "Here",
     "Join",
@@ -33,6 +31,8 @@ __all__ = [
     "ReplicateSubscriptions",
     "Routed",
     "Subscription",
+    "Transfer",
+    "TransferConfirmed",
     "Who",
     "ZoneReport",
     "ZoneState",
@@ -97,18 +97,18 @@ class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
     answer: bool = True
 
 
-class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class Transfer(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper.
 
-    `met` are brokers that the giver knows of: they may be all that is left of another part of the network.
+    `known_peers` are brokers that the giver knows of: they may be all that is left of another part of the network.
     """
 
     state: ZoneState
     back: float | None = None
-    met: tuple[int, ...] = ()
+    known_peers: tuple[int, ...] = ()
 
 
-class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class TransferConfirmed(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """I have taken it."""
 
     path: Path
@@ -207,7 +207,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 Message: TypeAlias = (
-    Heartbeat | Grant | Granted | ReplicateSubscriptions | Here | Found | Changed | Routed | BatchMessage
+    Heartbeat | Transfer | TransferConfirmed | ReplicateSubscriptions | Here | Found | Changed | Routed | BatchMessage
 )
 
 
@@ -221,7 +221,7 @@ def fits(message: Message, dimensions: int) -> bool:
             if isinstance(body, Region) and not _bounded(body.subscription, dimensions):
                 return False
             return len(point) == dimensions
-        case Grant(state):
+        case Transfer(state):
             points = (*state.sample, *(point for _, point, _, _ in state.index))
             return all(len(point) == dimensions for point in points) and all(
                 _bounded(subscription, dimensions) for subscription, _ in state.subscriptions

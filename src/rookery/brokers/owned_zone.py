@@ -176,13 +176,13 @@ class OwnedZone:
             ownership=ownership,
             neighbors=tuple(ages),
             ancestors=tuple(self.queue),
-            subscriptions=tuple((held, expires - now) for held, expires in self.store.part(box)),
+            subscriptions=tuple((one, expires - now) for one, expires in self.store.part(box)),
             sample=tuple(sample.points),
             seen=sample.seen,
             index=tuple(
-                (zone, point, held, expires - now)
+                (zone, point, one, expires - now)
                 for zone, entries in self.index.items()
-                for point, held, expires in entries.values()
+                for point, one, expires in entries.values()
                 if contains(box, point)
             ),
             grace=max(0, self.grace_until - now),
@@ -203,9 +203,9 @@ class OwnedZone:
         self.reservoir = Reservoir((*self.reservoir.points, *state.sample), self.reservoir.seen + state.seen)
         if state.grace:
             self.grace_until = max(self.grace_until, now + state.grace)
-        for zone, point, held, left in state.index:
+        for zone, point, resident, left in state.index:
             if contains(self.box, point):
-                self.index.setdefault(zone, {})[held.owner] = (point, held, now + left)
+                self.index.setdefault(zone, {})[resident.owner] = (point, resident, now + left)
         for zone, asker, left in state.watchers:
             if overlap(zone, self.path):
                 self.watchers.setdefault(zone, {})[asker] = now + left

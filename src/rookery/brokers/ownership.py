@@ -56,7 +56,7 @@ class OwnershipMap:
 
     def rivals(self, ownership: ZoneOwnership) -> list[ZoneOwnership]:
         """Return the ownerships here that overlap one."""
-        return [held for held in self._ownerships.values() if overlap(held.path, ownership.path)]
+        return [one for one in self._ownerships.values() if overlap(one.path, ownership.path)]
 
     def add(self, ownership: ZoneOwnership) -> bool:
         """Take an ownership in unless one that is here prevails; say whether the map changed."""

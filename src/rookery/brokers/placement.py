@@ -147,7 +147,7 @@ class Placement:
             self._broker.send(owned.replicated, ReplicateSubscriptions(owned.path, (), whole=True))
         owned.replicated = None
 
-    def replica(self, message: ReplicateSubscriptions) -> None:
+    def store_replica(self, message: ReplicateSubscriptions) -> None:
         """Keep a replica, or store what was sent to the owner."""
         now = self._broker.now
         if message.stored:
@@ -159,18 +159,18 @@ class Placement:
         if message.whole:
             self.replicas.pop(message.path, None)
         if message.added or message.path in self.replicas:
-            held = self.replicas.setdefault(message.path, {})
+            replica = self.replicas.setdefault(message.path, {})
             for subscription, left in message.added:
-                held[subscription.subscription_id] = (subscription, now + left)
+                replica[subscription.subscription_id] = (subscription, now + left)
             for name in message.removed:
-                held.pop(name, None)
+                replica.pop(name, None)
 
     def taken_over(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
         """Return the replicas that belong to a zone, and let go of its own."""
         box = box_of(path, self._broker.configuration.space.dimensions)
         found: dict[str, tuple[Subscription, int]] = {}
-        for held_path, held in self.replicas.items():
-            for name, entry in held.items() if overlap(held_path, path) else ():
+        for replica_path, replica in self.replicas.items():
+            for name, entry in replica.items() if overlap(replica_path, path) else ():
                 later = name not in found or entry[0].rank > found[name][0].rank
                 if later and meets(box, entry[0].lower, entry[0].upper):
                     found[name] = entry
@@ -190,7 +190,7 @@ class Placement:
                 broker.deliveries.drop(name)
             if gone and owned.replicated is not None:
                 broker.send(owned.replicated, ReplicateSubscriptions(owned.path, (), tuple(gone)))
-        for held in self.replicas.values():
-            for name in [name for name, (_, expires) in held.items() if expires <= broker.now]:
-                del held[name]
-        self.replicas = {path: held for path, held in self.replicas.items() if held}
+        for replica in self.replicas.values():
+            for name in [name for name, (_, expires) in replica.items() if expires <= broker.now]:
+                del replica[name]
+        self.replicas = {path: replica for path, replica in self.replicas.items() if replica}

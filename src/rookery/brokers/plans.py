@@ -30,7 +30,7 @@ from rookery.errors import SpaceError
 from rookery.space.axes import EventSpace
 from rookery.space.tree import KdTree
 
-__all__ = ["Place", "Release", "SplitPlan", "Step", "next_step"]
+__all__ = ["RequestStep", "SplitPlan", "Step", "TransferStep", "next_step"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ NARROWEST = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class TransferStep:
     """The owner of a zone is to give it to the owner of its sibling, and wait, or get a part of both back at once."""
 
     path: Path
@@ -50,14 +50,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RequestStep:
     """A broker that waits is to get the upper half of a zone, cut here, or at the owner's median."""
 
     path: Path
     cut: float | None
 
 
-Step = Release | Place
+Step = TransferStep | RequestStep
 
 
 class SplitPlan:
@@ -143,25 +143,25 @@ class SplitPlan:
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:
     """Return the next step toward a plan for zones that tile the space and brokers that wait; None when it is done."""
     dimensions = len(plan.known)
-    releases: list[Release] = []
+    transfers: list[TransferStep] = []
     pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), len(zones) + waiting)]
     while pending:
         path, leaves, brokers = pending.pop()
         box, axis = box_of(path, dimensions), len(path) % dimensions
         if leaves == [path]:
             if brokers > 1 and waiting:
-                return Place(path, plan.cut(box, axis, (brokers + 1) // 2 / brokers))
+                return RequestStep(path, plan.cut(box, axis, (brokers + 1) // 2 / brokers))
             continue
         cut = leaves[0][len(path)][1]
         sides = [[leaf for leaf in leaves if inside(leaf, half)] for half in split(path, cut)]
         below = plan.brokers_below(box, axis, cut, brokers) if brokers > 1 else None
         if below is None and brokers > 1 and len(leaves) == 2:
-            releases.append(Release(leaves[1], plan.cut(box, axis, (brokers + 1) // 2 / brokers)))
+            transfers.append(TransferStep(leaves[1], plan.cut(box, axis, (brokers + 1) // 2 / brokers)))
             continue
         if below is None:
             deepest = max(leaves, key=lambda leaf: (len(leaf), leaf))
-            releases.append(Release(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
+            transfers.append(TransferStep(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
             continue
         low, high = split(path, cut)
         pending += [(high, sides[1], brokers - below), (low, sides[0], below)]
-    return releases[0] if releases else None
+    return transfers[0] if transfers else None

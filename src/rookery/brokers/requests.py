@@ -19,11 +19,11 @@ from rookery.brokers.client_messages import (
     ClientAcknowledge,
     FromClient,
     Others,
-    Place,
     PublishBatch,
     Rejected,
-    Release,
+    RequestZone,
     Subscribe,
+    TransferZone,
     Unsubscribe,
     Welcome,
 )
@@ -94,12 +94,12 @@ class Requests:
                 self._attach(client)
             case Ask():
                 broker.effect(Emit(StatusAsked(client)))
-            case Release(seconds, back):
+            case TransferZone(seconds, back):
                 if not 0 <= seconds <= MOST_PATIENCE:
                     return False
-                broker.membership.release(round(seconds * 1e6), back)
-            case Place(path, cut):
-                broker.membership.place(path, cut)
+                broker.membership.transfer_all(round(seconds * 1e6), back)
+            case RequestZone(path, cut):
+                broker.membership.request_zone(path, cut)
         return True
 
     def beat(self) -> None:

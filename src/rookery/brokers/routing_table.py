@@ -131,8 +131,8 @@ class RoutingTable:
             self.learn(ownership, self._broker.now)
             news = True
             for owned in self._broker.owned.values():
-                held = owned.neighbors.get(ownership.path)
-                if held is not None and held.owner == sender:
+                neighbor = owned.neighbors.get(ownership.path)
+                if neighbor is not None and neighbor.owner == sender:
                     related = True
                     self.heard[sender] = self._broker.now
                     known = owned.details.get(ownership.path)
@@ -149,16 +149,16 @@ class RoutingTable:
     def _is_known(self, message: Heartbeat, sender: int) -> bool:
         """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""
         broker = self._broker
-        if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.granted_claims():
+        if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.unconfirmed():
             return False
         (report,) = message.reports
         (owned,) = broker.owned.values()
         ownership = report.ownership
-        held = owned.neighbors.get(ownership.path)
+        neighbor = owned.neighbors.get(ownership.path)
         known = owned.details.get(ownership.path)
-        if held is None or known is None or held.owner != sender or ownership.owner != sender:
+        if neighbor is None or known is None or neighbor.owner != sender or ownership.owner != sender:
             return False
-        if held.epoch != ownership.epoch or known.ownership.epoch != ownership.epoch or known.stamp != report.stamp:
+        if neighbor.epoch != ownership.epoch or known.ownership.epoch != ownership.epoch or known.stamp != report.stamp:
             return False
         if any(other.owner == sender and other.path != ownership.path for other in owned.neighbors):
             return False

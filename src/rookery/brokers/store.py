@@ -51,18 +51,18 @@ class ZoneStore:
         "_every",
         "_fields",
         "_free",
-        "_held",
         "_matcher",
         "_names",
         "_numbers",
         "_schema",
+        "_stored",
         "_unread",
     )
 
     def __init__(self, schema: Schema, *, engine: str = "bitmap") -> None:
         self._schema = schema
         self._engine = engine
-        self._held: dict[str, tuple[Subscription, int]] = {}
+        self._stored: dict[str, tuple[Subscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
         #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
@@ -77,24 +77,24 @@ class ZoneStore:
         self._unread: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._stored)
 
     def __iter__(self) -> Iterator[tuple[Subscription, int]]:
-        return iter(self._held.values())
+        return iter(self._stored.values())
 
     def __contains__(self, subscription_id: str) -> bool:
-        return subscription_id in self._held
+        return subscription_id in self._stored
 
     def add(self, subscription: Subscription, expires: int) -> bool:
         """Store a subscription or prolong its lease, and say so; what a later one has replaced changes nothing."""
         name = subscription.subscription_id
-        known = self._held.get(name)
+        known = self._stored.get(name)
         if known is not None and known[0].rank >= subscription.rank:
             if not known[0].is_same(subscription):
                 return False
-            self._held[name] = (known[0], max(expires, known[1]))
+            self._stored[name] = (known[0], max(expires, known[1]))
             return True
-        self._held[name] = (subscription, expires)
+        self._stored[name] = (subscription, expires)
         if known is None or (known[0].where, known[0].parameters) != (subscription.where, subscription.parameters):
             self._leave(name)
             if not subscription.where.strip():
@@ -107,12 +107,12 @@ class ZoneStore:
 
     def get(self, subscription_id: str) -> Subscription | None:
         """Return a subscription as it is stored, None if it is not here."""
-        held = self._held.get(subscription_id)
-        return None if held is None else held[0]
+        stored = self._stored.get(subscription_id)
+        return None if stored is None else stored[0]
 
     def remove(self, subscription_id: str) -> bool:
         """Forget a subscription; say whether it was here."""
-        if self._held.pop(subscription_id, None) is None:
+        if self._stored.pop(subscription_id, None) is None:
             return False
         self._leave(subscription_id)
         return True
@@ -150,7 +150,7 @@ class ZoneStore:
 
     def keep(self, box: ZoneBox) -> None:
         """Forget what does not meet a zone any more: it was split."""
-        for subscription, _ in list(self._held.values()):
+        for subscription, _ in list(self._stored.values()):
             if not meets(box, subscription.lower, subscription.upper):
                 self.remove(subscription.subscription_id)
 
@@ -160,7 +160,7 @@ class ZoneStore:
 
     def expire(self, now: int) -> list[str]:
         """Forget the subscriptions whose lease has ended; return their ids."""
-        over = [name for name, (_, expires) in self._held.items() if expires <= now]
+        over = [name for name, (_, expires) in self._stored.items() if expires <= now]
         for name in over:
             self.remove(name)
         return over
@@ -168,11 +168,11 @@ class ZoneStore:
     @property
     def has_conditions(self) -> bool:
         """Whether there is anything to match."""
-        return len(self._held) > len(self._every)
+        return len(self._stored) > len(self._every)
 
     def every(self) -> list[Subscription]:
         """Return the subscriptions that want every event."""
-        return [self._held[name][0] for name in self._every]
+        return [self._stored[name][0] for name in self._every]
 
     def match(self, event: Mapping[str, Any]) -> list[Subscription]:
         """Return the subscriptions that an event satisfies; one that the schema cannot read satisfies no condition."""
@@ -182,7 +182,7 @@ class ZoneStore:
                 numbers = self._compiled().match(event)
             except EventError:
                 return found
-            found += [self._held[self._names[int(number)]][0] for number in numbers]
+            found += [self._stored[self._names[int(number)]][0] for number in numbers]
         return found
 
     @property
@@ -236,8 +236,8 @@ class ZoneStore:
             self._matcher = matcher(self._schema, engine=self._engine, on_error="quarantine")
             self._arrow = self._schema.to_arrow()
             self._unread = tuple(self._arrow.names)
-            held = [one for one, _ in self if one.subscription_id not in self._every]
-            numbers = {self._number(one): one for one in held}
+            stored = [one for one, _ in self if one.subscription_id not in self._every]
+            numbers = {self._number(one): one for one in stored}
             plain = {number: one.where for number, one in numbers.items() if not one.parameters}
             self._matcher.add_many(
                 pa.table(

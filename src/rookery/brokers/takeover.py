@@ -47,7 +47,7 @@ class Takeover:
             else:
                 lost = True
                 self._membership.greet(ownership.owner)
-        pending = [made for made in self._membership.granted_claims() if overlap(made.path, ownership.path)]
+        pending = [made for made in self._membership.unconfirmed() if overlap(made.path, ownership.path)]
         return lost or any(made.prevails(ownership) for made in pending)
 
     def _give_way(self, owned: OwnedZone, winner: ZoneOwnership) -> None:

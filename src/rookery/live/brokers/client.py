@@ -35,7 +35,7 @@ from rookery.brokers.client import (
     StatusGiven,
     SubscriptionFailed,
 )
-from rookery.brokers.client_messages import FromBroker, Place, Release
+from rookery.brokers.client_messages import FromBroker, RequestZone, TransferZone
 from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
@@ -172,7 +172,7 @@ class BrokerClient:
         self._driver.flush()
         return await answer
 
-    def order(self, request: Release | Place) -> None:
+    def order(self, request: TransferZone | RequestZone) -> None:
         """Tell the broker that this client is attached to to move (`resplit.py`)."""
         self.machine.order(request)
         self._driver.flush()
