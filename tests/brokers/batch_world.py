@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import rookery
-from rookery.brokers.configuration import BrokerConfiguration, Durability
+from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers, SimulatedClient
 from rookery.simulated.links import LinkConditions
@@ -58,7 +58,7 @@ class World:
         brokers: int,
         *,
         seed: int,
-        durability: Durability = Durability.TWO_DISKS,
+        durability: BrokerDurability = BrokerDurability.TWO_DISKS,
         conditions: LinkConditions | None = None,
         **options: Any,
     ) -> World:

@@ -23,11 +23,11 @@ from rookery.brokers.client_messages import (
     Attach,
     ClientAcknowledge,
     DeliverToClient,
-    Others,
+    KnownBrokers,
     PublishBatch,
-    Rejected,
     Subscribe,
     Subscribed,
+    SubscriptionRejected,
     Unsubscribe,
     Welcome,
 )
@@ -101,11 +101,11 @@ def test_a_beaten_version_is_said_again_above_what_stands_in_its_way() -> None:
     assert sent(client) == []
     tell(client, Superseded("a/1/", 41, MOST_VERSION))
     assert [type(event) for event in events(client)] == [SubscriptionFailed]
-    tell(client, Rejected("a/1/", "no such attribute"))
+    tell(client, SubscriptionRejected("a/1/", "no such attribute"))
     assert events(client) == [SubscriptionFailed(number, "no such attribute")]
     client.unsubscribe(number)
     client.effects()
-    tell(client, Superseded("a/1/", 41, 99), Rejected("a/1/", "late"), Subscribed("a/1/", 41))
+    tell(client, Superseded("a/1/", 41, 99), SubscriptionRejected("a/1/", "late"), Subscribed("a/1/", 41))
     assert client.effects() == []
 
 
@@ -213,7 +213,7 @@ def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
     assert said[0].message == Subscribe("a/1/", 31, "x < 1", ())
     assert [effect.message.batch.first for effect in said[1:]] == [0, 1]
     assert client.attachments == 2
-    tell(client, Others((8,)), sender=7)
+    tell(client, KnownBrokers((8,)), sender=7)
     assert client.brokers[:2] == [7, 8]
 
 

@@ -21,7 +21,7 @@ from rookery.brokers.batches import (
     is_readable,
     part_of,
 )
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.simulated.links import LinkConditions
 
 from .batch_world import SECOND, World, crowd, finish
@@ -189,7 +189,7 @@ def test_lone_broker_refuses_unless_one_disk_is_enough() -> None:
     world.made.run(SECOND)
     assert "no second broker" in world.refused[0]
     assert not world.made.accepted
-    weaker = World.of(1, seed=1, durability=Durability.ONE_DISK)
+    weaker = World.of(1, seed=1, durability=BrokerDurability.ONE_DISK)
     weaker.subscribe(0.0, 1.0)
     weaker.made.run(SECOND)
     weaker.publish()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from rookery.brokers.ancestors import AncestorQueue
-from rookery.brokers.messages import Changed, Found, Put, Routed
+from rookery.brokers.messages import PutResident, ResidentChanged, ResidentsFound, Routed
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.proximity import closest, scale
@@ -92,13 +92,13 @@ def test_who_located_a_zone_is_told_of_a_closer_resident() -> None:
     """Those who joined early are told of those who joined late, and choose among all as if they looked now."""
     made = placed(12)
     early = set(made.brokers)
-    told = sum(broker.counters["Changed"] for broker in made.brokers.values())
+    told = sum(broker.counters["ResidentChanged"] for broker in made.brokers.values())
     dice = random.Random("late")
     for _ in range(12):
         made.join(position=(dice.uniform(0, SIDE), dice.uniform(0, SIDE)))
         made.run(5 * SECOND)
     made.run(30 * SECOND)
-    assert sum(broker.counters["Changed"] for broker in made.brokers.values()) > told
+    assert sum(broker.counters["ResidentChanged"] for broker in made.brokers.values()) > told
     late = [(owned, zone, residents[0]) for owned, zone, residents in entries(made) if owned.ownership.owner in early]
     assert sum(resident.owner not in early for _, _, resident in late) > len(late) / 4
     homes = {path: owned.ownership.owner for path, owned in owned_zones(made).items()}
@@ -157,7 +157,7 @@ def test_one_who_hears_that_its_chosen_resident_moved_drops_it_and_looks_again()
     (entry,) = (level[zone] for level in owned.levels if zone in level)
     for resident, looks in ((entry[-1], 0), (chosen, 1)):
         before = broker.counters["located"]
-        broker.receive(Changed(zone, resident, True), 99, made.calendar.now)
+        broker.receive(ResidentChanged(zone, resident, True), 99, made.calendar.now)
         made.perform(broker.id)
         left = [one.owner for level in owned.levels if zone in level for one in level[zone]]
         assert left
@@ -177,9 +177,9 @@ def test_news_go_to_those_who_asked_here_and_once() -> None:
     near = ZoneOwnership((*zone, (0, 0.1)), 1, 99, 0, (1.0, 1.0))
 
     def told(ownership: ZoneOwnership, lease: int) -> list[tuple[int, bool]]:
-        broker.receive(Routed(point, Put(zone, ownership, lease), 99), 99, made.calendar.now)
+        broker.receive(Routed(point, PutResident(zone, ownership, lease), 99), 99, made.calendar.now)
         sent = [effect for effect in broker.effects() if isinstance(effect, Send)]
-        return sorted((receiver, message.gone) for receiver, message in sent if isinstance(message, Changed))
+        return sorted((receiver, message.gone) for receiver, message in sent if isinstance(message, ResidentChanged))
 
     others = sorted(asker for asker in askers if asker != broker.id)
     assert others
@@ -205,9 +205,9 @@ def test_an_answer_that_nobody_waits_for_and_news_without_coordinates_harm_nobod
     made = placed(4)
     for broker in made.brokers.values():
         before = [(zone, list(residents)) for owned, zone, residents in entries(made)]
-        broker.receive(Found(((0, 0.3),), (ZoneOwnership((), 9, 99, 0, (1.0,)),)), 99, made.calendar.now)
+        broker.receive(ResidentsFound(((0, 0.3),), (ZoneOwnership((), 9, 99, 0, (1.0,)),)), 99, made.calendar.now)
         broker.receive(
-            Changed(((1, 0.3),), ZoneOwnership(((1, 0.3),), 9, 99, 0, (1.0, 1.0)), True), 99, made.calendar.now
+            ResidentChanged(((1, 0.3),), ZoneOwnership(((1, 0.3),), 9, 99, 0, (1.0, 1.0)), True), 99, made.calendar.now
         )
         assert [(zone, list(residents)) for owned, zone, residents in entries(made)] == before
     assert closest((0.0, 0.0), [ZoneOwnership((), 1, 1), ZoneOwnership((), 1, 2, 0, (3.0, 4.0))]) == ZoneOwnership(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching.probes import probes
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import FEW, ZoneStore
 from rookery.matching import ScanMatcher
 from rookery.model.schema import Schema
@@ -89,7 +89,7 @@ def edit(
         store.remove(name)
         held.pop(name, None)
     else:
-        store.add(Subscription(name, version, CONDITIONS[condition], (), (), (), access_broker), 1)
+        store.add(PlacedSubscription(name, version, CONDITIONS[condition], (), (), (), access_broker), 1)
         held[name] = (CONDITIONS[condition], access_broker)
 
 
@@ -105,7 +105,7 @@ def test_the_engine_that_is_asked_for_matches_in_a_zone() -> None:
     with probes() as asked:
         store = ZoneStore(SCHEMA, engine="matrix")
         for number, where in enumerate(CONDITIONS[:4]):
-            store.add(Subscription(f"s{number}", 1, where, (), (), (), 0), 1)
+            store.add(PlacedSubscription(f"s{number}", 1, where, (), (), (), 0), 1)
         events = [{"symbol": "a", "price": float(row), "size": 1} for row in range(FEW + 1)]
         assert [one.subscription_id for one in store.match(events[0])] == ["s0", "s2", "s3"]
         assert len(pairs_of(store, events)) == 3 + 2 * len(events) + (len(events) - 2)

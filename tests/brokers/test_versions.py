@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rookery.brokers.batches import Superseded
 from rookery.brokers.client_messages import Attach, Subscribe, Subscribed
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import ZoneStore
 from rookery.brokers.versions import MOST_VERSION, Versions
 from rookery.machine import ClientId
@@ -46,7 +46,7 @@ def test_versions_only_go_up() -> None:
 def test_zones_keep_the_same_one_in_whatever_order_they_hear(order: list[tuple[int, int]]) -> None:
     store = ZoneStore(SPACE.schema)
     for turn, (version, access_broker) in enumerate(order):
-        one = Subscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access_broker)
+        one = PlacedSubscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access_broker)
         added = store.add(one, turn)
         held = store.get("s")
         assert held is not None
@@ -57,7 +57,7 @@ def test_zones_keep_the_same_one_in_whatever_order_they_hear(order: list[tuple[i
 def test_what_was_superseded_prolongs_nothing() -> None:
     """A broker that a client has left sends the old version for another hour: the later one must not live by that."""
     store = ZoneStore(SPACE.schema)
-    old, new = (Subscription("s", version, "", (), (0.0, 0.0), (1.0, 1.0), 1) for version in (1, 2))
+    old, new = (PlacedSubscription("s", version, "", (), (0.0, 0.0), (1.0, 1.0), 1) for version in (1, 2))
     assert store.add(new, 10)
     assert not store.add(old, 99)
     assert store.add(new, 20)

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.client_messages import Attach
-from rookery.brokers.events import MessageRejected
+from rookery.brokers.events import BrokerMessageRejected
 from rookery.brokers.messages import (
-    Join,
+    FindOwner,
+    JoinRequest,
     Message,
-    Region,
+    PlacedSubscription,
+    PlaceSubscription,
     ReplicateSubscriptions,
     Routed,
-    Subscription,
     Transfer,
-    Who,
     ZoneState,
 )
 from rookery.brokers.ownership import OwnershipMap, ZoneOwnership
@@ -205,14 +205,16 @@ def test_the_ancestor_queue_keeps_the_latest_residents_and_forgets_the_silent() 
 
 def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
     made = network(40, seed=8)
-    handled = {number: broker.counters["regions"] for number, broker in made.brokers.items()}
+    handled = {number: broker.counters["subscriptions spread"] for number, broker in made.brokers.items()}
     made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7 AND y < 0.6")
     made.run(2 * SECOND)
     (wire,) = made.brokers[7].placement.clients
     stored = [
         number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
     ]
-    came = {number: broker.counters["regions"] - handled[number] for number, broker in made.brokers.items()}
+    came = {
+        number: broker.counters["subscriptions spread"] - handled[number] for number, broker in made.brokers.items()
+    }
     assert len(stored) > 5
     assert all(came[number] == 1 for number in stored if number != 7)
     assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker
@@ -235,20 +237,20 @@ def test_messages_survive_the_wire() -> None:
     assert {type(message).__name__ for message in carried} >= {"Heartbeat", "Routed", "Grant", "Granted", "Here"}
     for message in carried:
         assert decoder.decode(msgspec.msgpack.encode(message)) == message
-    assert decoder.decode(msgspec.msgpack.encode(Routed((0.5,), Who(3), 3))).body == Who(3)
+    assert decoder.decode(msgspec.msgpack.encode(Routed((0.5,), FindOwner(3), 3))).body == FindOwner(3)
     assert len(owned_zones(made)) == len(made.brokers)
 
 
 def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
     made = network(3)
     (broker, *_) = made.brokers.values()
-    stranger = Subscription("s", 1, "x <", (), (0.0,), (1.0,), 99)
-    ill = Subscription("ill", 1, "x <", (), (0.0, 0.0), (1.0, 1.0), 99)
+    stranger = PlacedSubscription("s", 1, "x <", (), (0.0,), (1.0,), 99)
+    ill = PlacedSubscription("ill", 1, "x <", (), (0.0, 0.0), (1.0, 1.0), 99)
     (owned,) = broker.owned.values()
     for message in (
-        Routed((0.5,), Who(99), 99),
-        Routed((0.5, 0.5), Region(stranger, 0), 99),
-        Routed((0.5, 0.5), Join(99, (), ((0.1,),)), 99),
+        Routed((0.5,), FindOwner(99), 99),
+        Routed((0.5, 0.5), PlaceSubscription(stranger, 0), 99),
+        Routed((0.5, 0.5), JoinRequest(99, (), ((0.1,),)), 99),
         ReplicateSubscriptions(owned.path, ((stranger, 5),)),
         Transfer(ZoneState(ZoneOwnership(owned.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
         Transfer(
@@ -258,8 +260,10 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
         ),
     ):
         broker.receive(message, 99, made.calendar.now)
-        assert [type(effect.event) for effect in broker.effects() if isinstance(effect, Emit)] == [MessageRejected]
-    broker.receive(Routed(owned.box.lower, Region(ill, 0), 99), 99, made.calendar.now)
+        assert [type(effect.event) for effect in broker.effects() if isinstance(effect, Emit)] == [
+            BrokerMessageRejected
+        ]
+    broker.receive(Routed(owned.box.lower, PlaceSubscription(ill, 0), 99), 99, made.calendar.now)
     made.publish(broker.id, {"x": owned.box.lower[0] + 1e-3, "y": owned.box.lower[1] + 1e-3})
     made.run(SECOND)
     assert broker.counters["rejected"] == 6

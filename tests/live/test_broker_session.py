@@ -13,7 +13,7 @@ import pytest
 
 from rookery import brokers as machine_brokers
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.client import BrokerClient, connect
@@ -31,7 +31,7 @@ def a_broker() -> LiveBroker:
         port = int(probe.getsockname()[1])
     space = read_space(SPACE, SCHEMA)
     return LiveBroker(
-        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=Durability.MEMORY)
+        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=BrokerDurability.MEMORY)
     )
 
 

@@ -33,7 +33,18 @@ WINDOW = 8
 SYMBOLS = ("ACME", "ZULU", "aldi", "Ørsted")
 #: What is sent only when an operator wants it, where brokers know their coordinates, or when somebody has come or gone
 #: since clients were told of the others: no load makes it happen.
-RARE = {"Ask", "Status", "Release", "Place", "Put", "Find", "Found", "Changed", "Others", "Rejected"}
+RARE = {
+    "AskStatus",
+    "Status",
+    "TransferZone",
+    "RequestZone",
+    "PutResident",
+    "FindResidents",
+    "ResidentsFound",
+    "ResidentChanged",
+    "KnownBrokers",
+    "SubscriptionRejected",
+}
 EVERY = {kind.__name__ for union in (Message, Body, FromBroker, FromClient) for kind in union.__args__} - RARE
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.brokers.zones import ZoneBox, contains
 from rookery.live.brokers.client import connect
@@ -181,7 +181,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
             space,
             ("127.0.0.1", port),
             join=tuple(("127.0.0.1", each) for each in join),
-            durability=Durability.MEMORY,
+            durability=BrokerDurability.MEMORY,
             beat=0.2,
             refresh=1.0,
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rookery.brokers.batches import Columns, DeliverBatch, EventBatch, columns_of, part_of
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import Matches
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class BatchMatches:
 
 
 def sorted_by_broker(
-    rows: Sequence[int], wanting: Sequence[Subscription], every: Iterable[Subscription] = ()
+    rows: Sequence[int], wanting: Sequence[PlacedSubscription], every: Iterable[PlacedSubscription] = ()
 ) -> dict[int, BatchMatches]:
     """Sort matches by access broker."""
     access_brokers = {one.access_broker for one in wanting}
@@ -147,7 +147,7 @@ def match_batches(
             yield owned, entry, _sorted_matches(mine, starts[number], every)
 
 
-def _sorted_matches(found: Matches, first: int, every: Sequence[Subscription]) -> dict[int, BatchMatches]:
+def _sorted_matches(found: Matches, first: int, every: Sequence[PlacedSubscription]) -> dict[int, BatchMatches]:
     """Sort the matches of one batch, whose events begin at row `first`, by access broker."""
     rows, names, access_brokers = found
     if first:

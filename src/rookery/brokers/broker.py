@@ -3,7 +3,7 @@
 The commands of its owner: `start` or `join`, `introduce`, `restore`, `transfer`, `request_zone`, `leave`. All that
 clients want they say in messages (`client_messages.py`, `requests.py`).
 
-This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
+This file holds the state that all parts share and the routing of messages over zones. What is known of peers is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
 `publishing.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`. Everything
 periodic happens at a beat, so there is one timer.
@@ -19,24 +19,24 @@ from rookery.brokers.batches import EventBatch, RoutedBatch
 from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.deliveries import Deliveries
-from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
+from rookery.brokers.events import BrokerEvent, BrokerMessageRejected, JoinFailed
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
     Body,
-    Changed,
-    Find,
-    Found,
-    Heartbeat,
-    Here,
-    Join,
+    BrokerHeartbeat,
+    FindOwner,
+    FindResidents,
+    JoinRequest,
     Message,
-    Put,
-    Region,
+    OwnerFound,
+    PlaceSubscription,
+    PutResident,
     ReplicateSubscriptions,
+    ResidentChanged,
+    ResidentsFound,
     Routed,
     Transfer,
     TransferConfirmed,
-    Who,
     fits,
 )
 from rookery.brokers.owned_zone import OwnedZone
@@ -110,11 +110,11 @@ class Broker:
         self.membership.join(bootstrap)
         self._settle()
 
-    def introduce(self, other: int, now: int) -> None:
+    def introduce(self, peer: int, now: int) -> None:
         """Name a broker of the network to one that is alone."""
         self.now = max(now, self.now)
-        self.routing_table.remember(other)
-        self.membership.greet(other)
+        self.routing_table.remember(peer)
+        self.membership.greet(peer)
         self._settle()
 
     def transfer(self, now: int, *, patience: int, back: float | None = None) -> None:
@@ -147,7 +147,7 @@ class Broker:
         for message in messages:
             if not fits(message, self.configuration.space.dimensions):
                 self.counters["rejected"] += 1
-                self.emit(MessageRejected(sender, type(message).__name__))
+                self.emit(BrokerMessageRejected(sender, type(message).__name__))
                 continue
             self.routing_table.remember(sender)
             self._dispatch(message, sender)
@@ -216,7 +216,7 @@ class Broker:
             self.replicas.adopt(owner, number, batch)
 
     def leave(self, now: int) -> None:
-        """Hand everything over; `Left` comes when that is done."""
+        """Hand everything over; `BrokerLeft` comes when that is done."""
         self.now = max(now, self.now)
         self.requests.close_all()
         self.membership.leave()
@@ -308,22 +308,22 @@ class Broker:
     def _arrive(self, owned: OwnedZone, routed: Routed) -> None:
         body = routed.body
         match body:
-            case Region():
+            case PlaceSubscription():
                 self.placement.spread(owned, body)
-            case Who(asker):
-                self.send(asker, Here(owned.current_ownership()))
-            case Join():
+            case FindOwner(asker):
+                self.send(asker, OwnerFound(owned.current_ownership()))
+            case JoinRequest():
                 self.membership.admit(owned, body)
-            case Put():
+            case PutResident():
                 self.proximity.put(owned, routed.point, body)
-            case Find():
+            case FindResidents():
                 self.proximity.find(owned, routed.point, body)
 
     def _dispatch(self, message: Message, sender: int) -> None:
         match message:
-            case Heartbeat():
+            case BrokerHeartbeat():
                 self.routing_table.receive(message, sender)
-            case Routed((), Join() as join):
+            case Routed((), JoinRequest() as join):
                 if self.owned:
                     self.membership.invite(join)
             case Routed():
@@ -337,7 +337,7 @@ class Broker:
                         for owned in self.owned.values():
                             owned.queue.learn(ownership)
                 self.route(message)
-            case Here(ownership):
+            case OwnerFound(ownership):
                 self.routing_table.remember(ownership.owner)
                 self.routing_table.heard[ownership.owner] = self.now
                 self.routing_table.learn(ownership, self.now)
@@ -349,9 +349,9 @@ class Broker:
                 self.membership.confirmed(path, epoch)
             case ReplicateSubscriptions():
                 self.placement.store_replica(message)
-            case Found():
+            case ResidentsFound():
                 self.proximity.found(message)
-            case Changed():
+            case ResidentChanged():
                 self.proximity.changed(message)
             case _:
                 self.publishing.receive(message, sender)
@@ -380,7 +380,7 @@ class Broker:
                 del owned.details[path]
             for point in owned.holes()[:PROBES]:
                 self.counters["holes"] += 1
-                self.dispatch_body(point, Who(self.id))
+                self.dispatch_body(point, FindOwner(self.id))
         self.membership.announce()
 
     def refresh_ancestors(self) -> None:
@@ -388,7 +388,7 @@ class Broker:
         for owned in list(self.owned.values()):
             owned.queue.renew()
             for point in owned.queue.probes(self.dice):
-                self.dispatch_body(point, Who(self.id))
+                self.dispatch_body(point, FindOwner(self.id))
         self.proximity.refresh()
 
     def _settle(self) -> None:

@@ -16,18 +16,18 @@ from typing import Any, TypeAlias
 
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
 from rookery.brokers.client_messages import (
-    Ask,
+    AskStatus,
     Attach,
     ClientAcknowledge,
     DeliverToClient,
     FromBroker,
     FromClient,
-    Others,
+    KnownBrokers,
     PublishBatch,
-    Rejected,
     Status,
     Subscribe,
     Subscribed,
+    SubscriptionRejected,
     Unsubscribe,
     Welcome,
 )
@@ -254,7 +254,7 @@ class ClientMachine:
 
     def ask(self) -> None:
         """Ask the broker how it is; `StatusGiven` comes."""
-        self._say(Ask())
+        self._say(AskStatus())
 
     def order(self, request: FromClient) -> None:
         """Tell the broker to transfer a zone."""
@@ -392,12 +392,12 @@ class ClientMachine:
             case Superseded(name, _, stored):
                 if self.versions.is_beaten(name, stored) and name in self._number_of:
                     self._subscribe(self._number_of[name], name)
-            case Rejected(name, reason):
+            case SubscriptionRejected(name, reason):
                 if name in self._number_of:
                     self._effects.append(Emit(SubscriptionFailed(self._number_of[name], reason)))
             case Status(document):
                 self._effects.append(Emit(StatusGiven(document)))
-            case Others(brokers):
+            case KnownBrokers(brokers):
                 self._learn(brokers)
             case Welcome():
                 self._welcomed(message)

@@ -15,19 +15,19 @@ from rookery.brokers.versions import MOST_VERSION, Version
 from rookery.brokers.zones import Path
 
 __all__ = [
-    "Ask",
+    "AskStatus",
     "Attach",
     "ClientAcknowledge",
     "DeliverToClient",
     "FromBroker",
     "FromClient",
-    "Others",
+    "KnownBrokers",
     "PublishBatch",
-    "Rejected",
     "RequestZone",
     "Status",
     "Subscribe",
     "Subscribed",
+    "SubscriptionRejected",
     "TransferZone",
     "Unsubscribe",
     "Welcome",
@@ -65,7 +65,7 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=57):
     """I am your client from now on: the first that a client says."""
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
+class AskStatus(msgspec.Struct, frozen=True, array_like=True, tag=54):
     """How are you?"""
 
 
@@ -96,7 +96,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
     version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
 
 
-class Others(msgspec.Struct, frozen=True, array_like=True, tag=65):
+class KnownBrokers(msgspec.Struct, frozen=True, array_like=True, tag=65):
     """These brokers serve your topic by now, beside me."""
 
     brokers: tuple[int, ...]
@@ -109,7 +109,7 @@ class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
     version: Version
 
 
-class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
+class SubscriptionRejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
     """That cannot be subscribed to, and why."""
 
     name: str
@@ -130,8 +130,16 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
 
 
 FromClient: TypeAlias = (
-    Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | Ask | TransferZone | RequestZone
+    Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | AskStatus | TransferZone | RequestZone
 )
 FromBroker: TypeAlias = (
-    Welcome | Others | Subscribed | Superseded | Rejected | DeliverToClient | Status | Accepted | Refused
+    Welcome
+    | KnownBrokers
+    | Subscribed
+    | Superseded
+    | SubscriptionRejected
+    | DeliverToClient
+    | Status
+    | Accepted
+    | Refused
 )

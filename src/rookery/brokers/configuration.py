@@ -7,12 +7,12 @@ from enum import Enum
 
 from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerConfiguration", "Durability"]
+__all__ = ["BrokerConfiguration", "BrokerDurability"]
 
 SECOND = 1_000_000
 
 
-class Durability(Enum):
+class BrokerDurability(Enum):
     """When a batch is accepted. Whatever is weaker than two disks has to be asked for."""
 
     #: On the owner's disk and on its backup's.
@@ -52,7 +52,7 @@ class BrokerConfiguration:
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     #: When a batch is accepted.
-    durability: Durability = Durability.TWO_DISKS
+    durability: BrokerDurability = BrokerDurability.TWO_DISKS
     #: Events that an owner keeps for a subscription whose client is slow or away; the oldest go first.
     backlog: int = 100_000
     #: How long an access broker keeps the subscriptions of a client that is away.

@@ -1,7 +1,7 @@
 """Deliveries of an owner: which events are in flight, who still has to get them, and when they are accepted.
 
 Rule 1: an event is accepted when it lies on two disks, the owner's and its backup's. `stored` says the first, the
-backup's `Replicated` the second. Weaker promises have names (`Durability`) and must be asked for.
+backup's `Replicated` the second. Weaker promises have names (`BrokerDurability`) and must be asked for.
 Rule 2: an event is in flight until every client that wants it has acknowledged it, or has unsubscribed, or has let its
 lease end, or has fallen behind by more than `backlog` events.
 Rule 3: nothing is delivered twice. An event has its publisher's number for good; what arrives again within the dedup
@@ -30,9 +30,9 @@ from rookery.brokers.batches import (
     events_of,
     part_of,
 )
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.in_flight import InFlightBatch
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.store import ZoneStore
 
@@ -116,7 +116,7 @@ class Deliveries:
         configuration = self._broker.configuration
         if len(self.in_flight) >= configuration.most_in_flight:
             return f"{len(self.in_flight)} batches are in flight, not acknowledged by their subscribers"
-        if configuration.durability is Durability.TWO_DISKS and self._is_alone():
+        if configuration.durability is BrokerDurability.TWO_DISKS and self._is_alone():
             return ALONE
         return None
 
@@ -176,11 +176,11 @@ class Deliveries:
             return
         self.in_flight[entry.number] = entry
         self._deliver(entry, by_broker)
-        if broker.configuration.durability is Durability.MEMORY:
+        if broker.configuration.durability is BrokerDurability.MEMORY:
             self._accept(entry)
             return
         self._unwritten.append(entry)
-        if broker.configuration.durability is Durability.TWO_DISKS:
+        if broker.configuration.durability is BrokerDurability.TWO_DISKS:
             self._unreplicated.append(entry)
         else:
             entry.replicated = True
@@ -255,7 +255,7 @@ class Deliveries:
             self.backup = backup
             for entry in self.in_flight.values():
                 entry.replicated = False
-            if self._broker.configuration.durability is Durability.TWO_DISKS:
+            if self._broker.configuration.durability is BrokerDurability.TWO_DISKS:
                 self._unreplicated = list(self.in_flight.values())
         return backup
 
@@ -285,7 +285,7 @@ class Deliveries:
     def _finish(self, entry: InFlightBatch) -> None:
         if self.in_flight.pop(entry.number, None) is None:
             return
-        if self._broker.configuration.durability is not Durability.MEMORY:
+        if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
             if entry.replicated:
                 self._discarded.append(entry.number)
@@ -364,7 +364,7 @@ class Deliveries:
         broker = self._broker
         backup = self._choose_backup()
         self.replicate()
-        if backup is None and broker.configuration.durability is Durability.TWO_DISKS and self._was_alone():
+        if backup is None and broker.configuration.durability is BrokerDurability.TWO_DISKS and self._was_alone():
             self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
         self._end_grace_periods()
         self._trim_backlog()
@@ -403,7 +403,7 @@ class Deliveries:
             entry.grace_until = 0
             self._send_on(entry)
             rows: list[int] = []
-            late: list[Subscription] = []
+            late: list[PlacedSubscription] = []
             for row, event in enumerate(events_of(entry.batch)):
                 points = broker.publishing.points_of([event])
                 owned = broker.owned_at(points[0]) if points else None

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rookery.brokers.events import Joined, Left
-from rookery.brokers.messages import Heartbeat, Join, Routed, Transfer, TransferConfirmed, ZoneState
+from rookery.brokers.events import BrokerJoined, BrokerLeft
+from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import MOST_KNOWN_PEERS
@@ -56,14 +56,14 @@ class Membership:
         """Own everything."""
         broker = self._broker
         self.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
-        broker.emit(Joined(ROOT))
+        broker.emit(BrokerJoined(ROOT))
 
     def join(self, bootstrap: int) -> None:
         """Ask a broker for a zone, now and at every second beat until there is one."""
         broker = self._broker
         self._bootstrap = bootstrap
         self._asked = broker.now
-        broker.send(bootstrap, Routed((), Join(broker.id, broker.position), broker.id))
+        broker.send(bootstrap, Routed((), JoinRequest(broker.id, broker.position), broker.id))
 
     def seek(self, bootstrap: int) -> None:
         """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
@@ -92,11 +92,11 @@ class Membership:
         if broker.owned or self._transfers or self._bootstrap is None:
             return
         point = box_of(path, broker.configuration.space.dimensions).lower
-        wanted = Join(broker.id, broker.position, at=path, cut=cut)
+        wanted = JoinRequest(broker.id, broker.position, at=path, cut=cut)
         broker.send(self._bootstrap, Routed(point, wanted, broker.id))
 
-    def admit(self, owned: OwnedZone, join: Join) -> None:
-        """A newcomer has come to this zone: send it on to look at others, or give it a zone."""
+    def admit(self, owned: OwnedZone, join: JoinRequest) -> None:
+        """A newcomer has come to this zone: send it on to look at more, or give it a zone."""
         broker = self._broker
         if join.newcomer == broker.id:
             return
@@ -111,15 +111,15 @@ class Membership:
         mine = owned.current_ownership()
         if best is None or _weight(mine, owned.dimensions) >= _weight(best, owned.dimensions):
             best = mine
-        if join.others:
-            onward = Join(join.newcomer, join.position, join.others[1:], best)
-            broker.dispatch_body(join.others[0], onward)
+        if join.more:
+            onward = JoinRequest(join.newcomer, join.position, join.more[1:], best)
+            broker.dispatch_body(join.more[0], onward)
         elif best.owner != broker.id:
-            broker.dispatch_body(box_of(best.path, owned.dimensions).lower, Join(join.newcomer, join.position))
+            broker.dispatch_body(box_of(best.path, owned.dimensions).lower, JoinRequest(join.newcomer, join.position))
         else:
             self._give(owned, join)
 
-    def invite(self, join: Join) -> None:
+    def invite(self, join: JoinRequest) -> None:
         """A newcomer has come to this broker: draw the points that it will look at, from the events if there are any.
 
         Points of events that pass here are a sample of all events, those of the own zone would not be.
@@ -133,9 +133,9 @@ class Membership:
                 points.append(known[int(broker.dice.random() * len(known))])
             else:
                 points.append(tuple(broker.dice.random() for _ in range(dimensions)))
-        broker.dispatch_body(points[0], Join(join.newcomer, join.position, tuple(points[1:])))
+        broker.dispatch_body(points[0], JoinRequest(join.newcomer, join.position, tuple(points[1:])))
 
-    def _give(self, owned: OwnedZone, join: Join) -> None:
+    def _give(self, owned: OwnedZone, join: JoinRequest) -> None:
         """Give a newcomer a whole zone if there is one to spare, else the upper half of this one."""
         broker = self._broker
         if len(broker.owned) > 1:
@@ -192,13 +192,13 @@ class Membership:
         self._waits = 0
         first = not broker.owned
         mine = ZoneOwnership(ownership.path, ownership.epoch, broker.id, 0, broker.position)
-        for other in (*transfer.known_peers[:MOST_KNOWN_PEERS], sender):
-            broker.routing_table.remember(other)
+        for peer in (*transfer.known_peers[:MOST_KNOWN_PEERS], sender):
+            broker.routing_table.remember(peer)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
             broker.routing_table.remember(known.owner)
         self.take(mine, state)
         if first and broker.owned:
-            broker.emit(Joined(ownership.path))
+            broker.emit(BrokerJoined(ownership.path))
             broker.placement.resubscribe()
             broker.refresh_ancestors()
         self.announce({sender})
@@ -206,7 +206,7 @@ class Membership:
             self._merge_siblings()
             whole = broker.owned.get(ownership.path[:-1])
             if whole is not None and len(broker.owned) == 1 and not self.leaving:
-                self._give(whole, Join(sender, (), cut=back))
+                self._give(whole, JoinRequest(sender, (), cut=back))
 
     def take(self, ownership: ZoneOwnership, state: ZoneState) -> None:
         """Open a zone, but for parts that are one's own already: those only gain what came with it."""
@@ -258,7 +258,7 @@ class Membership:
         if not owners and self._bootstrap is not None:
             routing_table = self._broker.routing_table
             known_peers = dict.fromkeys((self._bootstrap, *routing_table.known_peers))
-            owners = [other for other in known_peers if routing_table.alive(other) and other not in visited]
+            owners = [peer for peer in known_peers if routing_table.alive(peer) and peer not in visited]
             self._turn += 1
             return owners[self._turn % len(owners)] if owners else None
         return owners[0] if owners else None
@@ -289,7 +289,7 @@ class Membership:
     def _depart(self) -> None:
         if self.leaving and not self.left and not self._transfers and not self._broker.owned:
             self.left = True
-            self._broker.emit(Left())
+            self._broker.emit(BrokerLeft())
 
     # ---- passing zones on ----------------------------------------------------------------------------------------
 
@@ -397,22 +397,22 @@ class Membership:
         return {ownership.owner for ownership in owned.neighbors if ownership.owner != self._broker.id}
 
     def unconfirmed(self) -> list[ZoneOwnership]:
-        """Return the ownerships of others who have not confirmed them yet."""
+        """Return the ownerships of peers who have not confirmed them yet."""
         return [ownership for ownership, _, _ in self._transfers.values()]
 
     def greet(self, owner: int) -> None:
         """Tell a broker soon that one is there."""
         self._greet.add(owner)
 
-    def announce(self, others: set[int] | None = None) -> None:
-        """Tell all neighbors, and some others, what one owns; bring the replicas to the backups."""
+    def announce(self, peers: set[int] | None = None) -> None:
+        """Tell all neighbors, and some peers, what one owns; bring the replicas to the backups."""
         broker = self._broker
-        if others is None:
-            others = set()
+        if peers is None:
+            peers = set()
         for owned in broker.owned.values():
-            others |= self.owners(owned)
+            peers |= self.owners(owned)
             broker.placement.replicate(owned)
-        self._greet |= others
+        self._greet |= peers
 
     def flush(self) -> None:
         """Send the heartbeats that are due: one per receiver, whatever happened."""
@@ -422,7 +422,7 @@ class Membership:
         greeted, self._greet = self._greet, set()
         greeted.discard(broker.id)
         if broker.owned and greeted:
-            beat = Heartbeat(tuple(broker.routing_table.report(owned) for owned in broker.owned.values()))
+            beat = BrokerHeartbeat(tuple(broker.routing_table.report(owned) for owned in broker.owned.values()))
             for owner in sorted(greeted):
                 if owner not in broker.routing_table.unreachable:
                     broker.send(owner, beat)

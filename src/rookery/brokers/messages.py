@@ -18,22 +18,22 @@ from rookery.brokers.zones import Path, Point
 
 __all__ = [
     "Body",
-    "Changed",
+    "BrokerHeartbeat",
     "EventId",
-    "Find",
-    "Found",
-    "Heartbeat",
-    "Here",
-    "Join",
+    "FindOwner",
+    "FindResidents",
+    "JoinRequest",
     "Message",
-    "Put",
-    "Region",
+    "OwnerFound",
+    "PlaceSubscription",
+    "PlacedSubscription",
+    "PutResident",
     "ReplicateSubscriptions",
+    "ResidentChanged",
+    "ResidentsFound",
     "Routed",
-    "Subscription",
     "Transfer",
     "TransferConfirmed",
-    "Who",
     "ZoneReport",
     "ZoneState",
     "fits",
@@ -43,7 +43,7 @@ __all__ = [
 EventId: TypeAlias = tuple[int, int]
 
 
-class Subscription(msgspec.Struct, frozen=True, array_like=True):
+class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
     """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
 
     subscription_id: str
@@ -59,7 +59,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
         """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
         return self.version, self.access_broker
 
-    def is_same(self, other: Subscription) -> bool:
+    def is_same(self, other: PlacedSubscription) -> bool:
         """Tell whether this is what another one says, and not only under the same version."""
         return (self.rank, self.where) == (other.rank, other.where)
 
@@ -70,7 +70,7 @@ class ZoneState(msgspec.Struct, frozen=True, array_like=True):
     ownership: ZoneOwnership
     neighbors: tuple[tuple[ZoneOwnership, int], ...]
     ancestors: tuple[ZoneOwnership, ...]
-    subscriptions: tuple[tuple[Subscription, int], ...]
+    subscriptions: tuple[tuple[PlacedSubscription, int], ...]
     sample: tuple[Point, ...]
     seen: int
     #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
@@ -90,7 +90,7 @@ class ZoneReport(msgspec.Struct, frozen=True, array_like=True):
     stamp: int
 
 
-class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class BrokerHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """I am here, and these are my zones. `answer` asks for one back where the receiver thinks otherwise."""
 
     reports: tuple[ZoneReport, ...]
@@ -119,19 +119,19 @@ class ReplicateSubscriptions(msgspec.Struct, frozen=True, array_like=True, tag=4
     """Keep these subscriptions of my zone for the day I am gone; or, with `stored`, store them: the zone is yours."""
 
     path: Path
-    added: tuple[tuple[Subscription, int], ...]
+    added: tuple[tuple[PlacedSubscription, int], ...]
     removed: tuple[str, ...] = ()
     whole: bool = False
     stored: bool = False
 
 
-class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
+class OwnerFound(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
     ownership: ZoneOwnership
 
 
-class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
+class ResidentsFound(msgspec.Struct, frozen=True, array_like=True, tag=9):
     """What the coordinate index here knows of residents of a zone, and neighbors to ask if that is nothing."""
 
     zone: Path
@@ -139,7 +139,7 @@ class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
     neighbors: tuple[ZoneOwnership, ...] = ()
 
 
-class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
+class ResidentChanged(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """A zone that you located a resident of has a new one here, or has lost one."""
 
     zone: Path
@@ -147,37 +147,37 @@ class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
     gone: bool
 
 
-class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
-    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far.
+class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=20):
+    """A newcomer looks for a zone; `more` are points it will also look at, `best` the most loaded owner so far.
 
     One that knows which zone it is to have a half of says so, and where that is to be cut.
     """
 
     newcomer: int
     position: tuple[float, ...]
-    others: tuple[Point, ...] = ()
+    more: tuple[Point, ...] = ()
     best: ZoneOwnership | None = None
     at: Path | None = None
     cut: float | None = None
 
 
-class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
-    """A subscription on its way to all zones of a region: below `depth` cuts of the path at the point."""
+class PlaceSubscription(msgspec.Struct, frozen=True, array_like=True, tag=22):
+    """A subscription on its way to all zones that it meets below `depth` cuts of the path at the point."""
 
-    subscription: Subscription
+    subscription: PlacedSubscription
     depth: int
     removed: bool = False
     #: Whether the zones are to say that they have it.
     answer: bool = False
 
 
-class Who(msgspec.Struct, frozen=True, array_like=True, tag=23):
+class FindOwner(msgspec.Struct, frozen=True, array_like=True, tag=23):
     """Who owns this point?"""
 
     asker: int
 
 
-class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
+class PutResident(msgspec.Struct, frozen=True, array_like=True, tag=24):
     """Algorithm 2: note here that a broker resides in a zone, and its coordinates; withdrawn with `lease` 0."""
 
     zone: Path
@@ -185,14 +185,14 @@ class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
     lease: int
 
 
-class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
+class FindResidents(msgspec.Struct, frozen=True, array_like=True, tag=25):
     """Algorithm 3: which residents of a zone does the index at this point know?"""
 
     zone: Path
     asker: int
 
 
-Body: TypeAlias = Join | Region | Who | Put | Find
+Body: TypeAlias = JoinRequest | PlaceSubscription | FindOwner | PutResident | FindResidents
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -207,7 +207,15 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 Message: TypeAlias = (
-    Heartbeat | Transfer | TransferConfirmed | ReplicateSubscriptions | Here | Found | Changed | Routed | BatchMessage
+    BrokerHeartbeat
+    | Transfer
+    | TransferConfirmed
+    | ReplicateSubscriptions
+    | OwnerFound
+    | ResidentsFound
+    | ResidentChanged
+    | Routed
+    | BatchMessage
 )
 
 
@@ -215,10 +223,10 @@ def fits(message: Message, dimensions: int) -> bool:
     """Tell whether the points and boxes of a message belong to a space of so many dimensions."""
     match message:
         case Routed(point, body):
-            if isinstance(body, Join):
-                others = all(len(other) == dimensions for other in body.others)
-                return others and len(point) in (0, dimensions)
-            if isinstance(body, Region) and not _bounded(body.subscription, dimensions):
+            if isinstance(body, JoinRequest):
+                more = all(len(one) == dimensions for one in body.more)
+                return more and len(point) in (0, dimensions)
+            if isinstance(body, PlaceSubscription) and not _bounded(body.subscription, dimensions):
                 return False
             return len(point) == dimensions
         case Transfer(state):
@@ -238,5 +246,5 @@ def fits(message: Message, dimensions: int) -> bool:
     return True
 
 
-def _bounded(subscription: Subscription, dimensions: int) -> bool:
+def _bounded(subscription: PlacedSubscription, dimensions: int) -> bool:
     return len(subscription.lower) == len(subscription.upper) == dimensions

@@ -1,6 +1,6 @@
 """Subscriptions come to the zones that they meet, and their replicas to the backups of those.
 
-Region routing (specification 3.6): a broker that handles a region below `depth` looks at the cuts of its own path from
+Placing (specification 3.6): a broker that places a subscription below `depth` looks at the cuts of its own path from
 there on. Each time the box reaches across a cut, the other side becomes one message of its own, to a point in it, with
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
 and nobody needs to know the tree.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import Placed, Superseded
-from rookery.brokers.messages import Region, ReplicateSubscriptions, Subscription
+from rookery.brokers.messages import PlacedSubscription, PlaceSubscription, ReplicateSubscriptions
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.zones import Path, box_of, meets, overlap, sibling
 
@@ -29,9 +29,9 @@ class Placement:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         #: Subscriptions of the own clients.
-        self.clients: dict[str, Subscription] = {}
+        self.clients: dict[str, PlacedSubscription] = {}
         #: Replicas of the subscriptions of peers' zones.
-        self.replicas: dict[Path, dict[str, tuple[Subscription, int]]] = {}
+        self.replicas: dict[Path, dict[str, tuple[PlacedSubscription, int]]] = {}
         self._next_refresh = 0
 
     # ---- clients -------------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ class Placement:
         broker, before = self._broker, self.clients.get(subscription_id)
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
-        subscription = Subscription(subscription_id, version, where, parameters, lower, upper, broker.id)
+        subscription = PlacedSubscription(subscription_id, version, where, parameters, lower, upper, broker.id)
         self.clients[subscription_id] = subscription
         self.send(subscription, answer=True)
         if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
@@ -62,34 +62,36 @@ class Placement:
         for subscription in self.clients.values():
             self.send(subscription)
 
-    def send(self, subscription: Subscription, *, removed: bool = False, answer: bool = False) -> None:
+    def send(self, subscription: PlacedSubscription, *, removed: bool = False, answer: bool = False) -> None:
         """Send a subscription of a client to its zones."""
         if not subscription.lower:  # a condition that is never true has no box and goes nowhere
             return
-        home, region = self._broker.home(), Region(subscription, 0, removed, answer)
+        home, placing = self._broker.home(), PlaceSubscription(subscription, 0, removed, answer)
         if home is not None:
-            self.spread(home, region)
+            self.spread(home, placing)
         else:  # between zones: whoever owns a corner of the box spreads it
-            self._broker.dispatch_body(subscription.lower, region)
+            self._broker.dispatch_body(subscription.lower, placing)
 
     # ---- subscriptions at zones ----------------------------------------------------------------------------------
 
-    def spread(self, owned: OwnedZone, region: Region) -> None:
-        """Handle a region: pass on what lies across the cuts, keep what meets the own zone."""
-        broker, subscription = self._broker, region.subscription
-        broker.counters["regions"] += 1
+    def spread(self, owned: OwnedZone, placing: PlaceSubscription) -> None:
+        """Place a subscription: pass on what lies across the cuts, keep what meets the own zone."""
+        broker, subscription = self._broker, placing.subscription
+        broker.counters["subscriptions spread"] += 1
         path = owned.path
         if meets(owned.box, subscription.lower, subscription.upper):
-            self._keep(owned, subscription, region.removed)
-            if region.answer:
+            self._keep(owned, subscription, placing.removed)
+            if placing.answer:
                 self._answer(owned, subscription)
-        for depth in range(region.depth, len(path)):
+        for depth in range(placing.depth, len(path)):
             beside = box_of(sibling(path[: depth + 1]), owned.dimensions)
             if meets(beside, subscription.lower, subscription.upper):
                 corner = tuple(map(max, subscription.lower, beside.lower))
-                broker.dispatch_body(corner, Region(subscription, depth + 1, region.removed, region.answer))
+                broker.dispatch_body(
+                    corner, PlaceSubscription(subscription, depth + 1, placing.removed, placing.answer)
+                )
 
-    def _keep(self, owned: OwnedZone, subscription: Subscription, removed: bool) -> None:
+    def _keep(self, owned: OwnedZone, subscription: PlacedSubscription, removed: bool) -> None:
         broker, name = self._broker, subscription.subscription_id
         if removed:
             stored = owned.store.get(name)
@@ -103,7 +105,7 @@ class Placement:
             change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
             broker.send(owned.replicated, ReplicateSubscriptions(owned.path, *change))
 
-    def _store(self, owned: OwnedZone, subscription: Subscription, lease: int) -> bool:
+    def _store(self, owned: OwnedZone, subscription: PlacedSubscription, lease: int) -> bool:
         """Store a subscription unless a later one is there; what waits for its client goes where that is now."""
         broker, name = self._broker, subscription.subscription_id
         before = owned.store.get(name)
@@ -113,7 +115,7 @@ class Placement:
             broker.deliveries.move(name, subscription.access_broker)
         return True
 
-    def _answer(self, owned: OwnedZone, subscription: Subscription) -> None:
+    def _answer(self, owned: OwnedZone, subscription: PlacedSubscription) -> None:
         """Say that a subscription is stored, if it is, or what is stored instead."""
         name, version = subscription.subscription_id, subscription.version
         stored = owned.store.get(name)
@@ -137,7 +139,7 @@ class Placement:
         if backup is not None and len(owned.store):
             broker.send(backup, ReplicateSubscriptions(owned.path, self.leased(owned), whole=True))
 
-    def leased(self, owned: OwnedZone) -> tuple[tuple[Subscription, int], ...]:
+    def leased(self, owned: OwnedZone) -> tuple[tuple[PlacedSubscription, int], ...]:
         """Return the subscriptions of a zone, each with the time its lease has left."""
         return tuple((subscription, expires - self._broker.now) for subscription, expires in owned.store)
 
@@ -165,10 +167,10 @@ class Placement:
             for name in message.removed:
                 replica.pop(name, None)
 
-    def taken_over(self, path: Path) -> tuple[tuple[Subscription, int], ...]:
+    def taken_over(self, path: Path) -> tuple[tuple[PlacedSubscription, int], ...]:
         """Return the replicas that belong to a zone, and let go of its own."""
         box = box_of(path, self._broker.configuration.space.dimensions)
-        found: dict[str, tuple[Subscription, int]] = {}
+        found: dict[str, tuple[PlacedSubscription, int]] = {}
         for replica_path, replica in self.replicas.items():
             for name, entry in replica.items() if overlap(replica_path, path) else ():
                 later = name not in found or entry[0].rank > found[name][0].rank

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rookery.brokers.messages import Changed, Find, Found, Put
+from rookery.brokers.messages import FindResidents, PutResident, ResidentChanged, ResidentsFound
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.zones import Path, Point, ZoneBox, box_of, center_distance, inside
@@ -104,7 +104,7 @@ class Proximity:
         }
 
     def _put(self, zone: Path, ownership: ZoneOwnership, lease: int) -> None:
-        self._broker.dispatch_body(self._own_point(zone), Put(zone, ownership, lease))
+        self._broker.dispatch_body(self._own_point(zone), PutResident(zone, ownership, lease))
 
     def _own_point(self, zone: Path) -> Point:
         """Return where the own coordinates fall in a zone."""
@@ -141,9 +141,9 @@ class Proximity:
 
     def _ask(self, zone: Path, point: Point) -> None:
         self._broker.counters["questions"] += 1
-        self._broker.dispatch_body(point, Find(zone, self._broker.id))
+        self._broker.dispatch_body(point, FindResidents(zone, self._broker.id))
 
-    def found(self, message: Found) -> None:
+    def found(self, message: ResidentsFound) -> None:
         """Choose the closest of what was found, or ask on."""
         broker = self._broker
         if message.zone not in self._asked:
@@ -160,7 +160,7 @@ class Proximity:
             for owned in broker.owned.values():
                 owned.queue.prefer(best)
 
-    def changed(self, message: Changed) -> None:
+    def changed(self, message: ResidentChanged) -> None:
         """A located zone has a new resident, who may be closer; or has lost one, and if it was the chosen, look again.
 
         The seed: tell whoever subscribed, so that it changes what it has stored or locates again (section 3.2).
@@ -180,9 +180,9 @@ class Proximity:
             ):
                 owned.queue.prefer(ownership)
 
-    # ---- the index of others -------------------------------------------------------------------------------------
+    # ---- the index of peers -------------------------------------------------------------------------------------
 
-    def put(self, owned: OwnedZone, point: Point, message: Put) -> None:
+    def put(self, owned: OwnedZone, point: Point, message: PutResident) -> None:
         """Note a resident, or strike it off, and tell whoever located residents of the zone here if that is news."""
         now, zone, ownership = self._broker.now, message.zone, message.ownership
         entries = owned.index.setdefault(zone, {})
@@ -197,9 +197,9 @@ class Proximity:
         if news:
             for asker, expires in owned.watchers.get(zone, {}).items():
                 if expires > now and asker != ownership.owner:
-                    self._broker.send(asker, Changed(zone, ownership, not message.lease))
+                    self._broker.send(asker, ResidentChanged(zone, ownership, not message.lease))
 
-    def find(self, owned: OwnedZone, point: Point, message: Find) -> None:
+    def find(self, owned: OwnedZone, point: Point, message: FindResidents) -> None:
         """Answer a look-up, and remember who asked."""
         now = self._broker.now
         entries = owned.index.get(message.zone, {})
@@ -209,7 +209,7 @@ class Proximity:
             key=lambda ownership: (center_distance(box_of(ownership.path, owned.dimensions), point), ownership.owner)
         )
         owned.watchers.setdefault(message.zone, {})[message.asker] = now + self._lease
-        self._broker.send(message.asker, Found(message.zone, fresh, tuple(beside[:PROBES])))
+        self._broker.send(message.asker, ResidentsFound(message.zone, fresh, tuple(beside[:PROBES])))
 
     def _prune(self) -> None:
         """Forget what was not renewed."""

@@ -33,7 +33,7 @@ from rookery.brokers.batches import (
     first_event,
     part_of,
 )
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.zones import ROOT, Point
@@ -115,7 +115,7 @@ class Publishing:
             broker.send(hop, RoutedBatch(part.batch, part.points, message.origin, (*message.visited, broker.id)))
 
     def receive(self, message: BatchMessage, sender: int) -> None:
-        """Take in what others say about batches."""
+        """Take in what peers say about batches."""
         broker = self._broker
         match message:
             case RoutedBatch():
@@ -152,10 +152,10 @@ class Publishing:
         if isinstance(message, RoutedBatch):
             self.route(RoutedBatch(message.batch, message.points, message.origin, message.visited[:-1]))
 
-    def lost(self, other: int) -> None:
+    def lost(self, peer: int) -> None:
         """A broker is gone."""
-        self._broker.replicas.lost(other)
-        self._broker.sessions.lost(other)
+        self._broker.replicas.lost(peer)
+        self._broker.sessions.lost(peer)
 
     def beat(self) -> None:
         """Do what is periodic."""
@@ -176,7 +176,7 @@ class Publishing:
         replicas, discarded = broker.replicas.records()
         done += discarded
         replicated = [(owner, number) for owner, number, _ in replicas]
-        if broker.configuration.durability is Durability.MEMORY:
+        if broker.configuration.durability is BrokerDurability.MEMORY:
             broker.replicas.written(replicated)
         elif entries or replicas or done:
             token = None

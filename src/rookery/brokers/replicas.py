@@ -25,7 +25,7 @@ from rookery.brokers.batches import (
     is_readable,
     part_of,
 )
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -153,7 +153,7 @@ class Replicas:
         owner, number = orphan
         if owner == self._broker.id:
             self._broker.deliveries.moved_on(number)
-        elif self._broker.configuration.durability is not Durability.MEMORY:
+        elif self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append(orphan)
 
     # ---- the beat ------------------------------------------------------------------------------------------------

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import EventBatch, Superseded, is_readable
 from rookery.brokers.client_messages import (
-    Ask,
+    AskStatus,
     Attach,
     ClientAcknowledge,
     FromClient,
-    Others,
+    KnownBrokers,
     PublishBatch,
-    Rejected,
     RequestZone,
     Subscribe,
+    SubscriptionRejected,
     TransferZone,
     Unsubscribe,
     Welcome,
@@ -92,7 +92,7 @@ class Requests:
                     broker.placement.unsubscribe(name)
             case Attach():
                 self._attach(client)
-            case Ask():
+            case AskStatus():
                 broker.effect(Emit(StatusAsked(client)))
             case TransferZone(seconds, back):
                 if not 0 <= seconds <= MOST_PATIENCE:
@@ -107,13 +107,13 @@ class Requests:
         broker = self._broker
         if broker.sessions.attached and broker.now >= self._next_news:
             self._next_news = broker.now + broker.configuration.refresh
-            others = self._others()
-            if others != self._told:
-                self._told = others
+            peers = self._peers()
+            if peers != self._told:
+                self._told = peers
                 for client in broker.sessions.attached:
-                    broker.reply(client, Others(others))
+                    broker.reply(client, KnownBrokers(peers))
 
-    def _others(self) -> tuple[int, ...]:
+    def _peers(self) -> tuple[int, ...]:
         return tuple(self._broker.routing_table.living()[: MOST_BROKERS - 1])
 
     def _attach(self, client: int) -> None:
@@ -121,7 +121,7 @@ class Requests:
         broker.sessions.detach(client)  # of an earlier connection, whose end was not seen
         space = broker.configuration.space
         axes = tuple((axis.attribute, axis.low, axis.high) for axis in space.axes)
-        brokers = (broker.id, *self._others())
+        brokers = (broker.id, *self._peers())
         version = broker.sessions.version_of(client)
         broker.sessions.attach(client)
         broker.reply(client, Welcome(broker.configuration.topic, space.schema.to_dict(), axes, brokers, version))
@@ -134,7 +134,7 @@ class Requests:
         """
         broker, name, version = self._broker, request.name, request.version
         if not _is_named_after(name, client):
-            broker.reply(client, Rejected(name, "a subscription is named after its client"))
+            broker.reply(client, SubscriptionRejected(name, "a subscription is named after its client"))
             return
         known = broker.placement.clients.get(name)
         if known is not None and (version, request.where) != (known.version, known.where) and version <= known.version:
@@ -143,7 +143,7 @@ class Requests:
         try:
             broker.placement.subscribe(name, request.where, request.parameters, version)
         except RookeryError as error:
-            broker.reply(client, Rejected(name, str(error)))
+            broker.reply(client, SubscriptionRejected(name, str(error)))
             return
         broker.sessions.subscribe(client, name)
 

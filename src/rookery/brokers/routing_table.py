@@ -1,4 +1,4 @@
-"""The routing table: what a broker knows of its peers, who is alive, what they own, which others it has met.
+"""The routing table: what a broker knows of its peers, who is alive, what they own, which ones it has met.
 
 A neighbor is alive while it is heard of; a broker at the other end of a failed message is not, until it speaks again.
 News at second hand carries its age, which only grows on the way: two brokers cannot keep a dead one alive by telling
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.events import EntryWanted, Isolated
-from rookery.brokers.messages import Heartbeat, ZoneReport
+from rookery.brokers.messages import BrokerHeartbeat, ZoneReport
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 
@@ -28,7 +28,7 @@ FORGOTTEN = 20
 
 
 class RoutingTable:
-    """The other brokers, as one of them sees them."""
+    """The peers of a broker, as it sees them."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -36,7 +36,7 @@ class RoutingTable:
         self.heard: dict[int, int] = {}
         #: Whom a message could not reach, and when that was.
         self.unreachable: dict[int, int] = {}
-        #: Brokers met lately, neighbors or not: what is left of the others if the network falls into parts.
+        #: Brokers met lately, neighbors or not: what is left of the peers if the network falls into parts.
         self.known_peers: dict[int, None] = {}
 
     def alive(self, owner: int) -> bool:
@@ -112,7 +112,7 @@ class RoutingTable:
             found.append((ownership, max(age, dead) if ownership.owner in self.unreachable else age))
         return tuple(found)
 
-    def receive(self, message: Heartbeat, sender: int) -> None:
+    def receive(self, message: BrokerHeartbeat, sender: int) -> None:
         """Take in what a broker tells of its zones."""
         if sender in self.heard:
             self.heard[sender] = self._broker.now
@@ -139,14 +139,15 @@ class RoutingTable:
                     news = known is None or known.stamp != report.stamp or known.ownership.epoch != ownership.epoch
                     owned.details[ownership.path] = report
             if news:
-                for other, age in report.neighbors:
-                    self.learn(other, self._broker.now - age)
+                for neighbor, age in report.neighbors:
+                    self.learn(neighbor, self._broker.now - age)
         if not related and message.answer and self._broker.owned:
             self._broker.send(
-                sender, Heartbeat(tuple(self.report(owned) for owned in self._broker.owned.values()), answer=False)
+                sender,
+                BrokerHeartbeat(tuple(self.report(owned) for owned in self._broker.owned.values()), answer=False),
             )
 
-    def _is_known(self, message: Heartbeat, sender: int) -> bool:
+    def _is_known(self, message: BrokerHeartbeat, sender: int) -> bool:
         """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""
         broker = self._broker
         if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.unconfirmed():
@@ -160,21 +161,21 @@ class RoutingTable:
             return False
         if neighbor.epoch != ownership.epoch or known.ownership.epoch != ownership.epoch or known.stamp != report.stamp:
             return False
-        if any(other.owner == sender and other.path != ownership.path for other in owned.neighbors):
+        if any(neighbor.owner == sender and neighbor.path != ownership.path for neighbor in owned.neighbors):
             return False
         owned.learn(ownership)  # its load may be another, and residents are leased
         owned.details[ownership.path] = report
         self.heard[sender] = broker.now
         return True
 
-    def remember(self, other: int) -> None:
+    def remember(self, peer: int) -> None:
         """Remember a broker; the one not met for longest is forgotten for it."""
-        if other == self._broker.id or other in self.unreachable:
+        if peer == self._broker.id or peer in self.unreachable:
             return
-        self.known_peers.pop(other, None)
+        self.known_peers.pop(peer, None)
         if len(self.known_peers) >= MOST_KNOWN_PEERS:
             del self.known_peers[next(iter(self.known_peers))]
-        self.known_peers[other] = None
+        self.known_peers[peer] = None
 
     def living(self) -> list[int]:
         """Return living brokers: the neighbors and those met otherwise."""

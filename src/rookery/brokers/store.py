@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.zones import ZoneBox, meets
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import Matcher, ScanMatcher, matcher
@@ -62,7 +62,7 @@ class ZoneStore:
     def __init__(self, schema: Schema, *, engine: str = "bitmap") -> None:
         self._schema = schema
         self._engine = engine
-        self._stored: dict[str, tuple[Subscription, int]] = {}
+        self._stored: dict[str, tuple[PlacedSubscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
         #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
@@ -79,13 +79,13 @@ class ZoneStore:
     def __len__(self) -> int:
         return len(self._stored)
 
-    def __iter__(self) -> Iterator[tuple[Subscription, int]]:
+    def __iter__(self) -> Iterator[tuple[PlacedSubscription, int]]:
         return iter(self._stored.values())
 
     def __contains__(self, subscription_id: str) -> bool:
         return subscription_id in self._stored
 
-    def add(self, subscription: Subscription, expires: int) -> bool:
+    def add(self, subscription: PlacedSubscription, expires: int) -> bool:
         """Store a subscription or prolong its lease, and say so; what a later one has replaced changes nothing."""
         name = subscription.subscription_id
         known = self._stored.get(name)
@@ -105,7 +105,7 @@ class ZoneStore:
             self._access_brokers[self._numbers[name]] = subscription.access_broker
         return True
 
-    def get(self, subscription_id: str) -> Subscription | None:
+    def get(self, subscription_id: str) -> PlacedSubscription | None:
         """Return a subscription as it is stored, None if it is not here."""
         stored = self._stored.get(subscription_id)
         return None if stored is None else stored[0]
@@ -126,7 +126,7 @@ class ZoneStore:
             if self._matcher is not None and number in self._matcher:
                 self._matcher.remove(number)
 
-    def _number(self, subscription: Subscription) -> int:
+    def _number(self, subscription: PlacedSubscription) -> int:
         """Give a subscription a number, and note which attributes its condition names."""
         if self._free:
             number = self._free.pop()
@@ -154,7 +154,7 @@ class ZoneStore:
             if not meets(box, subscription.lower, subscription.upper):
                 self.remove(subscription.subscription_id)
 
-    def part(self, box: ZoneBox) -> tuple[tuple[Subscription, int], ...]:
+    def part(self, box: ZoneBox) -> tuple[tuple[PlacedSubscription, int], ...]:
         """Return what meets a zone, in the order in which it came."""
         return tuple(entry for entry in self if meets(box, entry[0].lower, entry[0].upper))
 
@@ -170,11 +170,11 @@ class ZoneStore:
         """Whether there is anything to match."""
         return len(self._stored) > len(self._every)
 
-    def every(self) -> list[Subscription]:
+    def every(self) -> list[PlacedSubscription]:
         """Return the subscriptions that want every event."""
         return [self._stored[name][0] for name in self._every]
 
-    def match(self, event: Mapping[str, Any]) -> list[Subscription]:
+    def match(self, event: Mapping[str, Any]) -> list[PlacedSubscription]:
         """Return the subscriptions that an event satisfies; one that the schema cannot read satisfies no condition."""
         found = self.every()
         if self.has_conditions:
@@ -253,7 +253,7 @@ class ZoneStore:
         return self._matcher
 
 
-def _compile(into: Matcher | ScanMatcher, subscription: Subscription, number: int) -> None:
+def _compile(into: Matcher | ScanMatcher, subscription: PlacedSubscription, number: int) -> None:
     """Compile a subscription; a peer's that cannot be compiled matches nothing and harms nobody."""
     try:
         into.add(number, subscription.where, parameters=subscription.parameters or None)

@@ -100,8 +100,8 @@ class Takeover:
         broker.counters["ownerless taken"] += 1
         owned = self._membership.open(ZoneOwnership(ROOT, 0, broker.id, 0, broker.position))
         owned.grace_until = broker.now + broker.configuration.grace_period
-        for other in broker.routing_table.known_peers:
-            self._membership.greet(other)
+        for peer in broker.routing_table.known_peers:
+            self._membership.greet(peer)
         broker.placement.resubscribe()
 
     def take_ownerless(self) -> None:

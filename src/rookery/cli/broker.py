@@ -90,14 +90,14 @@ def command(
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
-    from rookery.brokers.configuration import Durability
+    from rookery.brokers.configuration import BrokerDurability
     from rookery.cli.rules import read_cuts
     from rookery.live.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.model import Schema
     from rookery.space.notation import read_space
 
     try:
-        promise = Durability(durability)
+        promise = BrokerDurability(durability)
     except ValueError:
         raise SettingsError(f"{durability!r}: say two-disks, one-disk or memory") from None
     address = parse_address(listen)

@@ -32,7 +32,7 @@ from rookery.brokers.client import (
     SubscriptionFailed,
 )
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left
+from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed
 from rookery.brokers.messages import EventId
 from rookery.machine import ClientId, Node
 from rookery.simulated.calendar import Calendar
@@ -256,11 +256,11 @@ class SimulatedBrokers:
         self.world.perform(self.world.processes[number])
 
     def _on_event(self, broker: Broker, event: BrokerEvent) -> None:
-        if isinstance(event, Left):
+        if isinstance(event, BrokerLeft):
             self.brokers.pop(broker.id, None)
             self.calendar.after(0, lambda: self._gone(broker.id))
         elif isinstance(event, JoinFailed | Isolated | EntryWanted):
-            self.calendar.after(0, lambda: self._find_others(broker))
+            self.calendar.after(0, lambda: self._find_peers(broker))
         if self.on_event is not None:
             self.on_event(broker.id, event)
 
@@ -268,15 +268,15 @@ class SimulatedBrokers:
         if number in self.world.processes:
             self.world.end(number)
 
-    def _find_others(self, broker: Broker) -> None:
+    def _find_peers(self, broker: Broker) -> None:
         """Do what a program does with its list of entry points: try another one."""
-        others = [number for number, other in self.brokers.items() if other.owned and number != broker.id]
-        if others and broker.id in self.brokers:
-            other = others[self.world.random.randrange(len(others))]
+        peers = [number for number, peer in self.brokers.items() if peer.owned and number != broker.id]
+        if peers and broker.id in self.brokers:
+            peer = peers[self.world.random.randrange(len(peers))]
             if broker.owned:
-                broker.introduce(other, self.world.time(broker.id))
+                broker.introduce(peer, self.world.time(broker.id))
             else:
-                broker.join(other, self.world.time(broker.id))
+                broker.join(peer, self.world.time(broker.id))
             self.perform(broker.id)
 
     # ---- clients -------------------------------------------------------------------------------------------------

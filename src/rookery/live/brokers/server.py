@@ -21,8 +21,8 @@ import msgspec
 from rookery.brokers.batches import MALFORMED
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Status
-from rookery.brokers.configuration import Durability
-from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left, StatusAsked
+from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed, StatusAsked
 from rookery.brokers.messages import Message
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
@@ -74,7 +74,7 @@ class LiveBroker:
         settings = self.settings
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
         await asyncio.to_thread(warm, settings.engine)
-        if settings.durability is not Durability.MEMORY:
+        if settings.durability is not BrokerDurability.MEMORY:
             assert settings.data is not None
             self.log = BrokerLog(settings.data)
             incarnation = self.log.incarnation()
@@ -145,7 +145,7 @@ class LiveBroker:
         return None
 
     async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
-        """Hand the zones over to others, then close; what subscribers still have to get is on the backup's disk."""
+        """Hand the zones over to peers, then close; what subscribers still have to get is on the backup's disk."""
         if self.driver.is_closed:
             return
         if leave:
@@ -198,7 +198,7 @@ class LiveBroker:
                 session.link.resume()
 
     def _on_frames(self, sender: int, frames: list[bytes]) -> None:
-        """Take in what another broker sent: in turns, and in order with what others send."""
+        """Take in what another broker sent: in turns, and in order with what its peers send."""
         self._frames.add([(sender, frame) for frame in frames])
 
     def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
@@ -218,12 +218,12 @@ class LiveBroker:
         match event:
             case StatusAsked(client):
                 self.send(ClientId(client), [Status(self.status())])
-            case Left():
+            case BrokerLeft():
                 self._left.set()
             case JoinFailed() | Isolated() | EntryWanted():
-                self._spawn(self._look_for_others())
+                self._spawn(self._look_for_peers())
 
-    async def _look_for_others(self) -> None:
+    async def _look_for_peers(self) -> None:
         entry = await self._find_entry()
         if entry is None:
             await asyncio.sleep(self.settings.beat)
@@ -269,20 +269,20 @@ class LiveBroker:
         """Return zones, loads, neighbors, hops, what is in flight and whose replicas it has, as plain data."""
         return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
 
-    # ---- others ----------------------------------------------------------------------------------------------------
+    # ---- peers ----------------------------------------------------------------------------------------------------
 
-    def _others(self) -> Iterable[Address]:
+    def _known_peers(self) -> Iterable[Address]:
         return sorted({node_address(owner) for owner in self.machine.routing_table.living()})[:_KNOWN]
 
     def _remember(self) -> None:
         """Write down who else is there: a broker that comes back must not found a network of its own."""
-        others = tuple(self._others())
-        if self.log is not None and others and others != self._known:
-            self._known = others
+        peers = tuple(self._known_peers())
+        if self.log is not None and peers and peers != self._known:
+            self._known = peers
             path = self.log.folder / "known"
             new = path.with_suffix(".new")
             try:
-                new.write_text("".join(f"{host}:{port}\n" for host, port in others))
+                new.write_text("".join(f"{host}:{port}\n" for host, port in peers))
                 new.replace(path)
             except OSError:  # a full disk: the file of before is still good
                 Path(new).unlink(missing_ok=True)
@@ -300,13 +300,13 @@ class LiveBroker:
 
 def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching in batches needs."""
-    from rookery.brokers.messages import Subscription
+    from rookery.brokers.messages import PlacedSubscription
     from rookery.brokers.store import FEW, ZoneStore
     from rookery.participant.exchange import warm as warm_rows
 
     warm_rows(engine)
     store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
-    store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
+    store.add(PlacedSubscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     for count in (1, FEW + 1):  # one by one, and as a batch
         store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
 
