@@ -47,7 +47,7 @@ class World:
     """The network and its clients."""
 
     made: SimulatedBrokers
-    dice: random.Random
+    generator: random.Random
     publishers: list[SimulatedClient] = field(default_factory=list)
     subscribers: list[Subscriber] = field(default_factory=list)
     published: dict[EventId, dict[str, Any]] = field(default_factory=dict)
@@ -92,11 +92,11 @@ class World:
 
     def someone(self) -> int:
         seated = [number for number, broker in self.made.brokers.items() if broker.owned]
-        return self.dice.choice(seated or list(self.made.brokers))
+        return self.generator.choice(seated or list(self.made.brokers))
 
     def publish(self, count: int = 5) -> None:
-        events = [{"x": self.dice.random(), "y": self.dice.random()} for _ in range(count)]
-        self.published.update(zip(self.dice.choice(self.publishers).publish(*events), events, strict=True))
+        events = [{"x": self.generator.random(), "y": self.generator.random()} for _ in range(count)]
+        self.published.update(zip(self.generator.choice(self.publishers).publish(*events), events, strict=True))
 
     def due(self) -> set[tuple[str, EventId]]:
         """The oracle: which subscriber wants which accepted event."""
@@ -113,7 +113,7 @@ class World:
 
 def crowd(world: World, count: int = 12) -> None:
     for _ in range(count):
-        low = world.dice.random() * 0.7
+        low = world.generator.random() * 0.7
         world.subscribe(low, low + 0.3)
     world.made.run(5 * SECOND)
     assert all(one.is_placed for one in world.subscribers)

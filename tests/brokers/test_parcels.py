@@ -153,10 +153,10 @@ def test_crashes_lose_no_accepted_event(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
     world = World.of(7, seed=seed, conditions=conditions)
     crowd(world)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     for round_ in range(30):
         world.publish()
-        world.made.run(dice.randrange(SECOND))
+        world.made.run(generator.randrange(SECOND))
         if round_ == 10:
             victim = world.someone()
             pair = {victim}

@@ -94,9 +94,9 @@ def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers:
     made.subscribe(2, "all", "")
     made.subscribe(2, "half", "x < 0.5")
     made.run(2 * SECOND)
-    dice, sent = random.Random(1), notices(made)
+    generator, sent = random.Random(1), notices(made)
     for _ in range(20):
-        made.publish(1 + dice.randrange(brokers), {"x": dice.random() / 2, "y": dice.random()})
+        made.publish(1 + generator.randrange(brokers), {"x": generator.random() / 2, "y": generator.random()})
         made.run(SECOND // 4)
     made.run(2 * SECOND)
     told = {(message.batch.publisher, sequence) for _, _, message in sent for sequence in message.batch.sequences()}

@@ -31,12 +31,12 @@ def tree_of_events(seed: int, *, zones: int = 64) -> KdTree:
     return KdTree.fit(events, attributes=["price", "size"], zones=zones, dimension="cyclic")
 
 
-def random_zones(count: int, dimensions: int, dice: random.Random) -> list[Path]:
+def random_zones(count: int, dimensions: int, generator: random.Random) -> list[Path]:
     zones: list[Path] = [ROOT]
     while len(zones) < count:
-        path = zones.pop(dice.randrange(len(zones)))
+        path = zones.pop(generator.randrange(len(zones)))
         axis, box = len(path) % dimensions, box_of(path, dimensions)
-        zones += split(path, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * (0.1 + 0.8 * dice.random()))
+        zones += split(path, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * (0.1 + 0.8 * generator.random()))
     return zones
 
 
@@ -61,9 +61,9 @@ def test_loads_in_parts_add_up_to_the_whole() -> None:
 
 @given(st.integers(0, 10_000), st.integers(1, 24))
 def test_steps_end_with_every_broker_placed_and_its_share_in_its_zone(seed: int, brokers: int) -> None:
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     plan = SplitPlan.of_tree(tree_of_events(seed % 7), MIXED)
-    zones, waiting, steps = random_zones(brokers, 3, dice), 0, 0
+    zones, waiting, steps = random_zones(brokers, 3, generator), 0, 0
     while (step := next_step(plan, zones, waiting)) is not None:
         steps += 1
         assert steps <= 2 * brokers
@@ -119,7 +119,7 @@ def tiling(world: World) -> dict[Path, int] | None:
     return owners if whole and all(len(broker.owned) <= 1 for broker in world.made.brokers.values()) else None
 
 
-def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
+def share_anew(world: World, plan: SplitPlan, generator: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
     """Carry a plan out while events are published and brokers crash and come back; return how many steps it took."""
     steps = since = 0
     for turn in range(16_000):
@@ -135,21 +135,21 @@ def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: t
                 broker = world.made.brokers[zones[step.path]]
                 broker.transfer(world.made.calendar.now, patience=30 * SECOND, back=step.back)
             else:
-                broker = world.made.brokers[dice.choice(waiting)]
+                broker = world.made.brokers[generator.choice(waiting)]
                 broker.request_zone(step.path, step.cut, world.made.calendar.now)
             world.made.perform(broker.id)
         if world.waiting < 100:
             world.publish()
         if turn in crashes and len(world.made.brokers) > 2:
-            victim = dice.choice(list(world.made.brokers))
+            victim = generator.choice(list(world.made.brokers))
             world.made.crash(victim)
             world.made.calendar.after(6 * SECOND, lambda victim=victim: world.made.restart(victim))  # type: ignore[misc]
         world.made.run(SECOND // 20)
     raise AssertionError("the steps do not end")
 
 
-def skewed(dice: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
-    events = [(dice.betavariate(2, 8), dice.betavariate(8, 2)) for _ in range(count)]
+def skewed(generator: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
+    events = [(generator.betavariate(2, 8), generator.betavariate(8, 2)) for _ in range(count)]
     tree = KdTree.fit(np.array(events), attributes=["x", "y"], zones=64, dimension="cyclic")
     return events, SplitPlan.of_tree(tree, SPACE)
 
@@ -158,11 +158,11 @@ def skewed(dice: random.Random, count: int) -> tuple[list[tuple[float, float]], 
 def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
     world = World.of(2 + seed, seed=seed)
     crowd(world)
-    dice = random.Random(seed)
-    events, plan = skewed(dice, 4000)
+    generator = random.Random(seed)
+    events, plan = skewed(generator, 4000)
     before = tiling(world)
     assert before is not None
-    assert share_anew(world, plan, dice) >= 1
+    assert share_anew(world, plan, generator) >= 1
     zones = tiling(world)
     assert zones is not None
     assert len(zones) == 2 + seed
@@ -182,9 +182,9 @@ def disturbed(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
     world = World.of(3 + seed % 6, seed=seed, conditions=conditions)
     crowd(world)
-    dice = random.Random(seed)
-    _, plan = skewed(dice, 1000)
-    share_anew(world, plan, dice, crashes=(30, 90))
+    generator = random.Random(seed)
+    _, plan = skewed(generator, 1000)
+    share_anew(world, plan, generator, crashes=(30, 90))
     world.made.run(8 * SECOND)
     finish(world)
 

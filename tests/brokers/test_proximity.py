@@ -32,9 +32,9 @@ def placed(brokers: int, *, seed: int = 1) -> SimulatedBrokers:
     given = configuration(extent=EXTENT)
     settings = {name: getattr(given, name) for name in given.__slots__} | {"ancestors": NEVER}
     made = SimulatedBrokers(type(given)(**settings), seed=seed)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     for _ in range(brokers):
-        made.join(position=(dice.uniform(0, SIDE), dice.uniform(0, SIDE)))
+        made.join(position=(generator.uniform(0, SIDE), generator.uniform(0, SIDE)))
         made.run(5 * SECOND)
     made.run(60 * SECOND)
     return made
@@ -93,9 +93,9 @@ def test_who_located_a_zone_is_told_of_a_closer_resident() -> None:
     made = placed(12)
     early = set(made.brokers)
     told = sum(broker.counters["ResidentChanged"] for broker in made.brokers.values())
-    dice = random.Random("late")
+    generator = random.Random("late")
     for _ in range(12):
-        made.join(position=(dice.uniform(0, SIDE), dice.uniform(0, SIDE)))
+        made.join(position=(generator.uniform(0, SIDE), generator.uniform(0, SIDE)))
         made.run(5 * SECOND)
     made.run(30 * SECOND)
     assert sum(broker.counters["ResidentChanged"] for broker in made.brokers.values()) > told

@@ -65,10 +65,10 @@ def test_what_was_superseded_prolongs_nothing() -> None:
     assert store.expire(20) == ["s"]
 
 
-def publish(world: World, dice: random.Random, rounds: int = 12) -> None:
+def publish(world: World, generator: random.Random, rounds: int = 12) -> None:
     for _ in range(rounds):
         world.publish()
-        world.made.run(dice.randrange(SECOND // 2))
+        world.made.run(generator.randrange(SECOND // 2))
 
 
 def finish(world: World, *, seconds: int = 60) -> None:
@@ -101,25 +101,25 @@ def test_three_hundred_clients_that_have_lost_count() -> None:
 def lose_count(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=2 * SECOND))[seed % 3]
     world = World.of(6, seed=seed, conditions=conditions)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     for _ in range(6):
-        low = dice.random() * 0.6
-        world.subscribe(low, low + 0.4).client.machine.versions.learn(dice.choice([0, 40, CLOCK]))
+        low = generator.random() * 0.6
+        world.subscribe(low, low + 0.4).client.machine.versions.learn(generator.choice([0, 40, CLOCK]))
     placed(world)
     for one in world.subscribers[::2]:
         one.client.go_away()  # and to another broker, above what was learned
         one.client.come_back()
     world.made.run(SECOND)
     placed(world)
-    publish(world, dice)
+    publish(world, generator)
     victim = world.subscribers[0].broker
     world.made.crash(victim)
     for one in world.subscribers:
-        if one.broker == victim or dice.random() < 0.5:
+        if one.broker == victim or generator.random() < 0.5:
             one.client.forget()
-    publish(world, dice)
+    publish(world, generator)
     placed(world)
-    publish(world, dice)
+    publish(world, generator)
     finish(world)
     assert any(broker.counters["superseded"] for broker in world.made.brokers.values())
 
@@ -128,7 +128,7 @@ def lose_count(seed: int) -> None:
 def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     """It gives the client up at last and takes its subscription back: the old one, not the one made elsewhere since."""
     world = World.of(5, seed=seed, detached=10 * SECOND)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     one = world.subscribe(0.0, 1.0)
     placed(world)
     left = one.broker
@@ -139,7 +139,7 @@ def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     placed(world)
     assert one.broker != left
     assert world.made.run(30 * SECOND, until=lambda: world.made.brokers[left].counters["clients given up"] > 0)
-    publish(world, dice)
+    publish(world, generator)
     finish(world, seconds=20)
     assert len(one.got) == 60
 

@@ -133,14 +133,14 @@ def test_every_hop_makes_progress(dimensions: int, bits: int) -> None:
     """K5: the level never falls, and within a level the distance of the level's zone strictly falls."""
     generator = np.random.default_rng(6)
     zones = StaticBrokers.grown(80, dimensions=dimensions, generator=generator, choices=1).paths()
-    dice = random.Random(2)
+    generator = random.Random(2)
     tables = exact_tables(
-        zones, dimensions=dimensions, bits=bits, resident=lambda broker, zone, within: dice.choice(within)
+        zones, dimensions=dimensions, bits=bits, resident=lambda broker, zone, within: generator.choice(within)
     )
     deepest = max(map(len, zones))
     for _ in range(300):
-        point = tuple(dice.random() for _ in range(dimensions))
-        table, before, hops = dice.choice(tables), None, 0
+        point = tuple(generator.random() for _ in range(dimensions))
+        table, before, hops = generator.choice(tables), None, 0
         while (hop := next_hop(table, point)) is not None:
             level = depth_of(table.path, point, dimensions) // bits
             measure = (-level, gap(box_of(table.path[: (level + 1) * bits], dimensions), point))
@@ -174,10 +174,10 @@ def test_failures_are_routed_round() -> None:
 
 
 def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
-    dice = random.Random(1)
+    generator = random.Random(1)
     reservoir = Reservoir()
     for number in range(10_000):
-        reservoir.add((number / 10_000, 0.5), dice)
+        reservoir.add((number / 10_000, 0.5), generator)
     assert (len(reservoir.points), reservoir.seen) == (256, 10_000)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 0, reservoir.points) == pytest.approx(0.5, abs=0.1)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == 0.5  # the median is on the border

@@ -1,4 +1,4 @@
-"""What is simulated is what runs live: the same messages, in octets, on sockets and in a world."""
+"""What is simulated is what runs live: the same messages, in bytes, on sockets and in a world."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ EVERY = {kind.__name__ for union in (Message, Body, FromBroker, FromClient) for 
 
 
 class Types:
-    """The types of messages that were sent, as their octets say."""
+    """The types of messages that were sent, as their bytes say."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self._decoders = [msgspec.msgpack.Decoder(union) for union in (Message, FromBroker, FromClient)]
 
-    def note(self, octets: bytes) -> None:
+    def note(self, data: bytes) -> None:
         for decoder in self._decoders:
             try:
-                message = decoder.decode(octets)
+                message = decoder.decode(data)
             except msgspec.ValidationError:
                 continue
             self.seen.add(type(message).__name__)
@@ -72,8 +72,8 @@ class Types:
         return EVERY - self.seen
 
 
-def an_event(dice: random.Random, number: int) -> dict[str, Any]:
-    return {"symbol": dice.choice(SYMBOLS), "price": dice.uniform(0, 1000), "number": number}
+def an_event(generator: random.Random, number: int) -> dict[str, Any]:
+    return {"symbol": generator.choice(SYMBOLS), "price": generator.uniform(0, 1000), "number": number}
 
 
 def world(types: Types) -> None:
@@ -81,7 +81,7 @@ def world(types: Types) -> None:
     configuration = BrokerConfiguration(
         space=read_space(SPACE, SCHEMA), topic="quotes", beat=SECOND, refresh=4 * SECOND, window=WINDOW
     )
-    network, dice = SimulatedBrokers(configuration, seed=3), random.Random(3)
+    network, generator = SimulatedBrokers(configuration, seed=3), random.Random(3)
     network.world.on_message = lambda _, __, message: types.note(msgspec.msgpack.encode(message))
     network.join()
     publisher = network.client(1)
@@ -89,7 +89,7 @@ def world(types: Types) -> None:
     for client in subscribers:
         client.subscribe("all", "price >= 0")
     network.run(SECOND)
-    publisher.publish(an_event(dice, 0))  # and nobody to keep a copy
+    publisher.publish(an_event(generator, 0))  # and nobody to keep a copy
     network.run(SECOND)
     for _ in range(BROKERS - 1):
         network.join()
@@ -98,7 +98,7 @@ def world(types: Types) -> None:
     subscribers[0].take(None)
 
     def load() -> None:
-        publisher.publish(*(an_event(dice, number) for _, number in zip(range(10), numbers, strict=False)))
+        publisher.publish(*(an_event(generator, number) for _, number in zip(range(10), numbers, strict=False)))
         network.run(SECOND // 2)
 
     for _ in range(10):
@@ -121,7 +121,7 @@ def world(types: Types) -> None:
 
 async def live(types: Types, folder: Path) -> None:
     """The same on sockets, with brokers and clients in one process."""
-    dice = random.Random(3)
+    generator = random.Random(3)
     ports = [free_port() for _ in range(BROKERS)]
     brokers: list[LiveBroker] = []
 
@@ -149,7 +149,7 @@ async def live(types: Types, folder: Path) -> None:
     async def load() -> None:
         for _, number in zip(range(10), numbers, strict=False):
             await publisher.room()
-            publisher.publish("quotes", an_event(dice, number))
+            publisher.publish("quotes", an_event(generator, number))
         await asyncio.sleep(0.1)
 
     def a_process(identity: int, port: int) -> BrokerClient:
@@ -199,9 +199,9 @@ def tap(module: ModuleType, types: Types, monkeypatch: pytest.MonkeyPatch) -> No
     encode = module._encode
 
     def noted(message: Any) -> bytes:
-        octets: bytes = encode(message)
-        types.note(octets)
-        return octets
+        data: bytes = encode(message)
+        types.note(data)
+        return data
 
     monkeypatch.setattr(module, "_encode", noted)
 

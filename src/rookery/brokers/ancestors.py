@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.sampling import Dice
+from rookery.brokers.sampling import RandomNumbers
 from rookery.brokers.zones import Path, Point, ZoneBox, box_of, depth_shared, overlap, sibling, touching
 
 __all__ = ["AncestorQueue"]
@@ -129,7 +129,7 @@ class AncestorQueue:
                 if not level[zone]:
                     del level[zone]
 
-    def probes(self, dice: Dice) -> list[Point]:
+    def probes(self, random: RandomNumbers) -> list[Point]:
         """Return random points beside each ancestor inside its domain, one per cut: whom to look up at a refresh."""
         points = []
         for depth in range(len(self.levels[1:]) * self._bits):
@@ -142,7 +142,7 @@ class AncestorQueue:
                 # Across the cut anywhere; along it within the ancestor, or the zone found would not touch it.
                 inner = beside if number == axis else mine
                 low, high = inner.lower[number], inner.upper[number]
-                point.append(min(low + dice.random() * (high - low), _below(high, low)))
+                point.append(min(low + random.random() * (high - low), _below(high, low)))
             points.append(tuple(point))
         return points
 

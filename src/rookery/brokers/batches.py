@@ -50,7 +50,7 @@ BatchKey: TypeAlias = tuple[int, int]
 MOST_EVENTS = 1 << 16
 Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
 
-#: What decoding raises for octets of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
+#: What decoding raises for bytes of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
@@ -58,7 +58,7 @@ _CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpa
 _COLUMN: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[Any])
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
-#: Octets of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
+#: Bytes of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
 _WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
     first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
 }
@@ -143,7 +143,7 @@ def _first_value(column: bytes) -> Any:
     tag = column[at]
     if tag & 0xE0 == 0xA0:  # a short text
         end = at + 1 + (tag & 0x1F)
-    elif tag == 0xD9:  # a text of up to 255 octets
+    elif tag == 0xD9:  # a text of up to 255 bytes
         end = at + 2 + column[at + 1]
     elif tag < 0x80 or tag >= 0xE0 or tag in _WIDTHS:
         end = at + _WIDTHS.get(tag, 1)

@@ -47,7 +47,7 @@ from rookery.brokers.publishing import Publishing
 from rookery.brokers.replicas import Replicas
 from rookery.brokers.requests import Requests
 from rookery.brokers.routing_table import RoutingTable
-from rookery.brokers.sampling import Dice, Reservoir
+from rookery.brokers.sampling import RandomNumbers, Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.zones import Path, Point, contains, gap
@@ -68,13 +68,13 @@ class Broker:
         self,
         broker_id: int,
         configuration: BrokerConfiguration,
-        dice: Dice,
+        random: RandomNumbers,
         *,
         position: tuple[float, ...] = (),
     ) -> None:
         self.id = broker_id
         self.configuration = configuration
-        self.dice = dice
+        self.random = random
         #: Coordinates on the network, see `coordinates.py`.
         self.position = position
         self.owned: dict[Path, OwnedZone] = {}
@@ -360,9 +360,9 @@ class Broker:
 
     def _awake(self, now: int) -> None:
         self.now = max(now, self.now)
-        phase = int(self.dice.random() * self.configuration.beat)
+        phase = int(self.random.random() * self.configuration.beat)
         self._next_beat = self.now + 1 + phase
-        self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
+        self._next_ancestors = self.now + int(self.random.random() * self.configuration.ancestors)
 
     def _beat(self) -> None:
         self.routing_table.prune()
@@ -387,7 +387,7 @@ class Broker:
         """Look up residents beside every ancestor, at random points, so that the load of relaying is spread."""
         for owned in list(self.owned.values()):
             owned.queue.renew()
-            for point in owned.queue.probes(self.dice):
+            for point in owned.queue.probes(self.random):
                 self.dispatch_body(point, FindOwner(self.id))
         self.proximity.refresh()
 

@@ -166,7 +166,7 @@ class Deliveries:
     def _begin(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
         broker = self._broker
         broker.counters["matched"] += entry.batch.count
-        owned.reservoir.add(entry.point, broker.dice)
+        owned.reservoir.add(entry.point, broker.random)
         owned.reservoir.seen += entry.batch.count - 1
         if entry.grace_until:
             entry.delivered.update(match for matches in by_broker.values() for match in matches.each(entry.batch.count))

@@ -130,9 +130,9 @@ class Membership:
         points: list[Point] = []
         for _ in range(max(1, broker.configuration.choices)):
             if len(known) >= FEWEST_SAMPLES:
-                points.append(known[int(broker.dice.random() * len(known))])
+                points.append(known[int(broker.random.random() * len(known))])
             else:
-                points.append(tuple(broker.dice.random() for _ in range(dimensions)))
+                points.append(tuple(broker.random.random() for _ in range(dimensions)))
         broker.dispatch_body(points[0], JoinRequest(join.newcomer, join.position, tuple(points[1:])))
 
     def _give(self, owned: OwnedZone, join: JoinRequest) -> None:

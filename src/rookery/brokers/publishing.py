@@ -84,7 +84,7 @@ class Publishing:
     def route(self, message: RoutedBatch) -> None:
         """Take what lies in own zones, send the rest on."""
         broker, batch = self._broker, message.batch
-        broker.passing.add(message.points[0], broker.dice)
+        broker.passing.add(message.points[0], broker.random)
         if ROOT in broker.owned:
             broker.deliveries.take(broker.owned[ROOT], message, None)
             return

@@ -192,8 +192,8 @@ class RoutingTable:
         """
         if not self.known_peers and not any(len(owned.neighbors) for owned in self._broker.owned.values()):
             self._broker.emit(Isolated())
-        elif self._broker.dice.random() < ENTRY_PROBABILITY:
+        elif self._broker.random.random() < ENTRY_PROBABILITY:
             self._broker.emit(EntryWanted())
         for _ in range(min(2, len(self.known_peers))):
             known = list(self.known_peers)
-            self._broker.membership.greet(known[int(self._broker.dice.random() * len(known))])
+            self._broker.membership.greet(known[int(self._broker.random.random() * len(known))])

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from rookery.brokers.zones import Point, ZoneBox, contains
 
-__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Dice", "Reservoir", "cut_of"]
+__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "RandomNumbers", "Reservoir", "cut_of"]
 
 #: Points that a zone keeps of its events.
 RESERVOIR = 256
@@ -20,7 +20,7 @@ RESERVOIR = 256
 FEWEST_SAMPLES = 8
 
 
-class Dice(Protocol):
+class RandomNumbers(Protocol):
     """Where randomness comes from: a seeded `random.Random` is one."""
 
     def random(self) -> float:
@@ -37,13 +37,13 @@ class Reservoir:
         self.points = list(points)
         self.seen = max(seen, len(self.points))
 
-    def add(self, point: Point, dice: Dice) -> None:
+    def add(self, point: Point, random: RandomNumbers) -> None:
         """Show it one more point."""
         self.seen += 1
         if len(self.points) < RESERVOIR:
             self.points.append(point)
             return
-        place = int(dice.random() * self.seen)
+        place = int(random.random() * self.seen)
         if place < RESERVOIR:
             self.points[place] = point
 

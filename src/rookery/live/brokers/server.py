@@ -1,4 +1,4 @@
-"""A live broker: the machine of `brokers` with sockets, a clock, dice and a disk.
+"""A live broker: the machine of `brokers` with sockets, a clock, a random generator and a disk.
 
 The driver (`live/driver.py`) runs the machine; here are its sockets. Clients and brokers use one port. While
 some broker does not keep up, clients are not read from.
