@@ -130,4 +130,4 @@ def finish(world: World, *, seconds: int = 90) -> None:
         assert not broker.deliveries.in_flight, "in flight although everyone has it"
         assert not broker.replicas.orphans
         assert not broker.replicas.batches
-        assert not world.made.disk_of(number).entries
+        assert not world.made.records_of(number)

@@ -138,7 +138,7 @@ def test_an_accepted_event_is_on_two_disks() -> None:
             for number in world.made.brokers
             if any(
                 batch.publisher == publisher and sequence in batch.sequences()
-                for batch in world.made.disk_of(number).entries.values()
+                for _, _, batch in world.made.records_of(number)
             )
         ]
         assert len(holders) == 2, sequence
@@ -200,10 +200,10 @@ def test_full_disk_is_a_refusal() -> None:
     world = World.of(3, seed=2)
     crowd(world)
     for number in world.made.brokers:
-        world.made.disk_of(number).is_full = True
+        world.made.disk_of(number).fill()
     world.publish(50)
     world.made.run(SECOND)
-    assert set(world.refused) == {"the disk is full"}
+    assert set(world.refused) == {"the broker's disk did not take it: No space left on device"}
     assert not world.due()
 
 
@@ -211,14 +211,14 @@ def test_a_backup_whose_disk_was_full_takes_replicas_when_there_is_room() -> Non
     world = World.of(2, seed=2)
     crowd(world)
     owner, backup = world.made.brokers
-    world.made.disk_of(backup).is_full = True
+    world.made.disk_of(backup).fill()
     for _ in range(10):
         world.publish()
     world.made.run(5 * SECOND)
     owned = list(world.made.brokers[owner].deliveries.in_flight.values())
     assert owned
     assert not any(entry.accepted for entry in owned)
-    world.made.disk_of(backup).is_full = False
+    world.made.disk_of(backup).capacity = None
     world.made.run(3 * SECOND)
     assert all(entry.accepted for entry in owned)
     assert not world.made.brokers[owner].deliveries.in_flight

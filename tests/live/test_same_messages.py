@@ -65,7 +65,7 @@ class Types:
             if isinstance(message, Routed):
                 self.seen.add(type(message.body).__name__)
             return
-        raise AssertionError("octets that nobody can read")
+        raise AssertionError("bytes that nobody can read")
 
     @property
     def missing(self) -> set[str]:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from rookery.machine import ClientId, Close, Effect, Emit, Multicast, Send, Write
+from rookery.machine.log import RecordLog
 from rookery.rtps.locators import Address
-from rookery.simulated.disks import FULL, WRITE_TIME
+from rookery.simulated.disks import WRITE_TIME, SimulatedDisk
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.world import Process, World
 
@@ -47,6 +48,10 @@ class Parrot:
         return todo
 
 
+def a_log(disk: SimulatedDisk) -> RecordLog[str]:
+    return RecordLog(disk, encode=str.encode, decode=lambda data: bytes(data).decode())
+
+
 class Stage:
     """A world of parrots: numbers are brokers, `ClientId` clients."""
 
@@ -59,7 +64,8 @@ class Stage:
 
     def start(self, node: int | ClientId) -> Process:
         self.parrots[node] = Parrot()
-        return self.world.start(node, self.parrots[node], self.told.append)
+        disk = SimulatedDisk()
+        return self.world.start(node, self.parrots[node], self.told.append, disk=disk, log=a_log(disk))
 
     def do(self, node: int | ClientId, *effects: Effect) -> None:
         self.parrots[node].todo += effects
@@ -116,12 +122,13 @@ def test_a_disk_outlives_its_process_takes_its_time_and_may_be_full() -> None:
     stage.do(1, Write(2, ((7, 3, "c"),), ((7, 1),)))
     disk = stage.world.end(1)
     stage.world.run(SECOND)  # it died while it wrote
-    assert disk.records() == [(7, 1, "a"), (7, 2, "b")]
+    assert a_log(disk).entries() == [(7, 1, "a"), (7, 2, "b")]
     stage.start(2)
-    stage.world.processes[2].disk.is_full = True
+    stage.world.processes[2].disk.fill()
     stage.do(2, Write(1, ((7, 4, "d"),), ()), Write(None, (), ((7, 9),)))
     stage.world.run(SECOND)
-    assert [note[:3] for note in stage.parrots[2].heard] == [("completed", 1, FULL), ("completed", None, None)]
+    full = "the broker's disk did not take it: No space left on device"
+    assert [note[:3] for note in stage.parrots[2].heard] == [("completed", 1, full), ("completed", None, full)]
 
 
 def test_a_paused_process_hears_everything_later_and_in_order() -> None:

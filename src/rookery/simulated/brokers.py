@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
+from rookery.brokers.batches import EventBatch
 from rookery.brokers.broker import Broker
 from rookery.brokers.client import (
     Attached,
@@ -34,9 +35,10 @@ from rookery.brokers.client import (
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed
 from rookery.brokers.messages import EventId
+from rookery.brokers.records import open_records
 from rookery.machine import ClientId, Node
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.disks import Disk
+from rookery.simulated.disks import SimulatedDisk
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.world import Process, World
 
@@ -44,6 +46,8 @@ __all__ = ["SimulatedBrokers", "SimulatedClient"]
 
 #: Microseconds until a client's program has taken what was delivered.
 ACKNOWLEDGES_AFTER = 500
+#: Bytes from which a log moves what is live to a new file: small, so that histories see moves.
+COMPACT_FROM = 4 << 10
 #: How far apart the monotonic clocks of two processes may be: eleven days.
 MOST_AHEAD = 1_000_000_000_000
 #: Brokers that a client knows of before any has named others.
@@ -184,7 +188,7 @@ class SimulatedBrokers:
         self.delivered: Counter[tuple[str, EventId]] = Counter()
         self.accepted: set[EventId] = set()
         #: The disks of brokers that have crashed.
-        self.disks: dict[int, Disk] = {}
+        self.disks: dict[int, SimulatedDisk] = {}
         self.on_event: Callable[[int, BrokerEvent], None] | None = None
         self.on_client_event: Callable[[int, ClientEvent], None] | None = None
         self._born = 0
@@ -211,7 +215,9 @@ class SimulatedBrokers:
 
     # ---- brokers -------------------------------------------------------------------------------------------------
 
-    def join(self, *, bootstrap: int | None = None, position: tuple[float, ...] = (), disk: Disk | None = None) -> int:
+    def join(
+        self, *, bootstrap: int | None = None, position: tuple[float, ...] = (), disk: SimulatedDisk | None = None
+    ) -> int:
         """Add a broker; it joins through a random one if none is named. Return its number."""
         self._born += 1
         number = self._born
@@ -219,11 +225,17 @@ class SimulatedBrokers:
         if bootstrap is None and self.brokers:
             bootstrap = list(self.brokers)[self.world.random.randrange(len(self.brokers))]
         self.brokers[number] = broker
+        disk = disk or SimulatedDisk()
+        records = open_records(disk, compact_from=COMPACT_FROM)
         self.world.start(
-            number, broker, lambda event: self._on_event(broker, event), disk=disk, clock=self.clock(number)
+            number,
+            broker,
+            lambda event: self._on_event(broker, event),
+            disk=disk,
+            log=records,
+            clock=self.clock(number),
         )
-        if disk is not None:
-            broker.restore(disk.records())
+        broker.restore(records.entries())
         if bootstrap is None:
             broker.start(self.world.time(number))
         else:
@@ -247,7 +259,13 @@ class SimulatedBrokers:
         self.world.rename(number, again)
         return again
 
-    def disk_of(self, number: int) -> Disk:
+    def records_of(self, number: int) -> list[tuple[int, int, EventBatch]]:
+        """Return what a living broker keeps on its disk."""
+        log = self.world.processes[number].log
+        assert log is not None
+        return log.entries()
+
+    def disk_of(self, number: int) -> SimulatedDisk:
         """Return the disk of a living broker."""
         return self.world.processes[number].disk
 

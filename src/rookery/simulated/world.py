@@ -17,8 +17,9 @@ from random import Random
 from typing import Any
 
 from rookery.machine import ClientId, Close, Emit, Machine, Multicast, Node, Send, Write
+from rookery.machine.log import RecordLog
 from rookery.simulated.calendar import Calendar
-from rookery.simulated.disks import Disk
+from rookery.simulated.disks import SimulatedDisk
 from rookery.simulated.links import LinkConditions, Links
 
 __all__ = ["Process", "World"]
@@ -30,13 +31,15 @@ class Process:
 
     node: Node
     machine: Machine
-    disk: Disk
+    disk: SimulatedDisk
     on_event: Callable[[Any], None]
     #: How far its monotonic clock is ahead of the calendar, and its wall clock of the time since 1970.
     clock: int = 0
     wall_clock: int = 0
     #: Where datagrams reach it.
     address: Node | None = None
+    #: Where its records go, on its disk; None for a machine that writes none.
+    log: RecordLog[Any] | None = None
     #: When it was last entered into the calendar to be woken.
     timer: int | None = None
     is_alive: bool = True
@@ -82,10 +85,17 @@ class World:
     # ---- processes -----------------------------------------------------------------------------------------------
 
     def start(
-        self, node: Node, machine: Machine, on_event: Callable[[Any], None], *, disk: Disk | None = None, clock: int = 0
+        self,
+        node: Node,
+        machine: Machine,
+        on_event: Callable[[Any], None],
+        *,
+        disk: SimulatedDisk | None = None,
+        log: RecordLog[Any] | None = None,
+        clock: int = 0,
     ) -> Process:
         """Add a process; what its machine wants done is done at `perform`."""
-        process = self.processes[node] = Process(node, machine, disk or Disk(), on_event, clock)
+        process = self.processes[node] = Process(node, machine, disk or SimulatedDisk(), on_event, clock, log=log)
         return process
 
     def time(self, node: Node) -> int:
@@ -109,7 +119,7 @@ class World:
         """Let what is sent to a group reach a process too, as `Multicast`; the sender hears itself."""
         self._groups.setdefault(group, {})[node] = None
 
-    def end(self, node: Node) -> Disk:
+    def end(self, node: Node) -> SimulatedDisk:
         """End a process, at its own wish or by a crash; return its disk."""
         process = self.processes.pop(node)
         process.is_alive = False
@@ -172,7 +182,7 @@ class World:
 
     def _written(self, process: Process, write: Write) -> None:
         if process.is_alive:  # else it died while it wrote
-            failure = process.disk.write(write)
+            failure = _append(process, write)
             self._call(process, lambda: process.machine.completed(write, failure, self.now + process.clock))
 
     def _call(self, process: Process, call: Callable[[], None]) -> None:
@@ -314,6 +324,16 @@ class World:
     def _tell_lost(self, process: Process, other: Node) -> None:
         known = self._name_of(other, process.node)
         self._call(process, lambda: process.machine.lose(known, self.now + process.clock))
+
+
+def _append(process: Process, write: Write) -> str | None:
+    """Write to the log of a process as its live driver does; return why the disk did not take it, or None."""
+    assert process.log is not None, "a machine that writes needs a log"
+    try:
+        process.log.append([process.log.group(write.entries, write.done)], sync=write.token is not None)
+    except OSError as error:
+        return f"the broker's disk did not take it: {error.strerror}"
+    return None
 
 
 def _connection(one: Node, other: Node) -> tuple[Node, Node]:

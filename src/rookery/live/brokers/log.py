@@ -2,27 +2,25 @@
 
 Rule 1: `append` calls back only when everything given to it is on the disk (fdatasync). All that comes while a sync is
 under way goes into the next one: a busy broker syncs no more often than an idle one, only more at a time.
-Rule 2: what the disk does not take is refused with the reason, and the log is as it was (`log_file.py`).
+Rule 2: what the disk does not take is refused with the reason, and the log is as it was (`machine/log.py`).
 Rule 3: a log belongs to one process, and a broker that opens it again has another id.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rookery.brokers.batches import EventBatch as Parcel
+from rookery.brokers.batches import EventBatch
+from rookery.brokers.records import open_records
 from rookery.errors import LogError
-from rookery.live.brokers.log_file import Group, Key, LogFile
-from rookery.live.disk import put_file
+from rookery.live.disk import FolderDisk
+from rookery.machine.disk import put_file, read_file
+from rookery.machine.log import COMPACT_FROM, Group, Key
 
 __all__ = ["BrokerLog"]
-
-#: A log smaller than this is not worth moving.
-COMPACT_FROM = 64 << 20
 
 
 class BrokerLog:
@@ -35,49 +33,40 @@ class BrokerLog:
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="broker log")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / "lock").open("w")
+            self._disk = FolderDisk(folder, mode=0o600)
+            if (holder := self._disk.lock()) is not None:
+                raise LogError(f"{folder} belongs to a broker that is running ({holder}): give another --data")
             try:
-                try:
-                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError as error:
-                    raise LogError(f"{folder} belongs to a broker that is running: give another --data") from error
                 #: What is on the disk; its thread writes, everyone may read its counts.
-                self.file = LogFile(folder / "log", compact_from=compact_from)
+                self.file = open_records(self._disk, compact_from=compact_from)
+                #: What the log held when it was opened.
+                self.entries = self.file.entries()
             except BaseException:
-                self._lock.close()
+                self._disk.unlock()
                 raise
         except LogError:
             raise
         except OSError as error:
             raise LogError(f"cannot keep a log in {folder}: {error.strerror}") from error
 
-    @property
-    def entries(self) -> list[tuple[int, int, Parcel]]:
-        """What the log held when it was opened."""
-        return self.file.entries
-
     def incarnation(self) -> int:
         """Return how often this log was opened, this time included: it makes the broker's id another one."""
-        path = self.folder / "incarnation"
         try:
-            count = int(path.read_text()) + 1
-        except (OSError, ValueError):
-            count = 1
-        try:
-            put_file(path, str(count).encode())
+            written = read_file(self._disk, "incarnation") or b""
+            count = int(written) + 1 if written.strip().isdigit() else 1
+            put_file(self._disk, "incarnation", str(count).encode())
         except OSError as error:
             raise LogError(f"cannot keep a log in {self.folder}: {error.strerror}") from error
         return count
 
     def append(
         self,
-        entries: Iterable[tuple[int, int, Parcel]],
+        entries: Iterable[tuple[int, int, EventBatch]],
         done: tuple[Key, ...],
         then: Callable[[str | None], None] | None,
     ) -> None:
         """Write entries, and what is done with; `then` gets None when they are on the disk, or why they are not."""
-        self._waiting.append((Group.of(entries, done), then))
+        self._waiting.append((self.file.group(entries, done), then))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._commit())
 
@@ -87,7 +76,7 @@ class BrokerLog:
             await self._task
         self._thread.shutdown()
         self.file.close()
-        self._lock.close()
+        self._disk.unlock()
 
     async def _commit(self) -> None:
         loop = asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import mmap
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,11 +85,20 @@ class Description:
         """Read the description of a folder."""
         path = folder / DESCRIPTION_FILE
         try:
-            return cls.from_document(json.loads(path.read_text("utf-8")))
+            return cls.from_text(path.read_bytes())
         except FileNotFoundError:
             raise SpoolError(f"{folder} is no spool: it has no {DESCRIPTION_FILE}") from None
         except (OSError, ValueError) as error:
             raise SpoolError(f"{path}: {error}") from error
+
+    @classmethod
+    def from_text(cls, text: bytes) -> Description:
+        """Read the description from what its file holds."""
+        return cls.from_document(json.loads(text.decode("utf-8")))
+
+    def to_text(self) -> bytes:
+        """Return what its file holds."""
+        return (json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def record_schema(schema: Schema) -> pa.Schema:
@@ -106,6 +115,11 @@ def read_mark(folder: Path) -> Mark:
         octets = (folder / MARK_FILE).read_bytes()
     except FileNotFoundError:
         raise SpoolError(f"{folder} is no finished spool: start `rookery spool` on it again") from None
+    return mark_of(octets, folder)
+
+
+def mark_of(octets: bytes, folder: Path) -> Mark:
+    """Return how far a spool counts by what its mark's file holds."""
     # A slot that is being written while we read looks torn; then the other one is the truth.
     mark = best_mark(octets[:MARK_OCTETS])
     if mark is None:
@@ -115,7 +129,13 @@ def read_mark(folder: Path) -> Mark:
 
 def segment_starts(folder: Path) -> list[int]:
     """Return the first offsets of the segments of a folder, in order."""
-    return sorted(int(path.stem) for path in folder.glob("*.frames") if path.stem.isdigit())
+    return starts_among(path.name for path in folder.glob("*.frames"))
+
+
+def starts_among(names: Iterable[str]) -> list[int]:
+    """Return the first offsets of the segments among files, in order."""
+    stems = (name.removesuffix(".frames") for name in names if name.endswith(".frames"))
+    return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
 class Spool:

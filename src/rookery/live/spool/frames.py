@@ -17,7 +17,6 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import xxhash
 
@@ -148,12 +147,11 @@ def frames(octets: memoryview, *, start: int) -> Iterator[Frame]:
         position, offset = end, first + rows
 
 
-def read_commit_time(segment: BinaryIO) -> int:
-    """Return when a segment was begun, in microseconds since 1970."""
-    header = segment.read(_FRAME.size)
+def read_commit_time(header: bytes) -> int:
+    """Return when a segment was begun, in microseconds since 1970, by its first bytes."""
     if len(header) < _FRAME.size or header[:4] != _FRAME_MAGIC:
         raise SpoolError("a segment that does not begin with a frame")
-    return int(_FRAME.unpack(header)[5])
+    return int(_FRAME.unpack_from(header)[5])
 
 
 def _checksum(octets: bytes) -> int:

@@ -11,13 +11,11 @@ One writer at a time. Old segments go when the spool is larger, or they are olde
 
 from __future__ import annotations
 
-import json
-import mmap
-import os
+import errno
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,17 +23,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from rookery.errors import SpoolError
-from rookery.live.disk import put_file, sync_folder, write_all
-from rookery.live.spool.disk import explained, take_lock
+from rookery.live.disk import FolderDisk
+from rookery.live.spool.disk import explained
 from rookery.live.spool.folder import (
     DESCRIPTION_FILE,
     MARK_FILE,
     Description,
-    read_mark,
+    mark_of,
     record_schema,
-    segment_starts,
+    starts_among,
 )
-from rookery.live.spool.frames import Mark, encode_frame, frames, read_commit_time, segment_name
+from rookery.live.spool.frames import ALIGNMENT, Mark, encode_frame, frames, read_commit_time, segment_name
+from rookery.machine.disk import AppendFile, Disk, File, put_file, read_file, write_all
 
 __all__ = ["Retention", "SpoolWriter"]
 
@@ -65,7 +64,9 @@ class SpoolWriter:
         segment_octets: int = SEGMENT_OCTETS,
         retention: Retention | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000,
+        disk: Disk | None = None,
     ) -> None:
+        """Open the spool in a folder, or begin one; another `disk` than the folder is for those who try faults."""
         self.folder = Path(folder)
         self._segment_octets = segment_octets
         self._retention = retention or Retention()
@@ -74,16 +75,18 @@ class SpoolWriter:
         self._writers: dict[str, int] = {}
         self._broken = False
         self._mark: Mark | None = None
-        self._segment = self._position = self._frames = self._opened = 0
-        self._file = self._mark_file = self._lock = -1
+        self._segment = self._frames = self._opened = 0
+        self._file: AppendFile | None = None
+        self._mark_file: File | None = None
+        self._locked: FolderDisk | None = None
         try:
             with self._explained():
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._lock = take_lock(self.folder / "lock")
+                self._disk = disk or self._take_folder()
                 self.description = self._agree(description)
-                if not (self.folder / MARK_FILE).exists():
-                    self._create()
-                self._recover(read_mark(self.folder))
+                mark = read_file(self._disk, MARK_FILE)
+                if mark is None:
+                    mark = self._create()
+                self._recover(mark_of(mark, self.folder))
                 self._retire()
         except BaseException:
             self.close()
@@ -122,11 +125,13 @@ class SpoolWriter:
             begins = self._is_full(len(octets))
             if begins:
                 self._begin_segment(first)
-            self._write_frame(octets)
-            mark = Mark(self._mark.turn + 1, self._segment, self._position + len(octets), first + batch.num_rows)
+            assert self._file is not None
+            assert self._mark_file is not None
+            self._file.append(octets, sync=True)
+            mark = Mark(self._mark.turn + 1, self._segment, self._file.end, first + batch.num_rows)
             write_all(self._mark_file, mark.encode(), mark.slot)
-            os.fdatasync(self._mark_file)
-            self._mark, self._position, self._broken = mark, mark.octets, False
+            self._mark_file.sync()
+            self._mark, self._broken = mark, False
             self._frames += 1
             self._note(writers)
             if begins:
@@ -135,24 +140,36 @@ class SpoolWriter:
 
     def close(self) -> None:
         """Let others write."""
-        for descriptor in (self._file, self._mark_file, self._lock):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self._file = self._mark_file = self._lock = -1
+        for file in (self._file, self._mark_file):
+            if file is not None:
+                file.close()
+        self._file = self._mark_file = None
+        if self._locked is not None:
+            self._locked.unlock()
         self._broken = True
 
     # Opening.
 
+    def _take_folder(self) -> FolderDisk:
+        disk = FolderDisk(self.folder)
+        if (holder := disk.lock()) is not None:
+            raise SpoolError(errno.EWOULDBLOCK, f"{self.folder} is being written by {holder}: end that one first")
+        self._locked = disk
+        return disk
+
     def _agree(self, asked: Description) -> Description:
         """Write the description, or compare it with the one that is there."""
-        if not (self.folder / DESCRIPTION_FILE).exists():
-            if segment_starts(self.folder):
+        written = read_file(self._disk, DESCRIPTION_FILE)
+        if written is None:
+            if self._starts():
                 raise SpoolError(f"{self.folder} has segments and no {DESCRIPTION_FILE}: choose an empty folder")
             made = replace(asked, spool_id=uuid.uuid4().hex)
-            text = json.dumps(made.document(), indent=2, ensure_ascii=False) + "\n"
-            put_file(self.folder / DESCRIPTION_FILE, text.encode())
+            put_file(self._disk, DESCRIPTION_FILE, made.to_text())
             return made
-        found = Description.read(self.folder)
+        try:
+            found = Description.from_text(written)
+        except ValueError as error:
+            raise SpoolError(f"{self.folder / DESCRIPTION_FILE}: {error}") from error
         if replace(asked, spool_id=found.spool_id) != found:
             there, here = found.document(), asked.document()
             differing = [name for name in there if name != "spool_id" and there[name] != here[name]]
@@ -160,33 +177,34 @@ class SpoolWriter:
             raise SpoolError(f"{self.folder} is the spool of another topic or type ({told}): choose another folder")
         return found
 
-    def _create(self) -> None:
+    def _create(self) -> bytes:
         """Make the first segment and the mark. Without a mark nothing was ever counted, whatever else is there."""
-        for start in segment_starts(self.folder):
-            (self.folder / segment_name(start)).unlink()
+        for start in self._starts():
+            self._disk.remove(segment_name(start))
         opening = encode_frame(first=0, rows=0, committed=self._clock(), writers={}, batch=b"")
-        put_file(self.folder / segment_name(0), opening)
+        put_file(self._disk, segment_name(0), opening)
         mark = Mark(0, 0, len(opening), 0)
-        put_file(self.folder / MARK_FILE, mark.encode() + replace(mark, turn=1).encode())
+        slots = mark.encode() + replace(mark, turn=1).encode()
+        put_file(self._disk, MARK_FILE, slots)
+        return slots
 
     def _recover(self, mark: Mark) -> None:
         """Cut off what does not count, and learn where every writer stands."""
-        for start in segment_starts(self.folder):
+        for start in self._starts():
             if start > mark.segment:
-                (self.folder / segment_name(start)).unlink()
+                self._disk.remove(segment_name(start))
         path = self.folder / segment_name(mark.segment)
-        self._mark_file = os.open(self.folder / MARK_FILE, os.O_RDWR | os.O_CLOEXEC)
-        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        self._segment, self._position = mark.segment, mark.octets
-        if os.fstat(self._file).st_size < mark.octets:
+        self._mark_file = self._disk.open(MARK_FILE)
+        file = self._disk.open(segment_name(mark.segment))
+        self._segment = mark.segment
+        if file.size() < mark.octets:
+            file.close()
             raise SpoolError(f"{path} has lost octets that were counted: restore it, or choose another folder")
-        os.ftruncate(self._file, mark.octets)
-        os.fsync(self._file)
-        sync_folder(self.folder)
+        self._file = AppendFile(file, mark.octets)
+        self._disk.sync()
         self._frames = 0
-        mapped = memoryview(mmap.mmap(self._file, mark.octets, access=mmap.ACCESS_READ))
         try:
-            for frame in frames(mapped, start=mark.segment):
+            for frame in frames(memoryview(file.read(0, mark.octets)), start=mark.segment):
                 frame.verify()
                 if self._frames == 0:
                     self._opened = frame.committed
@@ -199,11 +217,11 @@ class SpoolWriter:
     # Writing.
 
     def _is_full(self, octets: int) -> bool:
-        if self._frames <= 1:
+        if self._frames <= 1 or self._file is None:
             return False
         age = self._retention.microseconds
         return (
-            self._position + octets > self._segment_octets
+            self._file.end + octets > self._segment_octets
             or self._frames >= SEGMENT_FRAMES
             # Only whole segments are deleted, so none may span more than a part of what is kept.
             or (age is not None and self._clock() - self._opened > age // 4)
@@ -211,19 +229,11 @@ class SpoolWriter:
 
     def _begin_segment(self, first: int) -> None:
         opening = encode_frame(first=first, rows=0, committed=self._clock(), writers=self._writers, batch=b"")
-        put_file(self.folder / segment_name(first), opening)
-        os.close(self._file)
-        self._file = os.open(self.folder / segment_name(first), os.O_RDWR | os.O_CLOEXEC)
-        self._segment, self._position, self._frames, self._opened = first, len(opening), 1, self._clock()
-
-    def _write_frame(self, octets: bytes) -> None:
-        try:
-            write_all(self._file, octets, self._position)
-            os.fdatasync(self._file)
-        except OSError:
-            with suppress(OSError):  # the room it took is wanted back; that it does not count is certain anyway
-                os.ftruncate(self._file, self._position)
-            raise
+        put_file(self._disk, segment_name(first), opening)
+        assert self._file is not None
+        self._file.close()
+        self._file = AppendFile(self._disk.open(segment_name(first)), len(opening))
+        self._segment, self._frames, self._opened = first, 1, self._clock()
 
     def _note(self, writers: Mapping[str, int]) -> None:
         for guid, number in writers.items():
@@ -234,20 +244,33 @@ class SpoolWriter:
 
     def _retire(self) -> None:
         """Delete the oldest segments, as long as there is too much or they are too old."""
-        starts = segment_starts(self.folder)
-        sizes = {start: (self.folder / segment_name(start)).stat().st_size for start in starts}
+        starts = self._starts()
+        sizes = {start: self._size(start) for start in starts}
         limit, age = self._retention.octets, self._retention.microseconds
         for start, following in pairwise(starts):
             too_much = limit is not None and sum(sizes.values()) > limit
             # The last record of a segment is older than the segment that follows.
             if not too_much and (age is None or self._clock() - self._opening_time(following) <= age):
                 return
-            (self.folder / segment_name(start)).unlink()
+            self._disk.remove(segment_name(start))
             del sizes[start]
 
+    def _starts(self) -> list[int]:
+        return starts_among(self._disk.names())
+
+    def _size(self, start: int) -> int:
+        file = self._disk.open(segment_name(start))
+        try:
+            return file.size()
+        finally:
+            file.close()
+
     def _opening_time(self, start: int) -> int:
-        with (self.folder / segment_name(start)).open("rb") as file:
-            return read_commit_time(file)
+        file = self._disk.open(segment_name(start))
+        try:
+            return read_commit_time(file.read(0, ALIGNMENT))
+        finally:
+            file.close()
 
     def _explained(self) -> AbstractContextManager[None]:
         return explained(self.folder, lambda: f"What was counted is safe: {self.end} records.")

@@ -1,0 +1,284 @@
+"""The log of a machine: records by key on a disk, until they are done with.
+
+Rule 1: a record is its length, its checksum and its bytes. A crash in the middle of a write leaves a tail that does not
+check; it was never promised to anybody, and is cut off when the log is opened.
+Rule 2: what is written together is there whole or not at all (`AppendFile`). Where the disk does not let a refused one
+be cut off, and where a sync has failed, nothing is taken until that is mended.
+Rule 3: when more than half of a large file is done with, the rest moves to a new one. The new file is whole, checked
+and on the disk before it takes the old one's name; where that cannot be, the old one stays in force, and the move is
+tried again when there is half as much to move or the file has grown by a quarter.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from rookery.errors import LogError
+from rookery.machine.disk import AppendFile, Disk, write_all
+
+__all__ = ["COMPACT_FROM", "Group", "Key", "RecordLog"]
+
+#: Owner and part.
+Key: TypeAlias = tuple[int, int]
+Value = TypeVar("Value")
+
+_LOG = logging.getLogger("rookery.machine")
+_HEADER = struct.Struct("!II")
+_MAGIC = b"rookery log 2\n"
+#: No record is longer; a length beyond it is damage.
+LONGEST = 1 << 30
+#: A log smaller than this is not worth moving.
+COMPACT_FROM = 64 << 20
+
+
+class Kept(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """What is promised under a key."""
+
+    owner: int
+    part: int
+    value: bytes
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Keys of what need not be kept any more."""
+
+    keys: tuple[Key, ...]
+
+
+_DECODER: msgspec.msgpack.Decoder[Kept | Done] = msgspec.msgpack.Decoder(Kept | Done)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Group(NamedTuple):
+    """What is written together: entries as records, then what is done with."""
+
+    records: tuple[tuple[Key, bytes], ...]
+    done: tuple[Key, ...]
+    done_record: bytes
+
+
+class RecordLog(Generic[Value]):
+    """The log in one file of a disk, and where in it everything lies that is not done with."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        encode: Callable[[Value], bytes],
+        decode: Callable[[bytes], Value],
+        name: str = "log",
+        compact_from: int = COMPACT_FROM,
+    ) -> None:
+        """Open the log, or begin one; `torn` are the bytes that were cut off its end."""
+        self._disk = disk
+        self._encode = encode
+        self._decode = decode
+        self._name, self._new = name, f"{name}.new"
+        self._compact_from = compact_from
+        self.torn = 0
+        #: How often what is live was moved to a new file, and how often that could not be done.
+        self.moves = self.moves_failed = 0
+        self._live: dict[Key, tuple[int, int]] = {}
+        self._live_bytes = 0
+        self._syncs = 0
+        #: Done with, and not written down because the disk did not take it.
+        self._over: list[Key] = []
+        #: Whether the file's name may not be on the disk.
+        self._is_unnamed = False
+        #: After a move that failed: below how many live bytes, or from which size, to try again.
+        self._again: tuple[int, int] | None = None
+        disk.remove(self._new)  # a move that did not come to its end
+        file = disk.open(name)
+        try:
+            data = file.read(0, file.size())
+            if data.startswith(_MAGIC):
+                end = self._scan(data)
+                self.torn = len(data) - end
+            elif _MAGIC.startswith(data):
+                end = 0
+            else:
+                raise LogError(f"{name} is no log of this version of Rookery: give another folder")
+            self._file = AppendFile(file, end)
+            if not end:
+                self._file.append(_MAGIC, sync=True)
+                disk.sync()
+        except BaseException:
+            file.close()
+            raise
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._file.end
+
+    @property
+    def syncs(self) -> int:
+        """How often it was forced to the disk."""
+        return self._syncs + self._file.syncs
+
+    def entries(self) -> list[tuple[int, int, Value]]:
+        """Return what is kept, in the order in which it was written."""
+        found = []
+        for (owner, part), (offset, length) in self._live.items():
+            kept = _DECODER.decode(memoryview(self._record(offset, length))[_HEADER.size :])
+            assert isinstance(kept, Kept)
+            found.append((owner, part, self._decode(kept.value)))
+        return found
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    # ---- writing -------------------------------------------------------------------------------------------------
+
+    def group(self, entries: Iterable[tuple[int, int, Value]], done: tuple[Key, ...]) -> Group:
+        """Make the records of entries, and one of all that is done with."""
+        encode = self._encode
+        records = tuple(((owner, part), _framed(Kept(owner, part, encode(value)))) for owner, part, value in entries)
+        return Group(records, done, _framed(Done(done)) if done else b"")
+
+    def append(self, groups: Sequence[Group], *, sync: bool) -> None:
+        """Put groups at the end in their order, all or none; raise `OSError` where the disk does not take them."""
+        try:
+            self._mend()
+            self._put(groups, sync=sync)
+        except OSError:
+            for group in groups:  # done with it is, whatever the disk says; it is written down with what comes next
+                self._finish(group.done)
+                self._over += group.done
+            raise
+        finally:
+            if self._is_worth_moving():
+                self._try_to_move()
+
+    def _put(self, groups: Sequence[Group], *, sync: bool) -> None:
+        if self._over:
+            groups = [self.group((), tuple(self._over)), *groups]
+        at = self._file.append(
+            b"".join(
+                [chunk for group in groups for chunk in (*(record for _, record in group.records), group.done_record)]
+            ),
+            sync=sync,
+        )
+        self._over.clear()
+        for group in groups:
+            for key, record in group.records:
+                self._keep(key, at, len(record))
+                at += len(record)
+            self._finish(group.done)
+            at += len(group.done_record)
+
+    def _keep(self, key: Key, offset: int, length: int) -> None:
+        self._finish((key,))
+        self._live[key] = (offset, length)
+        self._live_bytes += length
+
+    def _finish(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._live_bytes -= self._live.pop(key, (0, 0))[1]
+
+    def _mend(self) -> None:
+        """Put right what a failure has left; raise where that fails too: then nothing can be promised."""
+        if self._file.is_suspect:
+            self._move()
+        if self._is_unnamed:
+            self._name_it()
+
+    # ---- moving --------------------------------------------------------------------------------------------------
+
+    def _is_worth_moving(self) -> bool:
+        size = self._file.end
+        if size <= self._compact_from or 2 * self._live_bytes >= size:
+            return False
+        return self._again is None or self._live_bytes < self._again[0] or size >= self._again[1]
+
+    def _try_to_move(self) -> None:
+        try:
+            self._move()
+        except OSError as error:
+            self.moves_failed += 1
+            size = self._file.end
+            self._again = ((self._live_bytes + 1) // 2, size + size // 4 + 1)
+            _LOG.warning("%s cannot be made smaller now and stays as it is: %s", self._name, error.strerror)
+
+    def _move(self) -> None:
+        """Write what is live to a new file, which takes the place of the old one when it is on the disk."""
+        moved: dict[Key, tuple[int, int]] = {}
+        at = len(_MAGIC)
+        file = self._disk.open(self._new)
+        try:
+            file.truncate(0)
+            write_all(file, _MAGIC, 0)
+            for key, (offset, length) in self._live.items():
+                write_all(file, self._record(offset, length), at)
+                moved[key] = (at, length)
+                at += length
+            file.sync()
+            self._disk.rename(self._new, self._name)
+        except BaseException:
+            file.close()
+            with suppress(OSError):
+                self._disk.remove(self._new)
+            raise
+        self._file.file.close()
+        self._syncs += self._file.syncs + 1
+        self._file, self._live = AppendFile(file, at), moved
+        self._over.clear()
+        self._again = None
+        self._is_unnamed = True
+        self.moves += 1
+        with suppress(OSError):  # if not now, then before the next write
+            self._name_it()
+
+    def _name_it(self) -> None:
+        """Force the file's name to the disk: without that a crash brings the old one back."""
+        self._disk.sync()
+        self._is_unnamed = False
+
+    def _record(self, offset: int, length: int) -> bytes:
+        record = self._file.file.read(offset, length)
+        if len(record) < length or zlib.crc32(record[_HEADER.size :]) != _HEADER.unpack_from(record)[1]:
+            raise OSError(errno.EIO, "a record cannot be read again")
+        return record
+
+    # ---- reading -------------------------------------------------------------------------------------------------
+
+    def _scan(self, data: bytes) -> int:
+        """Learn where everything lies; return the end of what counts."""
+        at = len(_MAGIC)
+        for record, end in _records(data, at):
+            if isinstance(record, Kept):
+                self._keep((record.owner, record.part), at, end - at)
+            else:
+                self._finish(record.keys)
+            at = end
+        return at
+
+
+def _framed(record: Kept | Done) -> bytes:
+    payload = _encode(record)
+    return _HEADER.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def _records(data: bytes, at: int) -> Iterator[tuple[Any, int]]:
+    """Walk over whole records, each with where it ends; a tail that does not check ends the walk."""
+    view = memoryview(data)
+    while at + _HEADER.size <= len(data):
+        length, checksum = _HEADER.unpack_from(data, at)
+        payload = view[at + _HEADER.size : at + _HEADER.size + length]
+        if length > LONGEST or len(payload) < length or zlib.crc32(payload) != checksum:
+            return
+        try:
+            record = _DECODER.decode(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        at += _HEADER.size + length
+        yield record, at
