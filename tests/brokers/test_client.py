@@ -9,11 +9,11 @@ import pytest
 
 from rookery.brokers import client as module
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of
-from rookery.brokers.client import (
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
-    ClientMachine,
     Delivered,
     GaveUp,
     InForce,

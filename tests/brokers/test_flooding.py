@@ -7,7 +7,7 @@ from collections import Counter, deque
 from typing import Any
 
 from rookery import Schema
-from rookery.brokers.client import Delivered
+from rookery.brokers.client_events import Delivered
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.flooding import FloodingBroker
 from rookery.simulated.brokers import SimulatedBrokers

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from rookery.brokers.client import ClientEvent, InForce
+from rookery.brokers.client_events import ClientEvent, InForce
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.histories import Faults

@@ -15,6 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
+from rookery.brokers.client_events import (
+    Attached,
+    BatchAccepted,
+    BatchRefused,
+    Delivered,
+    DeliveryKey,
+    GaveUp,
+    InForce,
+    StatusGiven,
+    SubscriptionFailed,
+)
 from rookery.brokers.client_messages import (
     AskStatus,
     Attach,
@@ -35,18 +46,7 @@ from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send, Write
 
-__all__ = [
-    "Attached",
-    "BatchAccepted",
-    "BatchRefused",
-    "ClientEvent",
-    "ClientMachine",
-    "Delivered",
-    "GaveUp",
-    "InForce",
-    "StatusGiven",
-    "SubscriptionFailed",
-]
+__all__ = ["ClientMachine"]
 
 SECOND = 1_000_000
 #: Events of one batch, at most.
@@ -60,80 +60,6 @@ FIRST_PAUSE, LAST_PAUSE = SECOND // 20, SECOND
 
 #: A condition and its parameters.
 Condition: TypeAlias = tuple[str, tuple[object, ...]]
-#: The owner and the number of a delivery: what is acknowledged.
-DeliveryKey: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """A broker has let the client in."""
-
-    welcome: Welcome
-
-
-@dataclass(frozen=True, slots=True)
-class GaveUp:
-    """No broker has let the client in for as long as it was told to try."""
-
-
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """Every zone has every condition of a subscription: it gets all that is published from now on."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionFailed:
-    """A subscription cannot be, and why."""
-
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """Matches of a subscription, none of which it has had; `acknowledge(number, key)` is to be said of them.
-
-    `names`, `sequences` and `events` belong together, one for each match.
-    """
-
-    number: int
-    key: DeliveryKey
-    publisher: int
-    names: Sequence[str]
-    sequences: Sequence[int]
-    events: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchAccepted:
-    """Events are safe: so many from a sequence number on, all that were published together."""
-
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRefused:
-    """Events were not taken; where that is not final they are sent again."""
-
-    first: int
-    count: int
-    reason: str
-    final: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StatusGiven:
-    """What the broker says of itself."""
-
-    document: dict[str, Any]
-
-
-ClientEvent: TypeAlias = (
-    Attached | GaveUp | InForce | SubscriptionFailed | Delivered | BatchAccepted | BatchRefused | StatusGiven
-)
 
 
 @dataclass(slots=True)

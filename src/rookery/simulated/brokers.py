@@ -21,12 +21,12 @@ from typing import Any
 
 from rookery.brokers.batches import EventBatch
 from rookery.brokers.broker import Broker
-from rookery.brokers.client import (
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
     ClientEvent,
-    ClientMachine,
     Delivered,
     GaveUp,
     InForce,

@@ -22,12 +22,12 @@ from typing import Any
 import msgspec
 
 from rookery.brokers.batches import MALFORMED
-from rookery.brokers.client import (
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
     ClientEvent,
-    ClientMachine,
     Delivered,
     DeliveryKey,
     GaveUp,

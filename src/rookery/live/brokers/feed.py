@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any
 
-from rookery.brokers.client import Delivered, DeliveryKey
+from rookery.brokers.client_events import Delivered, DeliveryKey
 
 __all__ = ["Feed"]
 

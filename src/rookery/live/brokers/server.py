@@ -128,7 +128,7 @@ class LiveBroker:
         if self.log is None:
             return []
         if self.log.file.torn:
-            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
+            _LOG.warning("cut %d bytes of an unfinished write off the log", self.log.file.torn)
         if self.log.entries:
             _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries

@@ -69,7 +69,7 @@ def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
 
 def _log(log: BrokerLog) -> dict[str, Any]:
     file = log.file
-    counts = {"octets": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    counts = {"bytes": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
     return {"folder": str(log.folder), **counts}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rookery.brokers.client import BatchAccepted, ClientEvent, Delivered
+from rookery.brokers.client_events import BatchAccepted, ClientEvent, Delivered
 from rookery.brokers.messages import EventId
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
