@@ -166,9 +166,9 @@ def network(count: int, matrix: Path | None) -> None:
         made.run(SECOND)
         batch = max(1, len(made.brokers) // 10)
     made.run(70 * SECOND)
-    seated = sum(len(broker.owned) == 1 for broker in made.brokers.values())
+    owners = sum(len(broker.owned) == 1 for broker in made.brokers.values())
     print(
-        f"network: {count:,} brokers joined, {seated:,} with one zone each, "
+        f"network: {count:,} brokers joined, {owners:,} with one zone each, "
         f"{made.messages:,} messages, {time.perf_counter() - began:.0f} s"
     )
     wanted: dict[str, tuple[float, float]] = {}

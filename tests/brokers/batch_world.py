@@ -91,8 +91,8 @@ class World:
         return self.subscribers[-1]
 
     def someone(self) -> int:
-        seated = [number for number, broker in self.made.brokers.items() if broker.owned]
-        return self.generator.choice(seated or list(self.made.brokers))
+        owners = [number for number, broker in self.made.brokers.items() if broker.owned]
+        return self.generator.choice(owners or list(self.made.brokers))
 
     def publish(self, count: int = 5) -> None:
         events = [{"x": self.generator.random(), "y": self.generator.random()} for _ in range(count)]

@@ -64,12 +64,14 @@ def sent(client: ClientMachine) -> list[Any]:
     return [effect.message for effect in client.effects() if isinstance(effect, Send)]
 
 
-def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> DeliverToClient:
+def delivery(
+    number: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()
+) -> DeliverToClient:
     """Events of publisher 5, one for each name, and all of them for some names."""
     first, *_ = numbers = list(sequences)
     batch = batch_of(5, first, [{"n": number} for number in numbers])
     some = list(names)
-    return DeliverToClient(9, DeliverBatch(part, batch, tuple(every), tuple(range(len(some))), tuple(some)))
+    return DeliverToClient(9, DeliverBatch(number, batch, tuple(every), tuple(range(len(some))), tuple(some)))
 
 
 def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
@@ -113,7 +115,7 @@ def test_each_match_is_delivered_once_and_acknowledged_when_taken() -> None:
     client = a_client()
     one, two = client.subscribe({"": ("x < 1", ())}), client.subscribe({"": ("x < 2", ())})
     client.effects()
-    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))
+    tell(client, delivery(4, [10, 11], ["a/1/", "a/2/"]))
     first, second = sorted(events(client), key=lambda event: event.number)
     assert (first, second) == (
         Delivered(one, (9, 4), 5, [""], [10], [{"n": 10}]),
@@ -121,17 +123,17 @@ def test_each_match_is_delivered_once_and_acknowledged_when_taken() -> None:
     )
     client.acknowledge(one, (9, 4))
     assert client.effects() == []
-    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))  # told again, before all of it is taken
+    tell(client, delivery(4, [10, 11], ["a/1/", "a/2/"]))  # delivered again, before all of it is acknowledged
     assert client.effects() == []
     assert client.repeated == 2
     client.acknowledge(two, (9, 4))
     client.acknowledge(two, (9, 4))
     assert sent(client) == [ClientAcknowledge(((9, 4),))]
-    tell(client, notice(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
+    tell(client, delivery(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
     assert events(client) == [Delivered(one, (9, 6), 5, [""], [11], [{"n": 11}])]
-    tell(client, notice(7, [11, 12], [], every=["a/2/"]))
+    tell(client, delivery(7, [11, 12], [], every=["a/2/"]))
     assert events(client) == [Delivered(two, (9, 7), 5, [""], [12], [{"n": 12}])]
-    tell(client, notice(8, [11], ["a/2/"]))  # nothing new
+    tell(client, delivery(8, [11], ["a/2/"]))  # nothing new
     assert sent(client) == [ClientAcknowledge(((9, 8),))]
 
 
@@ -139,11 +141,11 @@ def test_what_nobody_wants_any_more_is_acknowledged() -> None:
     client = a_client()
     number = client.subscribe({"": ("", ())})
     client.effects()
-    tell(client, notice(1, [1], ["a/1/"]))
+    tell(client, delivery(1, [1], ["a/1/"]))
     assert len(events(client)) == 1
     client.unsubscribe(number)
     assert sent(client) == [Unsubscribe("a/1/"), ClientAcknowledge(((9, 1),))]
-    tell(client, notice(2, [2], ["a/1/"]))
+    tell(client, delivery(2, [2], ["a/1/"]))
     assert sent(client) == [ClientAcknowledge(((9, 2),))]
 
 
@@ -152,9 +154,9 @@ def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     client = a_client()
     client.subscribe({"": ("", ())})
     for number in range(50):
-        tell(client, notice(number, [number], ["a/1/"]))
+        tell(client, delivery(number, [number], ["a/1/"]))
     assert len(client._open[1].seen) <= 8
-    tell(client, notice(60, [49], ["a/1/"]))
+    tell(client, delivery(60, [49], ["a/1/"]))
     assert client.repeated == 1
 
 

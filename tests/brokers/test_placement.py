@@ -27,10 +27,10 @@ def holders(made: SimulatedBrokers, wire: str) -> list[int]:
     stored = [
         number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
     ]
-    copied = [
+    replicated = [
         number for number, broker in made.brokers.items() for held in broker.placement.replicas.values() if wire in held
     ]
-    return stored + copied
+    return stored + replicated
 
 
 def zones_of(made: SimulatedBrokers, wire: str) -> set[ZoneBox]:
@@ -38,7 +38,7 @@ def zones_of(made: SimulatedBrokers, wire: str) -> set[ZoneBox]:
     return {owned.box for broker in made.brokers.values() for owned in broker.owned.values() if wire in owned.store}
 
 
-def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, DeliverBatch]]:
+def deliveries(made: SimulatedBrokers) -> list[tuple[Node, Node, DeliverBatch]]:
     """Return the list into which every delivery between brokers goes from now on."""
     sent: list[tuple[Node, Node, DeliverBatch]] = []
     made.world.on_message = lambda sender, receiver, message: (
@@ -60,7 +60,7 @@ def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> N
     made.unsubscribe("wide")
     made.run(SECOND)
     assert holders(made, wire) == []
-    sent = notices(made)
+    sent = deliveries(made)
     made.publish(3, {"x": 0.5, "y": 0.5})
     made.run(2 * SECOND)
     assert not sent
@@ -94,14 +94,16 @@ def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers:
     made.subscribe(2, "all", "")
     made.subscribe(2, "half", "x < 0.5")
     made.run(2 * SECOND)
-    generator, sent = random.Random(1), notices(made)
+    generator, sent = random.Random(1), deliveries(made)
     for _ in range(20):
         made.publish(1 + generator.randrange(brokers), {"x": generator.random() / 2, "y": generator.random()})
         made.run(SECOND // 4)
     made.run(2 * SECOND)
-    told = {(message.batch.publisher, sequence) for _, _, message in sent for sequence in message.batch.sequences()}
+    delivered = {
+        (message.batch.publisher, sequence) for _, _, message in sent for sequence in message.batch.sequences()
+    }
     assert all(receiver == 2 for _, receiver, _ in sent)
-    assert len(sent) == len(told) <= 20
+    assert len(sent) == len(delivered) <= 20
     assert all(
         {*message.every, *message.names} == {wire_of(made, "all"), wire_of(made, "half")} for _, _, message in sent
     )

@@ -175,7 +175,7 @@ class History:
         assert set(self.published) == made.accepted, "something was never accepted"
         if self.apart >= TAKEOVER:
             assert self.due() <= made.delivered.keys()
-        assert set(made.delivered.values()) <= {1}, "somebody was told twice"
+        assert set(made.delivered.values()) <= {1}, "somebody got an event twice"
         assert all(_lies_in(self.published[event][0], self.ever[name]) for name, event in made.delivered)
 
 

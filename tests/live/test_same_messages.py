@@ -28,11 +28,11 @@ from .broker_fleet import SCHEMA, SPACE
 
 SECOND = 1_000_000
 BROKERS = 8
-#: Small enough that a program that takes nothing is soon told no more.
+#: Small enough that a program that takes nothing is soon given no more.
 WINDOW = 8
 SYMBOLS = ("ACME", "ZULU", "aldi", "Ørsted")
 #: What is sent only when an operator wants it, where brokers know their coordinates, or when somebody has come or gone
-#: since clients were told of the others: no load makes it happen.
+#: since clients were told of the other brokers: no load makes it happen.
 RARE = {
     "AskStatus",
     "Status",

@@ -3,111 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from typing import Any
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from rookery.brokers.batch_matches import BatchMatches
-from rookery.brokers.batches import (
-    EventBatch,
-    batch_of,
-    columns_of,
-    events_of,
-    first_event,
-    is_readable,
-    part_of,
-)
 from rookery.brokers.configuration import BrokerDurability
 from rookery.simulated.links import LinkConditions
 
 from .batch_world import SECOND, World, crowd, finish
-
-EVENTS = st.lists(
-    st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
-    min_size=1,
-    max_size=8,
-)
-
-
-@given(EVENTS, st.data())
-def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: st.DataObject) -> None:
-    batch = batch_of(1, 100, events)
-    names = {name for event in events for name in event}
-    whole = [{name: event.get(name) for name in names} for event in events]
-    assert events_of(batch) == (whole if names else [{}] * len(events))
-    rows = sorted(data.draw(st.sets(st.integers(0, len(events) - 1), min_size=1)))
-    part = part_of(batch, rows)
-    assert is_readable(part)
-    assert events_of(part) == [events_of(batch)[row] for row in rows]
-    assert list(part.sequences()) == [100 + row for row in rows]
-    again = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1)))
-    assert list(part_of(part, again).sequences()) == [100 + rows[row] for row in again]
-
-
-VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(1 << 63), (1 << 64) - 1),
-    st.floats(allow_nan=False),
-    st.text(max_size=3),
-    st.text(min_size=32, max_size=300),
-    st.lists(st.integers(-5, 5), max_size=2),
-    st.dictionaries(st.text(max_size=2), st.none(), max_size=2),
-)
-
-
-@given(
-    st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES), min_size=1, max_size=40),
-    st.sets(st.sampled_from(["a", "b", "c", "d"])),
-)
-def test_some_columns_and_the_first_event_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
-    batch = batch_of(1, 100, events)
-    columns = columns_of(batch)
-    assert columns_of(batch, names) == {name: column for name, column in columns.items() if name in names}
-    assert first_event(batch) == events_of(batch)[0]
-
-
-@given(st.binary(max_size=60), st.integers(1, 5))
-def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> None:
-    batch = EventBatch(1, 0, count, msgspec.Raw(data))
-    columns = columns_of(batch)
-    assert all(len(column) == count for column in columns.values())
-    if columns:
-        assert first_event(batch) == events_of(batch)[0]
-    some = columns_of(batch, {"a"})
-    assert all(len(column) == count for column in some.values())
-
-
-def test_a_column_of_another_length_makes_a_batch_unreadable() -> None:
-    batch = EventBatch(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
-    assert columns_of(batch) == columns_of(batch, {"a"}) == first_event(batch) == {}
-
-
-PAIRS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)
-
-
-@given(st.sets(st.sampled_from("xyz")), PAIRS, st.sets(st.sampled_from("abcdxyz")))
-def test_batch_matches_are_sets_of_matches(every: set[str], pairs: list[tuple[int, str]], names: set[str]) -> None:
-    matches = BatchMatches(tuple(every), tuple(row for row, _ in pairs), tuple(name for _, name in pairs))
-    whole = set(matches.pairs(5))
-    assert whole == {(row, name) for name in every for row in range(5)} | set(pairs)
-    assert set(matches.only(names).pairs(5)) == {pair for pair in whole if pair[1] in names}
-    assert set(matches.without(names).pairs(5)) == {pair for pair in whole if pair[1] not in names}
-    assert set(matches.only(names).joined(matches.without(names)).pairs(5)) == whole
-    assert bool(matches) == bool(whole)
-    assert matches.counts(5) == Counter(name for _, name in whole)
-    if whole:
-        notice = matches.notice(1, batch_of(1, 0, [{"a": row} for row in range(5)]))
-        numbers = notice.batch.sequences()
-        told = {
-            (numbers[row], name)
-            for row, name in BatchMatches(notice.every, notice.rows, notice.names).pairs(len(numbers))
-        }
-        assert told == whole
 
 
 @pytest.mark.parametrize("brokers", [2, 7])
