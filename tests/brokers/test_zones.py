@@ -131,8 +131,7 @@ def test_claims_that_prevail_over_all_others_are_kept_in_any_order(ownerships: l
 @pytest.mark.parametrize(("dimensions", "bits"), [(2, 2), (2, 3), (3, 3)])
 def test_every_hop_makes_progress(dimensions: int, bits: int) -> None:
     """K5: the level never falls, and within a level the distance of the level's zone strictly falls."""
-    generator = np.random.default_rng(6)
-    zones = StaticBrokers.grown(80, dimensions=dimensions, generator=generator, choices=1).paths()
+    zones = StaticBrokers.grown(80, dimensions=dimensions, generator=np.random.default_rng(6), choices=1).paths()
     generator = random.Random(2)
     tables = exact_tables(
         zones, dimensions=dimensions, bits=bits, resident=lambda broker, zone, within: generator.choice(within)

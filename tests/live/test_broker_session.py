@@ -82,7 +82,7 @@ def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
                 await client.welcomed()
                 clients.append(client)
                 if len(clients) == 1:
-                    client._closed = True  # it is dead: nobody dials again
+                    client._driver.close()  # it is dead: nobody dials again
             after = clients[-1]
             async with after.subscribe("quotes", "price < 1") as events:
                 after.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})

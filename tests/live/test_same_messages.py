@@ -95,7 +95,7 @@ def world(types: Types) -> None:
         network.join()
         network.run(SECOND)
     numbers = iter(range(1, 1 << 30))
-    subscribers[0].take(None)
+    subscribers[0].acknowledge_after(None)
 
     def load() -> None:
         publisher.publish(*(an_event(generator, number) for _, number in zip(range(10), numbers, strict=False)))
@@ -103,7 +103,7 @@ def world(types: Types) -> None:
 
     for _ in range(10):
         load()
-    subscribers[0].take(500)
+    subscribers[0].acknowledge_after(500)
     subscribers[1].machine.versions.learn(1 << 40)
     subscribers[1].subscribe("more", "price > 50")
     load()
