@@ -108,3 +108,20 @@ def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers:
         {*message.every, *message.names} == {wire_of(made, "all"), wire_of(made, "half")} for _, _, message in sent
     )
     assert len(made.delivered) == 40
+
+
+def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
+    made = network(40, seed=8)
+    handled = {number: broker.counters["subscriptions spread"] for number, broker in made.brokers.items()}
+    made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7 AND y < 0.6")
+    made.run(2 * SECOND)
+    (wire,) = made.brokers[7].placement.clients
+    stored = [
+        number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
+    ]
+    came = {
+        number: broker.counters["subscriptions spread"] - handled[number] for number, broker in made.brokers.items()
+    }
+    assert len(stored) > 5
+    assert all(came[number] == 1 for number in stored if number != 7)
+    assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker
