@@ -20,14 +20,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.live.broker_fleet import BEAT, REFRESH, SCHEMA
 
 import rookery
 from rookery.live.brokers.client import BrokerClient, connect
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
 from rookery.live.tcp import LinkSettings
-
-from .broker_fleet import BEAT, REFRESH, SCHEMA
 
 #: Events of different tests have different numbers: a broker that comes back sends on what its log still has, and a
 #: subscription made since then may want it.
@@ -47,7 +46,7 @@ class Fleet:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
         self.alive: dict[int, int] = {}
 

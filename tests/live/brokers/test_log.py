@@ -111,7 +111,7 @@ def test_one_sync_for_all_that_waits(tmp_path: Path) -> None:
 FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from tests.live.test_broker_log import a_batch, write
+from tests.live.brokers.test_log import a_batch, write
 from rookery.live.brokers.log import BrokerLog
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -130,7 +130,7 @@ asyncio.run(scenario())
 def test_a_disk_that_is_full_is_a_refusal_and_the_log_stays_good(tmp_path: Path) -> None:
     """The limit of the process stands for the disk: the kernel refuses the write in the same way."""
     assert resource.RLIMIT_FSIZE  # there is such a limit here
-    checkout = Path(__file__).parents[2]
+    checkout = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], cwd=checkout, capture_output=True, text=True, check=True
     )

@@ -19,7 +19,7 @@ from rookery.errors import LogError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.disk import FolderDisk
 
-from .test_broker_log import a_batch, described, write
+from .test_log import a_batch, described, write
 
 #: A short life: parts that are kept (by number) and done with (minus the number), many of them the same part again.
 #: A log that moves from so many octets on does so a few times.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.live.broker_fleet import SCHEMA, SPACE
 
 from rookery import brokers as machine_brokers
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
@@ -21,8 +22,6 @@ from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.tcp import LinkSettings, frame_of
 from rookery.space.notation import read_space
-
-from .broker_fleet import SCHEMA, SPACE
 
 
 def a_broker() -> LiveBroker:
