@@ -166,9 +166,9 @@ def network(count: int, matrix: Path | None) -> None:
         made.run(SECOND)
         batch = max(1, len(made.brokers) // 10)
     made.run(70 * SECOND)
-    seated = sum(len(broker.seats) == 1 for broker in made.brokers.values())
+    owners = sum(len(broker.owned) == 1 for broker in made.brokers.values())
     print(
-        f"network: {count:,} brokers joined, {seated:,} with one zone each, "
+        f"network: {count:,} brokers joined, {owners:,} with one zone each, "
         f"{made.messages:,} messages, {time.perf_counter() - began:.0f} s"
     )
     wanted: dict[str, tuple[float, float]] = {}
@@ -216,7 +216,7 @@ def measure(
     mean = (after["hops"] - before["hops"]) / max(1, after["arrived"] - before["arrived"])
     print(
         f"  {title}: delivered {len({key for key, _ in got} & due):,} of {len(due):,} due, "
-        f"{sum(times > 1 for _, times in got)} twice, {len(set(published) - made.acknowledged)} not acknowledged; "
+        f"{sum(times > 1 for _, times in got)} twice, {len(set(published) - made.accepted)} not accepted; "
         f"{mean:.2f} hops (0.72 ln N = {0.7213 * math.log(len(made.brokers)):.2f})"
     )
 

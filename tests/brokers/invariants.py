@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from rookery import Schema
-from rookery.brokers.claims import Claim
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.seats import Seat
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import face_neighbors
-from rookery.brokers.zones import Path, cell_of, contains, inside, meets, touching
+from rookery.brokers.zones import Path, box_of, contains, inside, meets, touching
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 
 SECOND = 1_000_000
 NAMES = ("x", "y", "z")
-#: Long enough for everything to settle: deaths found out, zones inherited and passed on, subscriptions sent again.
+#: Long enough for everything to settle: deaths found out, zones taken over and passed on, subscriptions sent again.
 SETTLED = 150 * SECOND
 
 
@@ -38,67 +38,67 @@ def network(
     return made
 
 
-def seats(made: SimulatedBrokers) -> dict[Path, Seat]:
-    return {path: seat for broker in made.brokers.values() for path, seat in broker.seats.items()}
+def owned_zones(made: SimulatedBrokers) -> dict[Path, OwnedZone]:
+    return {path: owned for broker in made.brokers.values() for path, owned in broker.owned.items()}
 
 
 def check_zones(made: SimulatedBrokers) -> None:
     """K1: the zones tile the space, and every broker has one."""
-    owned = [path for broker in made.brokers.values() for path in broker.seats]
+    owned = [path for broker in made.brokers.values() for path in broker.owned]
     assert len(owned) == len(set(owned)), "two brokers own one zone"
     StaticBrokers.from_paths(owned, dimensions=made.configuration.space.dimensions)
-    assert {number: len(broker.seats) for number, broker in made.brokers.items()} == dict.fromkeys(made.brokers, 1)
+    assert {number: len(broker.owned) for number, broker in made.brokers.items()} == dict.fromkeys(made.brokers, 1)
     for number, broker in made.brokers.items():
-        for path, seat in broker.seats.items():
-            assert (seat.claim.path, seat.claim.owner) == (path, number)
+        for path, owned in broker.owned.items():
+            assert (owned.ownership.path, owned.ownership.owner) == (path, number)
 
 
 def check_neighbors(made: SimulatedBrokers) -> None:
     """K2: every neighbor table holds the face neighbors and nobody else, with their owners; hence it is symmetric."""
-    all_seats = seats(made)
-    for path, seat in all_seats.items():
-        beside = face_neighbors(path, list(all_seats), seat.dimensions)
-        assert {claim.path: claim.owner for claim in seat.neighbors} == {
-            other: all_seats[other].claim.owner for other in beside
+    all_owned = owned_zones(made)
+    for path, owned in all_owned.items():
+        beside = face_neighbors(path, list(all_owned), owned.dimensions)
+        assert {ownership.path: ownership.owner for ownership in owned.neighbors} == {
+            other: all_owned[other].ownership.owner for other in beside
         }
-        assert seat.holes() == []
+        assert owned.holes() == []
 
 
 def check_ancestors(made: SimulatedBrokers) -> None:
     """K3 and K4: the levels follow the path, residents reside where they are listed, beside the ancestor."""
-    for path, seat in seats(made).items():
-        bits = seat.bits
-        assert len(seat.levels) == len(path) // bits + 1
-        for level, entries in enumerate(seat.levels):
-            ancestor = cell_of(path[: level * bits], seat.dimensions)
-            assert seat.queue.cell(level) == ancestor
+    for path, owned in owned_zones(made).items():
+        bits = owned.bits
+        assert len(owned.levels) == len(path) // bits + 1
+        for level, entries in enumerate(owned.levels):
+            ancestor = box_of(path[: level * bits], owned.dimensions)
+            assert owned.queue.box(level) == ancestor
             for zone, residents in entries.items():
                 assert inside(zone, path[: (level - 1) * bits])
-                assert touching(ancestor, cell_of(zone, seat.dimensions))
+                assert touching(ancestor, box_of(zone, owned.dimensions))
                 assert 1 <= len(residents) <= made.configuration.residents
                 assert all(inside(resident.path, zone) for resident in residents)
-                assert seat.claim.owner not in {resident.owner for resident in residents}
+                assert owned.ownership.owner not in {resident.owner for resident in residents}
 
 
-def route(made: SimulatedBrokers, source: Seat, point: tuple[float, ...]) -> list[Claim]:
+def route(made: SimulatedBrokers, source: OwnedZone, point: tuple[float, ...]) -> list[ZoneOwnership]:
     """Follow the tables, as they are, to the owner of a point."""
-    seat, taken = source, []
-    while (hop := next_hop(seat, point, usable=lambda claim: claim.owner in made.brokers)) is not None:
+    owned, taken = source, []
+    while (hop := next_hop(owned, point, usable=lambda ownership: ownership.owner in made.brokers)) is not None:
         taken.append(hop)
-        (seat,) = made.brokers[hop.owner].seats.values()
+        (owned,) = made.brokers[hop.owner].owned.values()
         assert len(taken) < 100, "a loop"
-    assert contains(seat.cell, point)
+    assert contains(owned.box, point)
     return taken
 
 
 def check_routes(made: SimulatedBrokers, points: list[tuple[float, ...]]) -> None:
     """K5: from everywhere to everywhere, within the bound of the specification."""
-    all_seats = seats(made)
-    deepest = max(len(path) for path in all_seats)
-    for seat in all_seats.values():
-        bits = seat.bits
+    all_owned = owned_zones(made)
+    deepest = max(len(path) for path in all_owned)
+    for owned in all_owned.values():
+        bits = owned.bits
         for point in points:
-            assert len(route(made, seat, point)) <= max(1, (2**bits - 1) * -(-deepest // bits)) + deepest
+            assert len(route(made, owned, point)) <= max(1, (2**bits - 1) * -(-deepest // bits)) + deepest
 
 
 def check_subscriptions(made: SimulatedBrokers) -> None:
@@ -107,12 +107,12 @@ def check_subscriptions(made: SimulatedBrokers) -> None:
         name: subscription
         for broker in made.brokers.values()
         for name, subscription in broker.placement.clients.items()
-        if broker.access.is_here(name)
+        if broker.sessions.is_here(name)
     }
-    for seat in seats(made).values():
-        stored = {held.subscription_id for held, _ in seat.store}
+    for owned in owned_zones(made).values():
+        stored = {held.subscription_id for held, _ in owned.store}
         assert stored == {
-            name for name, held in wanted.items() if held.lower and meets(seat.cell, held.lower, held.upper)
+            name for name, held in wanted.items() if held.lower and meets(owned.box, held.lower, held.upper)
         }
 
 

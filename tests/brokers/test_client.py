@@ -8,26 +8,26 @@ from typing import Any
 import pytest
 
 from rookery.brokers import client as module
-from rookery.brokers.client import (
+from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
-    ClientMachine,
     Delivered,
     GaveUp,
     InForce,
     SubscriptionFailed,
 )
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, parcel_of
-from rookery.brokers.requests import (
+from rookery.brokers.client_messages import (
     Attach,
-    Deliver,
-    Offer,
-    Others,
-    Rejected,
+    ClientAcknowledge,
+    DeliverToClient,
+    KnownBrokers,
+    PublishBatch,
     Subscribe,
     Subscribed,
-    Taken,
+    SubscriptionRejected,
     Unsubscribe,
     Welcome,
 )
@@ -64,12 +64,14 @@ def sent(client: ClientMachine) -> list[Any]:
     return [effect.message for effect in client.effects() if isinstance(effect, Send)]
 
 
-def notice(part: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()) -> Deliver:
+def delivery(
+    number: int, sequences: Iterable[int], names: Iterable[str], *, every: Iterable[str] = ()
+) -> DeliverToClient:
     """Events of publisher 5, one for each name, and all of them for some names."""
     first, *_ = numbers = list(sequences)
-    parcel = parcel_of(5, first, [{"n": number} for number in numbers])
+    batch = batch_of(5, first, [{"n": number} for number in numbers])
     some = list(names)
-    return Deliver(9, Notice(part, parcel, tuple(every), tuple(range(len(some))), tuple(some)))
+    return DeliverToClient(9, DeliverBatch(number, batch, tuple(every), tuple(range(len(some))), tuple(some)))
 
 
 def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
@@ -101,11 +103,11 @@ def test_a_beaten_version_is_said_again_above_what_stands_in_its_way() -> None:
     assert sent(client) == []
     tell(client, Superseded("a/1/", 41, MOST_VERSION))
     assert [type(event) for event in events(client)] == [SubscriptionFailed]
-    tell(client, Rejected("a/1/", "no such attribute"))
+    tell(client, SubscriptionRejected("a/1/", "no such attribute"))
     assert events(client) == [SubscriptionFailed(number, "no such attribute")]
     client.unsubscribe(number)
     client.effects()
-    tell(client, Superseded("a/1/", 41, 99), Rejected("a/1/", "late"), Subscribed("a/1/", 41))
+    tell(client, Superseded("a/1/", 41, 99), SubscriptionRejected("a/1/", "late"), Subscribed("a/1/", 41))
     assert client.effects() == []
 
 
@@ -113,38 +115,38 @@ def test_each_match_is_delivered_once_and_acknowledged_when_taken() -> None:
     client = a_client()
     one, two = client.subscribe({"": ("x < 1", ())}), client.subscribe({"": ("x < 2", ())})
     client.effects()
-    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))
+    tell(client, delivery(4, [10, 11], ["a/1/", "a/2/"]))
     first, second = sorted(events(client), key=lambda event: event.number)
     assert (first, second) == (
         Delivered(one, (9, 4), 5, [""], [10], [{"n": 10}]),
         Delivered(two, (9, 4), 5, [""], [11], [{"n": 11}]),
     )
-    client.taken(one, (9, 4))
+    client.acknowledge(one, (9, 4))
     assert client.effects() == []
-    tell(client, notice(4, [10, 11], ["a/1/", "a/2/"]))  # told again, before all of it is taken
+    tell(client, delivery(4, [10, 11], ["a/1/", "a/2/"]))  # delivered again, before all of it is acknowledged
     assert client.effects() == []
     assert client.repeated == 2
-    client.taken(two, (9, 4))
-    client.taken(two, (9, 4))
-    assert sent(client) == [Taken(((9, 4),))]
-    tell(client, notice(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
+    client.acknowledge(two, (9, 4))
+    client.acknowledge(two, (9, 4))
+    assert sent(client) == [ClientAcknowledge(((9, 4),))]
+    tell(client, delivery(6, [10, 11], ["a/1/", "a/1/"]))  # by another owner, under another number
     assert events(client) == [Delivered(one, (9, 6), 5, [""], [11], [{"n": 11}])]
-    tell(client, notice(7, [11, 12], [], every=["a/2/"]))
+    tell(client, delivery(7, [11, 12], [], every=["a/2/"]))
     assert events(client) == [Delivered(two, (9, 7), 5, [""], [12], [{"n": 12}])]
-    tell(client, notice(8, [11], ["a/2/"]))  # nothing new
-    assert sent(client) == [Taken(((9, 8),))]
+    tell(client, delivery(8, [11], ["a/2/"]))  # nothing new
+    assert sent(client) == [ClientAcknowledge(((9, 8),))]
 
 
 def test_what_nobody_wants_any_more_is_acknowledged() -> None:
     client = a_client()
     number = client.subscribe({"": ("", ())})
     client.effects()
-    tell(client, notice(1, [1], ["a/1/"]))
+    tell(client, delivery(1, [1], ["a/1/"]))
     assert len(events(client)) == 1
     client.unsubscribe(number)
-    assert sent(client) == [Unsubscribe("a/1/"), Taken(((9, 1),))]
-    tell(client, notice(2, [2], ["a/1/"]))
-    assert sent(client) == [Taken(((9, 2),))]
+    assert sent(client) == [Unsubscribe("a/1/"), ClientAcknowledge(((9, 1),))]
+    tell(client, delivery(2, [2], ["a/1/"]))
+    assert sent(client) == [ClientAcknowledge(((9, 2),))]
 
 
 def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,17 +154,17 @@ def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     client = a_client()
     client.subscribe({"": ("", ())})
     for number in range(50):
-        tell(client, notice(number, [number], ["a/1/"]))
+        tell(client, delivery(number, [number], ["a/1/"]))
     assert len(client._open[1].seen) <= 8
-    tell(client, notice(60, [49], ["a/1/"]))
+    tell(client, delivery(60, [49], ["a/1/"]))
     assert client.repeated == 1
 
 
 def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() -> None:
     client = a_client(retry=2 * SECOND, window=4)
     assert [client.publish({"n": n}, 10) for n in range(3)] == [0, 1, 2]
-    offer = Offer(parcel_of(0xA, 0, [{"n": 0}, {"n": 1}, {"n": 2}]))
-    assert sent(client) == [offer]
+    request = PublishBatch(batch_of(0xA, 0, [{"n": 0}, {"n": 1}, {"n": 2}]))
+    assert sent(client) == [request]
     assert client.publish({"n": 3}, 20) == 3
     assert not client.has_room
     with pytest.raises(HistoryFullError):
@@ -170,7 +172,7 @@ def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() 
     client.effects()
     assert client.timer() == 10 + 2 * SECOND
     client.wake(10 + 2 * SECOND)
-    assert sent(client) == [offer]  # the other one is not late yet
+    assert sent(client) == [request]  # the other one is not late yet
     assert client.timer() == 20 + 2 * SECOND
     tell(client, Accepted(0xA, 0, (2, 0)))
     assert events(client) == []
@@ -188,7 +190,7 @@ def test_a_batch_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_EVENTS", 2)
     client = a_client()
     assert [client.publish({"n": n}, 0) for n in range(5)] == [0, 1, 2, 3, 4]
-    assert [message.parcel.first for message in sent(client)] == [0, 2, 4]
+    assert [message.batch.first for message in sent(client)] == [0, 2, 4]
 
 
 def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
@@ -211,9 +213,9 @@ def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
     said = [effect for effect in client.effects() if isinstance(effect, Send)]
     assert [effect.receiver for effect in said] == [7, 7, 7]
     assert said[0].message == Subscribe("a/1/", 31, "x < 1", ())
-    assert [effect.message.parcel.first for effect in said[1:]] == [0, 1]
+    assert [effect.message.batch.first for effect in said[1:]] == [0, 1]
     assert client.attachments == 2
-    tell(client, Others((8,)), sender=7)
+    tell(client, KnownBrokers((8,)), sender=7)
     assert client.brokers[:2] == [7, 8]
 
 

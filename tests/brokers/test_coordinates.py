@@ -18,11 +18,11 @@ from rookery.brokers.coordinates import (
 from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.stretch import stretch
-from rookery.brokers.zones import Cell, contains, inside
+from rookery.brokers.zones import ZoneBox, contains, inside
 from rookery.errors import SpaceError
 from rookery.experiments.latencies import latency_matrix
 
-from .invariants import SECOND, SETTLED, network, seats
+from .invariants import SECOND, SETTLED, network, owned_zones
 
 
 def on_a_plane(hosts: int, dimensions: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -66,12 +66,12 @@ def test_landmarks_are_spread() -> None:
 
 
 def test_scale_stays_inside_and_keeps_the_order() -> None:
-    cell = Cell((0.25, 0.5), (0.5, 0.75))
+    box = ZoneBox((0.25, 0.5), (0.5, 0.75))
     extent = ((-10.0, 0.0), (10.0, 5.0))
-    points = [scale((x, y), cell, extent) for x in (-99.0, -3.0, 4.0, 99.0) for y in (-1.0, 2.0, 5.0, 9.0)]
-    assert all(contains(cell, point) for point in points)
+    points = [scale((x, y), box, extent) for x in (-99.0, -3.0, 4.0, 99.0) for y in (-1.0, 2.0, 5.0, 9.0)]
+    assert all(contains(box, point) for point in points)
     assert sorted(points) == points
-    assert scale((0.0, 2.5), cell, extent) == (0.375, 0.625)
+    assert scale((0.0, 2.5), box, extent) == (0.375, 0.625)
 
 
 def test_brokers_find_close_residents() -> None:
@@ -84,12 +84,12 @@ def test_brokers_find_close_residents() -> None:
         made.run(SECOND)
     made.run(SETTLED)
     chosen, average = [], []
-    all_seats = seats(made)
-    for seat in all_seats.values():
-        host = seat.claim.owner - 1
-        for entries in seat.levels[1:]:
+    all_owned = owned_zones(made)
+    for owned in all_owned.values():
+        host = owned.ownership.owner - 1
+        for entries in owned.levels[1:]:
             for zone, residents in entries.items():
-                within = [other.claim.owner - 1 for path, other in all_seats.items() if inside(path, zone)]
+                within = [other.ownership.owner - 1 for path, other in all_owned.items() if inside(path, zone)]
                 if len(within) > 4:
                     chosen.append(times[host, residents[0].owner - 1])
                     average.append(times[host, within].mean())

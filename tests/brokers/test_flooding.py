@@ -7,7 +7,7 @@ from collections import Counter, deque
 from typing import Any
 
 from rookery import Schema
-from rookery.brokers.client import Delivered
+from rookery.brokers.client_events import Delivered
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.flooding import FloodingBroker
 from rookery.simulated.brokers import SimulatedBrokers
@@ -32,11 +32,11 @@ def deliver(brokers: dict[int, FloodingBroker]) -> Counter[tuple[str, int]]:
     return found
 
 
-def a_condition(dice: random.Random) -> str:
-    price = dice.randrange(100)
-    return dice.choice(
+def a_condition(generator: random.Random) -> str:
+    price = generator.randrange(100)
+    return generator.choice(
         [
-            f"symbol = '{dice.choice(SYMBOLS)}' AND price < {price}",
+            f"symbol = '{generator.choice(SYMBOLS)}' AND price < {price}",
             f"price >= {price} OR symbol LIKE 'A%'",
             f"symbol > 'B' AND NOT (price BETWEEN 20 AND {price + 20})",
             "price IS NULL",
@@ -46,16 +46,16 @@ def a_condition(dice: random.Random) -> str:
     )
 
 
-def an_event(dice: random.Random, number: int) -> dict[str, Any]:
+def an_event(generator: random.Random, number: int) -> dict[str, Any]:
     return {
-        "symbol": dice.choice([*SYMBOLS, None]),
-        "price": dice.choice([None, float("nan"), dice.uniform(-20, 140)]),
+        "symbol": generator.choice([*SYMBOLS, None]),
+        "price": generator.choice([None, float("nan"), generator.uniform(-20, 140)]),
         "volume": number,
     }
 
 
 def test_brokers_deliver_what_flooding_delivers() -> None:
-    dice = random.Random(4)
+    generator = random.Random(4)
     space = EventSpace(SCHEMA, [Axis("symbol"), Axis("price", 0, 100)])
     zones = SimulatedBrokers(BrokerConfiguration(space=space), seed=4)
     for _ in range(12):
@@ -70,12 +70,12 @@ def test_brokers_deliver_what_flooding_delivers() -> None:
     zones.on_client_event = note
     ring = {number: FloodingBroker(number, SCHEMA, [(number - 2) % 12 + 1, number % 12 + 1]) for number in range(1, 13)}
     for number in range(60):
-        broker, where = dice.randrange(1, 13), a_condition(dice)
+        broker, where = generator.randrange(1, 13), a_condition(generator)
         zones.subscribe(broker, f"s{number}", where)
         ring[broker].subscribe(f"s{number}", where)
     zones.run(2 * SECOND)
     for number in range(200):
-        broker, event = dice.randrange(1, 13), an_event(dice, number)
+        broker, event = generator.randrange(1, 13), an_event(generator, number)
         zones.publish(broker, event)
         ring[broker].publish(event)
     zones.run(2 * SECOND)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from rookery.brokers.parcels import Notice
-from rookery.brokers.zones import Cell
+from rookery.brokers.batches import DeliverBatch
+from rookery.brokers.zones import ZoneBox
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
 
@@ -24,29 +24,31 @@ def wire_of(made: SimulatedBrokers, name: str) -> str:
 
 def holders(made: SimulatedBrokers, wire: str) -> list[int]:
     """Return who stores a subscription, or a copy of it."""
-    stored = [number for number, broker in made.brokers.items() for seat in broker.seats.values() if wire in seat.store]
-    copied = [
+    stored = [
+        number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
+    ]
+    replicated = [
         number for number, broker in made.brokers.items() for held in broker.placement.replicas.values() if wire in held
     ]
-    return stored + copied
+    return stored + replicated
 
 
-def zones_of(made: SimulatedBrokers, wire: str) -> set[Cell]:
+def zones_of(made: SimulatedBrokers, wire: str) -> set[ZoneBox]:
     """Return the zones that store a subscription."""
-    return {seat.cell for broker in made.brokers.values() for seat in broker.seats.values() if wire in seat.store}
+    return {owned.box for broker in made.brokers.values() for owned in broker.owned.values() if wire in owned.store}
 
 
-def notices(made: SimulatedBrokers) -> list[tuple[Node, Node, Notice]]:
+def deliveries(made: SimulatedBrokers) -> list[tuple[Node, Node, DeliverBatch]]:
     """Return the list into which every delivery between brokers goes from now on."""
-    sent: list[tuple[Node, Node, Notice]] = []
+    sent: list[tuple[Node, Node, DeliverBatch]] = []
     made.world.on_message = lambda sender, receiver, message: (
-        sent.append((sender, receiver, message)) if isinstance(message, Notice) else None
+        sent.append((sender, receiver, message)) if isinstance(message, DeliverBatch) else None
     )
     return sent
 
 
 def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> None:
-    """Every zone and every heir that was told of a subscription is told of its end; leases are not waited for."""
+    """Every zone and every backup that was told of a subscription is told of its end; leases are not waited for."""
     made = network(16, seed=4)
     made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7")
     made.run(2 * SECOND)
@@ -58,7 +60,7 @@ def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> N
     made.unsubscribe("wide")
     made.run(SECOND)
     assert holders(made, wire) == []
-    sent = notices(made)
+    sent = deliveries(made)
     made.publish(3, {"x": 0.5, "y": 0.5})
     made.run(2 * SECOND)
     assert not sent
@@ -78,11 +80,11 @@ def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_ente
     made.perform(7)
     made.run(2 * SECOND)
     assert left - zones_of(made, wire)
-    assert all(cell.upper[0] > 0.8 for cell in zones_of(made, wire))
+    assert all(box.upper[0] > 0.8 for box in zones_of(made, wire))
     later, high = made.publish(3, {"x": 0.1, "y": 0.5}), made.publish(3, {"x": 0.9, "y": 0.5})
     made.run(2 * SECOND)
     assert made.delivered == {("one", low): 1, ("one", high): 1}
-    assert later in made.acknowledged
+    assert later in made.accepted
 
 
 @pytest.mark.parametrize("brokers", [4, 32])
@@ -92,15 +94,34 @@ def test_a_delivery_is_one_message_from_the_owner_to_the_clients_broker(brokers:
     made.subscribe(2, "all", "")
     made.subscribe(2, "half", "x < 0.5")
     made.run(2 * SECOND)
-    dice, sent = random.Random(1), notices(made)
+    generator, sent = random.Random(1), deliveries(made)
     for _ in range(20):
-        made.publish(1 + dice.randrange(brokers), {"x": dice.random() / 2, "y": dice.random()})
+        made.publish(1 + generator.randrange(brokers), {"x": generator.random() / 2, "y": generator.random()})
         made.run(SECOND // 4)
     made.run(2 * SECOND)
-    told = {(message.parcel.publisher, sequence) for _, _, message in sent for sequence in message.parcel.sequences()}
+    delivered = {
+        (message.batch.publisher, sequence) for _, _, message in sent for sequence in message.batch.sequences()
+    }
     assert all(receiver == 2 for _, receiver, _ in sent)
-    assert len(sent) == len(told) <= 20
+    assert len(sent) == len(delivered) <= 20
     assert all(
         {*message.every, *message.names} == {wire_of(made, "all"), wire_of(made, "half")} for _, _, message in sent
     )
     assert len(made.delivered) == 40
+
+
+def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
+    made = network(40, seed=8)
+    handled = {number: broker.counters["subscriptions spread"] for number, broker in made.brokers.items()}
+    made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7 AND y < 0.6")
+    made.run(2 * SECOND)
+    (wire,) = made.brokers[7].placement.clients
+    stored = [
+        number for number, broker in made.brokers.items() for owned in broker.owned.values() if wire in owned.store
+    ]
+    came = {
+        number: broker.counters["subscriptions spread"] - handled[number] for number, broker in made.brokers.items()
+    }
+    assert len(stored) > 5
+    assert all(came[number] == 1 for number in stored if number != 7)
+    assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.plans import TOLERANCE, Place, Release, SplitPlan, next_step
-from rookery.brokers.zones import ROOT, Cell, Path, cell_of, contains, sibling, split
+from rookery.brokers.plans import TOLERANCE, RequestStep, SplitPlan, TransferStep, next_step
+from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, contains, sibling, split
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
 
-from .parcel_world import SECOND, SPACE, World, crowd, finish
+from .batch_world import SECOND, SPACE, World, crowd, finish
 
 MIXED = EventSpace(
     Schema(price=float, symbol=str, size=int), [Axis("price", 0, 1000), Axis("symbol"), Axis("size", 0, 100)]
@@ -31,12 +31,12 @@ def tree_of_events(seed: int, *, zones: int = 64) -> KdTree:
     return KdTree.fit(events, attributes=["price", "size"], zones=zones, dimension="cyclic")
 
 
-def random_zones(count: int, dimensions: int, dice: random.Random) -> list[Path]:
+def random_zones(count: int, dimensions: int, generator: random.Random) -> list[Path]:
     zones: list[Path] = [ROOT]
     while len(zones) < count:
-        path = zones.pop(dice.randrange(len(zones)))
-        axis, cell = len(path) % dimensions, cell_of(path, dimensions)
-        zones += split(path, cell.lower[axis] + (cell.upper[axis] - cell.lower[axis]) * (0.1 + 0.8 * dice.random()))
+        path = zones.pop(generator.randrange(len(zones)))
+        axis, box = len(path) % dimensions, box_of(path, dimensions)
+        zones += split(path, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * (0.1 + 0.8 * generator.random()))
     return zones
 
 
@@ -44,38 +44,38 @@ def random_zones(count: int, dimensions: int, dice: random.Random) -> list[Path]
 def test_a_cut_gives_both_sides_their_share(seed: int, brokers: int, below: int, axis: int) -> None:
     below = min(below, brokers - 1)
     plan = SplitPlan.of_tree(tree_of_events(seed), MIXED)
-    cell = Cell((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-    cut = plan.cut(cell, axis, below / brokers)
+    box = ZoneBox((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    cut = plan.cut(box, axis, below / brokers)
     assert cut is not None
-    assert plan.share_below(cell, axis, cut) == pytest.approx(below / brokers, abs=1e-6)
-    assert plan.brokers_below(cell, axis, cut, brokers) == below
-    assert plan.cut(cell, 1, 0.5) is None, "nothing is known of symbols"
+    assert plan.share_below(box, axis, cut) == pytest.approx(below / brokers, abs=1e-6)
+    assert plan.brokers_below(box, axis, cut, brokers) == below
+    assert plan.cut(box, 1, 0.5) is None, "nothing is known of symbols"
 
 
 def test_loads_in_parts_add_up_to_the_whole() -> None:
     plan = SplitPlan.of_tree(tree_of_events(1), MIXED)
     zones = random_zones(20, 3, random.Random(1))
-    parts = sum(plan.loads_in(cell_of(path, 3)) for path in zones)
-    assert parts == pytest.approx(plan.loads_in(cell_of(ROOT, 3)))
+    parts = sum(plan.loads_in(box_of(path, 3)) for path in zones)
+    assert parts == pytest.approx(plan.loads_in(box_of(ROOT, 3)))
 
 
 @given(st.integers(0, 10_000), st.integers(1, 24))
 def test_steps_end_with_every_broker_placed_and_its_share_in_its_zone(seed: int, brokers: int) -> None:
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     plan = SplitPlan.of_tree(tree_of_events(seed % 7), MIXED)
-    zones, waiting, steps = random_zones(brokers, 3, dice), 0, 0
+    zones, waiting, steps = random_zones(brokers, 3, generator), 0, 0
     while (step := next_step(plan, zones, waiting)) is not None:
         steps += 1
         assert steps <= 2 * brokers
         zones.remove(step.path)
-        axis, cell = len(step.path) % 3, cell_of(step.path, 3)
-        if isinstance(step, Release):
+        axis, box = len(step.path) % 3, box_of(step.path, 3)
+        if isinstance(step, TransferStep):
             zones.remove(sibling(step.path))  # it is one zone: its owner can merge at once
             zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], step.back)
             waiting += step.back is None
             assert ROOT not in zones
         else:
-            median = 0.5 * (cell.lower[axis] + cell.upper[axis])
+            median = 0.5 * (box.lower[axis] + box.upper[axis])
             zones += split(step.path, median if step.cut is None else step.cut)
             waiting -= 1
     assert (waiting, len(zones)) == (0, brokers)
@@ -87,11 +87,11 @@ def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
     zones = [ROOT]
     waiting = 7
     while (step := next_step(plan, zones, waiting)) is not None:
-        assert isinstance(step, Place)
+        assert isinstance(step, RequestStep)
         zones.remove(step.path)
         zones += split(step.path, 0.5 if step.cut is None else step.cut)
         waiting -= 1
-    shares = [float(plan.loads_in(cell_of(path, 3)).sum()) for path in zones]
+    shares = [float(plan.loads_in(box_of(path, 3)).sum()) for path in zones]
     assert max(shares) / min(shares) < (1 + TOLERANCE) ** 3
     assert next_step(plan, zones, 0) is None
     assert next_step(SplitPlan.of_tree(tree_of_events(3), MIXED), zones, 0) is None
@@ -114,12 +114,12 @@ def test_statistics_that_say_nothing_are_refused(tree: KdTree, loads: list[float
 
 def tiling(world: World) -> dict[Path, int] | None:
     """Return the zones once they are at rest."""
-    owners = {path: number for number, broker in world.made.brokers.items() for path in broker.seats}
+    owners = {path: number for number, broker in world.made.brokers.items() for path in broker.owned}
     whole = sum(2.0 ** -len(path) for path in owners) == 1.0
-    return owners if whole and all(len(broker.seats) <= 1 for broker in world.made.brokers.values()) else None
+    return owners if whole and all(len(broker.owned) <= 1 for broker in world.made.brokers.values()) else None
 
 
-def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
+def share_anew(world: World, plan: SplitPlan, generator: random.Random, *, crashes: tuple[int, ...] = ()) -> int:
     """Carry a plan out while events are published and brokers crash and come back; return how many steps it took."""
     steps = since = 0
     for turn in range(16_000):
@@ -131,25 +131,25 @@ def share_anew(world: World, plan: SplitPlan, dice: random.Random, *, crashes: t
                 return steps
             steps += 1
             since = turn + 4
-            if isinstance(step, Release):
+            if isinstance(step, TransferStep):
                 broker = world.made.brokers[zones[step.path]]
-                broker.release(world.made.calendar.now, patience=30 * SECOND, back=step.back)
+                broker.transfer(world.made.calendar.now, patience=30 * SECOND, back=step.back)
             else:
-                broker = world.made.brokers[dice.choice(waiting)]
-                broker.place(step.path, step.cut, world.made.calendar.now)
+                broker = world.made.brokers[generator.choice(waiting)]
+                broker.request_zone(step.path, step.cut, world.made.calendar.now)
             world.made.perform(broker.id)
         if world.waiting < 100:
             world.publish()
         if turn in crashes and len(world.made.brokers) > 2:
-            victim = dice.choice(list(world.made.brokers))
+            victim = generator.choice(list(world.made.brokers))
             world.made.crash(victim)
             world.made.calendar.after(6 * SECOND, lambda victim=victim: world.made.restart(victim))  # type: ignore[misc]
         world.made.run(SECOND // 20)
     raise AssertionError("the steps do not end")
 
 
-def skewed(dice: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
-    events = [(dice.betavariate(2, 8), dice.betavariate(8, 2)) for _ in range(count)]
+def skewed(generator: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
+    events = [(generator.betavariate(2, 8), generator.betavariate(8, 2)) for _ in range(count)]
     tree = KdTree.fit(np.array(events), attributes=["x", "y"], zones=64, dimension="cyclic")
     return events, SplitPlan.of_tree(tree, SPACE)
 
@@ -158,11 +158,11 @@ def skewed(dice: random.Random, count: int) -> tuple[list[tuple[float, float]], 
 def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
     world = World.of(2 + seed, seed=seed)
     crowd(world)
-    dice = random.Random(seed)
-    events, plan = skewed(dice, 4000)
+    generator = random.Random(seed)
+    events, plan = skewed(generator, 4000)
     before = tiling(world)
     assert before is not None
-    assert share_anew(world, plan, dice) >= 1
+    assert share_anew(world, plan, generator) >= 1
     zones = tiling(world)
     assert zones is not None
     assert len(zones) == 2 + seed
@@ -171,7 +171,7 @@ def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
 
     def spread(paths: set[Path]) -> float:
         points = [SPACE.point({"x": x, "y": y}) for x, y in events]
-        counts = [sum(contains(cell_of(path, 2), point) for point in points) for path in paths]
+        counts = [sum(contains(box_of(path, 2), point) for point in points) for path in paths]
         return max(counts) / (sum(counts) / len(counts))
 
     assert spread(set(zones)) < 1.35
@@ -182,9 +182,9 @@ def disturbed(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=4 * SECOND))[seed % 3]
     world = World.of(3 + seed % 6, seed=seed, conditions=conditions)
     crowd(world)
-    dice = random.Random(seed)
-    _, plan = skewed(dice, 1000)
-    share_anew(world, plan, dice, crashes=(30, 90))
+    generator = random.Random(seed)
+    _, plan = skewed(generator, 1000)
+    share_anew(world, plan, generator, crashes=(30, 90))
     world.made.run(8 * SECOND)
     finish(world)
 
@@ -210,25 +210,25 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
     assert zones is not None
     deepest = max(zones, key=lambda path: (len(path), path))
     broker = world.made.brokers[zones[deepest]]
-    broker.release(world.made.calendar.now, patience=10 * SECOND)
+    broker.transfer(world.made.calendar.now, patience=10 * SECOND)
     world.made.perform(broker.id)
     world.made.run(5 * SECOND)
-    assert not broker.seats
+    assert not broker.owned
     rest = tiling(world)
     assert rest is not None
     assert len(rest) == 3
-    broker.place(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
+    broker.request_zone(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
     world.made.perform(broker.id)
     world.made.run(3 * SECOND)
-    assert not broker.seats
+    assert not broker.owned
     world.made.run(20 * SECOND)
-    assert len(broker.seats) == 1
+    assert len(broker.owned) == 1
     assert all(low != high for low, high in pairwise(sorted(tiling(world) or [])))
 
 
 def test_a_single_broker_keeps_its_zone() -> None:
     world = World.of(1, seed=1)
     (broker,) = world.made.brokers.values()
-    broker.release(world.made.calendar.now, patience=SECOND)
+    broker.transfer(world.made.calendar.now, patience=SECOND)
     world.made.perform(broker.id)
-    assert set(broker.seats) == {ROOT}
+    assert set(broker.owned) == {ROOT}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rookery.brokers.claims import Claim
 from rookery.brokers.kernels import mix
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop, printed_hops
 from rookery.brokers.static import Routes, StaticBrokers
 from rookery.brokers.tables import ExactTable, exact_tables
-from rookery.brokers.zones import Path, cell_of, contains
+from rookery.brokers.zones import Path, box_of, contains
 from rookery.errors import SpaceError
 
 
@@ -90,10 +90,10 @@ def test_joins_at_data_points_share_a_skewed_load(seed: int) -> None:
 def test_paths_and_owners_agree_with_the_zones() -> None:
     brokers = grown(3, 200, seed=5)
     paths = brokers.paths()
-    assert sum(np.prod(np.subtract(*reversed(cell_of(path, 3)))) for path in paths) == pytest.approx(1)
+    assert sum(np.prod(np.subtract(*reversed(box_of(path, 3)))) for path in paths) == pytest.approx(1)
     points = np.random.default_rng(2).random((100, 3))
     for point, owner in zip(points.tolist(), brokers.owners(points), strict=True):
-        assert [number for number, path in enumerate(paths) if contains(cell_of(path, 3), tuple(point))] == [owner]
+        assert [number for number, path in enumerate(paths) if contains(box_of(path, 3), tuple(point))] == [owner]
     again = StaticBrokers.from_paths(paths[::-1], dimensions=3)
     assert again.paths() == paths
 
@@ -131,7 +131,7 @@ def test_the_kernel_agrees_with_the_plain_router(dimensions: int, bits: int, see
     generator = np.random.default_rng(seed)
     sources = generator.integers(60, size=300).astype(np.int32)
     points = generator.random((300, dimensions))
-    points[::3] = [cell_of(paths[number], dimensions).lower for number in generator.integers(60, size=100)]
+    points[::3] = [box_of(paths[number], dimensions).lower for number in generator.integers(60, size=100)]
     found = brokers.route(sources, points, span=2**bits, residents=residents, seed=7, limit=200)
     plain = [walk(tables, int(source), tuple(p), 200) for source, p in zip(sources, points.tolist(), strict=True)]
     assert found.hops.tolist() == plain
@@ -164,11 +164,13 @@ def test_the_routes_of_the_seed(failed: int | None, route: list[int]) -> None:
     paths, number_of = sixteen()
     tables = exact_tables(paths, dimensions=2, bits=2, resident=lambda broker, zone, within: within[0])
     place_of = {number: place for place, number in number_of.items()}
-    target = cell_of(paths[place_of[16]], 2)
+    target = box_of(paths[place_of[16]], 2)
     point = tuple((low + high) / 2 for low, high in zip(*target, strict=True))
     taken = [1]
     while (
-        hop := next_hop(tables[place_of[taken[-1]]], point, usable=lambda claim: number_of[claim.owner] != failed)
+        hop := next_hop(
+            tables[place_of[taken[-1]]], point, usable=lambda ownership: number_of[ownership.owner] != failed
+        )
     ) is not None:
         taken.append(number_of[hop.owner])
     assert taken == route
@@ -178,12 +180,12 @@ def test_algorithm_1_as_printed_receives_wrongly_and_sends_too_often() -> None:
     paths, number_of = sixteen()
     tables = exact_tables(paths, dimensions=2, bits=2, resident=lambda broker, zone, within: within[0], in_domain=False)
     point = (0.9, 0.1)
-    owner = next(number for number, path in enumerate(paths) if contains(cell_of(path, 2), point))
+    owner = next(number for number, path in enumerate(paths) if contains(box_of(path, 2), point))
     received = [number for number, table in enumerate(tables) if printed_hops(table, point)[0]]
     assert owner in received
     assert len(received) == 7  # the row and the column of the event, not its zone
     copies = [len(printed_hops(table, point)[1]) for table in tables]
     assert max(copies) == 3  # one per level, and one more
     assert copies[owner] == 1  # even the owner passes it on
-    assert isinstance(printed_hops(tables[0], point)[1][0], Claim)
+    assert isinstance(printed_hops(tables[0], point)[1][0], ZoneOwnership)
     assert len(number_of) == 16

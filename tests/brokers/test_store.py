@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching.probes import probes
-from rookery.brokers.messages import Subscription
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import FEW, ZoneStore
 from rookery.matching import ScanMatcher
 from rookery.model.schema import Schema
@@ -48,11 +48,11 @@ def test_a_batch_gives_what_its_events_give(before: list[Any], after: list[Any],
     store = ZoneStore(SCHEMA)
     versions = 0
     for edits in (before, after):
-        for name, condition, access in edits:
+        for name, condition, access_broker in edits:
             versions += 1
-            edit(store, {}, name, condition, access, versions)
+            edit(store, {}, name, condition, access_broker, versions)
         one_by_one = [
-            (row, one.subscription_id, one.access)
+            (row, one.subscription_id, one.access_broker)
             for row, event in enumerate(events)
             for one in store.match(event)
             if one.where
@@ -66,9 +66,9 @@ def test_a_batch_gives_what_the_oracle_says(before: list[Any], after: list[Any],
     held: dict[str, tuple[str, int]] = {}
     versions = 0
     for edits in (before, after):
-        for name, condition, access in edits:
+        for name, condition, access_broker in edits:
             versions += 1
-            edit(store, held, name, condition, access, versions)
+            edit(store, held, name, condition, access_broker, versions)
         oracle = ScanMatcher(SCHEMA, on_error="quarantine")
         for name, (where, _) in held.items():
             if where:
@@ -83,14 +83,14 @@ def test_a_batch_gives_what_the_oracle_says(before: list[Any], after: list[Any],
 
 
 def edit(
-    store: ZoneStore, held: dict[str, tuple[str, int]], name: str, condition: int, access: int, version: int
+    store: ZoneStore, held: dict[str, tuple[str, int]], name: str, condition: int, access_broker: int, version: int
 ) -> None:
     if condition == len(CONDITIONS):
         store.remove(name)
         held.pop(name, None)
     else:
-        store.add(Subscription(name, version, CONDITIONS[condition], (), (), (), access), 1)
-        held[name] = (CONDITIONS[condition], access)
+        store.add(PlacedSubscription(name, version, CONDITIONS[condition], (), (), (), access_broker), 1)
+        held[name] = (CONDITIONS[condition], access_broker)
 
 
 def pairs_of(store: ZoneStore, events: list[dict[str, Any]]) -> list[tuple[int, str, int]]:
@@ -98,14 +98,14 @@ def pairs_of(store: ZoneStore, events: list[dict[str, Any]]) -> list[tuple[int, 
     found = store.match_columns({name: [event.get(name) for event in events] for name in names}, len(events))
     rows = found.rows.tolist()
     assert rows == sorted(rows)
-    return sorted(zip(rows, found.names.tolist(), found.accesses.tolist(), strict=True))
+    return sorted(zip(rows, found.names.tolist(), found.access_brokers.tolist(), strict=True))
 
 
 def test_the_engine_that_is_asked_for_matches_in_a_zone() -> None:
     with probes() as asked:
         store = ZoneStore(SCHEMA, engine="matrix")
         for number, where in enumerate(CONDITIONS[:4]):
-            store.add(Subscription(f"s{number}", 1, where, (), (), (), 0), 1)
+            store.add(PlacedSubscription(f"s{number}", 1, where, (), (), (), 0), 1)
         events = [{"symbol": "a", "price": float(row), "size": 1} for row in range(FEW + 1)]
         assert [one.subscription_id for one in store.match(events[0])] == ["s0", "s2", "s3"]
         assert len(pairs_of(store, events)) == 3 + 2 * len(events) + (len(events) - 2)

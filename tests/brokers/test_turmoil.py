@@ -63,25 +63,25 @@ def test_a_history_is_a_function_of_its_seed() -> None:
 def test_who_gets_a_zone_learns_whom_its_giver_has_met() -> None:
     made = network(4, seed=1)
     giver = made.brokers[2]
-    (path,) = giver.seats
-    giver.around.meet(99)
+    (path,) = giver.owned
+    giver.routing_table.remember(99)
     made.leave(2)
     made.run(SECOND // 2)
-    (heir,) = (broker for broker in made.brokers.values() if any(path[: len(own)] == own for own in broker.seats))
-    assert 99 in heir.around.acquaintances
+    (backup,) = (broker for broker in made.brokers.values() if any(path[: len(own)] == own for own in broker.owned))
+    assert 99 in backup.routing_table.known_peers
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> None:
-    """The heir has the subscriptions before anyone sends them again; events meanwhile are sent until they arrive."""
+    """The backup has the subscriptions before anyone sends them again; events meanwhile are sent until they arrive."""
     history = History(network(9, seed=seed), random.Random(seed))
     for _ in range(7):  # fewer than there are brokers: one has no client, and so only its zone to lose
         history.subscribe()
     history.made.run(10 * SECOND)
     for broker in history.made.brokers.values():
         broker.placement._next_refresh = history.made.calendar.now + 10_000 * SECOND  # nobody sends again
-    access = {client.machine.broker for client in history.made.clients.values()}
-    victim = next(number for number in history.made.brokers if number not in access)
+    access_broker = {client.machine.broker for client in history.made.clients.values()}
+    victim = next(number for number in history.made.brokers if number not in access_broker)
     history.made.crash(victim)
     published = {}
     for _ in range(30):
@@ -89,7 +89,7 @@ def test_the_crash_of_an_owner_loses_no_subscription_and_no_event(seed: int) -> 
         published[event_id] = history.wanted(point)
         history.made.run(SECOND)
     history.made.run(SETTLED)
-    assert set(published) <= history.made.acknowledged
+    assert set(published) <= history.made.accepted
     assert history.made.delivered == {(name, event): 1 for event, names in published.items() for name in names}
 
 
@@ -125,6 +125,6 @@ def test_two_networks_that_know_nothing_of_each_other_become_one() -> None:
     made.run(10 * SECOND)
     second = made.brokers
     made.brokers = {**first, **second}
-    assert all(not set(broker.around.known()) & set(second) for broker in first.values())
+    assert all(not set(broker.routing_table.living()) & set(second) for broker in first.values())
     made.run(SETTLED)
     history.settle_and_check(events=10)

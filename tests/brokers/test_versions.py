@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.messages import Subscription
-from rookery.brokers.parcels import Superseded
-from rookery.brokers.requests import Attach, Subscribe, Subscribed
+from rookery.brokers.batches import Superseded
+from rookery.brokers.client_messages import Attach, Subscribe, Subscribed
+from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import ZoneStore
 from rookery.brokers.versions import MOST_VERSION, Versions
 from rookery.machine import ClientId
 from rookery.simulated.links import LinkConditions
 
-from .parcel_world import SECOND, SPACE, World
+from .batch_world import SECOND, SPACE, World
 
 #: What clients took for a version before they counted: the microseconds of a clock that ran ahead.
 CLOCK = 1_800_000_000_000_000
@@ -42,22 +42,22 @@ def test_versions_only_go_up() -> None:
     assert versions.next("c") is None
 
 
-@given(st.permutations([(version, access) for version in (1, 2, CLOCK) for access in (3, 4)]))
+@given(st.permutations([(version, access_broker) for version in (1, 2, CLOCK) for access_broker in (3, 4)]))
 def test_zones_keep_the_same_one_in_whatever_order_they_hear(order: list[tuple[int, int]]) -> None:
     store = ZoneStore(SPACE.schema)
-    for turn, (version, access) in enumerate(order):
-        one = Subscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access)
+    for turn, (version, access_broker) in enumerate(order):
+        one = PlacedSubscription("s", version, "x < 1", (), (0.0, 0.0), (1.0, 1.0), access_broker)
         added = store.add(one, turn)
         held = store.get("s")
         assert held is not None
-        assert added == (held is one) == ((version, access) == max(order[: turn + 1]))
+        assert added == (held is one) == ((version, access_broker) == max(order[: turn + 1]))
     assert held.rank == (CLOCK, 4)
 
 
 def test_what_was_superseded_prolongs_nothing() -> None:
     """A broker that a client has left sends the old version for another hour: the later one must not live by that."""
     store = ZoneStore(SPACE.schema)
-    old, new = (Subscription("s", version, "", (), (0.0, 0.0), (1.0, 1.0), 1) for version in (1, 2))
+    old, new = (PlacedSubscription("s", version, "", (), (0.0, 0.0), (1.0, 1.0), 1) for version in (1, 2))
     assert store.add(new, 10)
     assert not store.add(old, 99)
     assert store.add(new, 20)
@@ -65,16 +65,16 @@ def test_what_was_superseded_prolongs_nothing() -> None:
     assert store.expire(20) == ["s"]
 
 
-def publish(world: World, dice: random.Random, rounds: int = 12) -> None:
+def publish(world: World, generator: random.Random, rounds: int = 12) -> None:
     for _ in range(rounds):
         world.publish()
-        world.made.run(dice.randrange(SECOND // 2))
+        world.made.run(generator.randrange(SECOND // 2))
 
 
 def finish(world: World, *, seconds: int = 60) -> None:
     world.made.run(seconds * SECOND)
     assert not world.waiting
-    assert world.made.acknowledged == set(world.published)
+    assert world.made.accepted == set(world.published)
     assert world.due() == world.delivered()
 
 
@@ -101,25 +101,25 @@ def test_three_hundred_clients_that_have_lost_count() -> None:
 def lose_count(seed: int) -> None:
     conditions = (None, LinkConditions(latency=20_000, loss=0.05), LinkConditions(refusal=2 * SECOND))[seed % 3]
     world = World.of(6, seed=seed, conditions=conditions)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     for _ in range(6):
-        low = dice.random() * 0.6
-        world.subscribe(low, low + 0.4).client.machine.versions.learn(dice.choice([0, 40, CLOCK]))
+        low = generator.random() * 0.6
+        world.subscribe(low, low + 0.4).client.machine.versions.learn(generator.choice([0, 40, CLOCK]))
     placed(world)
     for one in world.subscribers[::2]:
         one.client.go_away()  # and to another broker, above what was learned
         one.client.come_back()
     world.made.run(SECOND)
     placed(world)
-    publish(world, dice)
+    publish(world, generator)
     victim = world.subscribers[0].broker
     world.made.crash(victim)
     for one in world.subscribers:
-        if one.broker == victim or dice.random() < 0.5:
+        if one.broker == victim or generator.random() < 0.5:
             one.client.forget()
-    publish(world, dice)
+    publish(world, generator)
     placed(world)
-    publish(world, dice)
+    publish(world, generator)
     finish(world)
     assert any(broker.counters["superseded"] for broker in world.made.brokers.values())
 
@@ -128,7 +128,7 @@ def lose_count(seed: int) -> None:
 def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     """It gives the client up at last and takes its subscription back: the old one, not the one made elsewhere since."""
     world = World.of(5, seed=seed, detached=10 * SECOND)
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     one = world.subscribe(0.0, 1.0)
     placed(world)
     left = one.broker
@@ -139,7 +139,7 @@ def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     placed(world)
     assert one.broker != left
     assert world.made.run(30 * SECOND, until=lambda: world.made.brokers[left].counters["clients given up"] > 0)
-    publish(world, dice)
+    publish(world, generator)
     finish(world, seconds=20)
     assert len(one.got) == 60
 
@@ -163,8 +163,8 @@ def test_of_two_with_one_number_one_has_the_subscription_everywhere(seed: int) -
     lesser, greater = sorted(both)
     assert told[greater] == [Subscribed("7/1/s", 1)]
     assert told[lesser] == [Superseded("7/1/s", 1, 1)]
-    seats = [seat for broker in world.made.brokers.values() for seat in broker.seats.values()]
-    assert [held.access for seat in seats if (held := seat.store.get("7/1/s"))] == [greater] * len(seats)
+    zones = [owned for broker in world.made.brokers.values() for owned in broker.owned.values()]
+    assert [held.access_broker for owned in zones if (held := owned.store.get("7/1/s"))] == [greater] * len(zones)
 
 
 def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
@@ -174,7 +174,7 @@ def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
     heard: list[object] = []
     name, where, other = "9/1/s", "x >= 0.0 AND x < 1.0", "x < 0.1"
     ask(world, number, Attach(), client=9, heard=lambda _, __, message: heard.append(message))
-    assert broker.access.version_of(9) == 0
+    assert broker.sessions.version_of(9) == 0
     for version, said, stands in (
         (1, where, 1),
         (1, where, 1),
@@ -187,8 +187,8 @@ def test_said_twice_is_said_once_and_an_older_one_is_not_taken() -> None:
         ask(world, number, Subscribe(name, version, said), client=9, heard=lambda _, __, message: heard.append(message))
         held = broker.placement.clients[name]
         assert (held.version, held.where) == (stands, other if stands == 6 else where)
-    assert broker.access.version_of(9) == 6
-    assert broker.access.version_of(99) == 0
+    assert broker.sessions.version_of(9) == 6
+    assert broker.sessions.version_of(99) == 0
     beaten = [(message.version, message.stored) for message in heard if isinstance(message, Superseded)]
     assert beaten == [(1, 1), (4, 5), (5, 5)]
 

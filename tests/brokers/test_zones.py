@@ -1,40 +1,16 @@
-"""Zones, claims and tables, one at a time: the pieces from which the invariants of the network follow."""
+"""Zones, one at a time: splits, siblings, overlaps, and what is left when a zone is cut out."""
 
 from __future__ import annotations
 
-import math
-import random
-
-import msgspec
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.ancestors import AncestorQueue
-from rookery.brokers.claims import Claim, ClaimMap
-from rookery.brokers.events import MessageRejected
-from rookery.brokers.messages import (
-    Grant,
-    Join,
-    Message,
-    Region,
-    Replica,
-    Routed,
-    SeatState,
-    Subscription,
-    Who,
-)
-from rookery.brokers.requests import Attach
-from rookery.brokers.sampling import Reservoir, cut_of
-from rookery.brokers.spanhop import depth_of, greedy_hop, next_hop
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import exact_tables
+from rookery.brokers.spanhop import depth_of
 from rookery.brokers.zones import (
     ROOT,
-    Cell,
     Path,
-    cell_of,
+    box_of,
     contains,
     gap,
     meets,
@@ -46,9 +22,6 @@ from rookery.brokers.zones import (
     touching,
     volume,
 )
-from rookery.machine import ClientId, Close, Emit
-
-from .invariants import SECOND, network, seats
 
 UNIT = st.floats(0, 1, exclude_max=True)
 
@@ -57,10 +30,10 @@ UNIT = st.floats(0, 1, exclude_max=True)
 def paths(draw: st.DrawFn, dimensions: int = 2, longest: int = 8) -> Path:
     path: Path = ROOT
     for _ in range(draw(st.integers(0, longest))):
-        cell = cell_of(path, dimensions)
+        box = box_of(path, dimensions)
         axis = len(path) % dimensions
         share = draw(st.sampled_from([0.25, 0.5, 0.75]))
-        cut = cell.lower[axis] + share * (cell.upper[axis] - cell.lower[axis])
+        cut = box.lower[axis] + share * (box.upper[axis] - box.lower[axis])
         path = split(path, cut)[draw(st.integers(0, 1))]
     return path
 
@@ -68,21 +41,21 @@ def paths(draw: st.DrawFn, dimensions: int = 2, longest: int = 8) -> Path:
 @given(path=paths(), point=st.tuples(UNIT, UNIT))
 def test_merge_undoes_split(path: Path, point: tuple[float, float]) -> None:
     """K9, and a point of a zone lies in exactly one of its halves."""
-    cell = cell_of(path, 2)
+    box = box_of(path, 2)
     axis = len(path) % 2
-    low, high = split(path, (cell.lower[axis] + cell.upper[axis]) / 2)
+    low, high = split(path, (box.lower[axis] + box.upper[axis]) / 2)
     assert parent(low) == parent(high) == path
     assert (sibling(low), sibling(high)) == (high, low)
-    assert volume(cell_of(low, 2)) + volume(cell_of(high, 2)) == pytest.approx(volume(cell))
-    assert touching(cell_of(low, 2), cell_of(high, 2))
-    inside_halves = [contains(cell_of(half, 2), point) for half in (low, high)]
-    assert sum(inside_halves) == contains(cell, point)
-    assert contains(cell, point) == (gap(cell, point) == (0.0, 0)) == (depth_of(path, point, 2) == len(path))
+    assert volume(box_of(low, 2)) + volume(box_of(high, 2)) == pytest.approx(volume(box))
+    assert touching(box_of(low, 2), box_of(high, 2))
+    inside_halves = [contains(box_of(half, 2), point) for half in (low, high)]
+    assert sum(inside_halves) == contains(box, point)
+    assert contains(box, point) == (gap(box, point) == (0.0, 0)) == (depth_of(path, point, 2) == len(path))
 
 
 @given(one=paths(), other=paths())
 def test_zones_overlap_or_are_apart(one: Path, other: Path) -> None:
-    mine, theirs = cell_of(one, 2), cell_of(other, 2)
+    mine, theirs = box_of(one, 2), box_of(other, 2)
     shared = all(
         max(a, c) < min(b, d) for a, b, c, d in zip(mine.lower, mine.upper, theirs.lower, theirs.upper, strict=True)
     )
@@ -93,11 +66,11 @@ def test_zones_overlap_or_are_apart(one: Path, other: Path) -> None:
 
 @given(whole=paths(longest=3), parts=st.lists(paths(), max_size=6), point=st.tuples(UNIT, UNIT))
 def test_what_is_left_after_cutting_out(whole: Path, parts: list[Path], point: tuple[float, float]) -> None:
-    left = [cell_of(whole, 2)]
+    left = [box_of(whole, 2)]
     for part in parts:
-        left = subtract(left, cell_of(part, 2))
-    wanted = contains(cell_of(whole, 2), point) and not any(contains(cell_of(part, 2), point) for part in parts)
-    assert sum(contains(cell, point) for cell in left) == wanted
+        left = subtract(left, box_of(part, 2))
+    wanted = contains(box_of(whole, 2), point) and not any(contains(box_of(part, 2), point) for part in parts)
+    assert sum(contains(box, point) for box in left) == wanted
 
 
 @given(path=paths(), a=st.tuples(UNIT, UNIT), b=st.tuples(UNIT, UNIT))
@@ -105,164 +78,6 @@ def test_a_zone_meets_a_box_where_the_corner_is_shared(
     path: Path, a: tuple[float, float], b: tuple[float, float]
 ) -> None:
     lower, upper = tuple(map(min, a, b)), tuple(map(max, a, b))
-    cell = cell_of(path, 2)
-    corner = tuple(map(max, lower, cell.lower))
-    assert meets(cell, lower, upper) == (contains(cell, corner) and all(map(float.__le__, corner, upper)))
-
-
-@given(
-    claims=st.lists(st.builds(Claim, paths(longest=4), st.integers(0, 3), st.integers(1, 3)), max_size=8),
-    seed=st.integers(),
-)
-def test_claims_that_prevail_over_all_others_are_kept_in_any_order(claims: list[Claim], seed: int) -> None:
-    shuffled = random.Random(seed).sample(claims, len(claims))
-    one = {claim.path: (claim.epoch, claim.owner) for claim in ClaimMap(claims)}
-    kept = list(ClaimMap(shuffled))
-    assert all(not overlap(a.path, b.path) for a in kept for b in kept if a is not b)
-    for claim in claims:
-        if all(claim is other or not overlap(claim.path, other.path) or claim.prevails(other) for other in claims):
-            assert one[claim.path] == (claim.epoch, claim.owner)
-            assert claim in kept
-
-
-@pytest.mark.parametrize(("dimensions", "bits"), [(2, 2), (2, 3), (3, 3)])
-def test_every_hop_makes_progress(dimensions: int, bits: int) -> None:
-    """K5: the level never falls, and within a level the distance of the level's zone strictly falls."""
-    generator = np.random.default_rng(6)
-    zones = StaticBrokers.grown(80, dimensions=dimensions, generator=generator, choices=1).paths()
-    dice = random.Random(2)
-    tables = exact_tables(
-        zones, dimensions=dimensions, bits=bits, resident=lambda broker, zone, within: dice.choice(within)
-    )
-    deepest = max(map(len, zones))
-    for _ in range(300):
-        point = tuple(dice.random() for _ in range(dimensions))
-        table, before, hops = dice.choice(tables), None, 0
-        while (hop := next_hop(table, point)) is not None:
-            level = depth_of(table.path, point, dimensions) // bits
-            measure = (-level, gap(cell_of(table.path[: (level + 1) * bits], dimensions), point))
-            assert before is None or measure < before
-            before, table, hops = measure, tables[hop.owner], hops + 1
-        assert contains(cell_of(table.path, dimensions), point)
-        assert hops <= (2**bits - 1) * math.ceil(deepest / bits)
-
-
-def test_failures_are_routed_round() -> None:
-    """Cases 1 to 3: any single broker other than the ends may be dead."""
-    zones = StaticBrokers.balanced(2, 6).paths()
-    tables = exact_tables(zones, dimensions=2, bits=2, resident=lambda broker, zone, within: within[0])
-    point = cell_of(zones[-1], 2).lower
-    for dead in range(1, len(zones) - 1):
-        broker, visited = 0, []
-        while not contains(cell_of(zones[broker], 2), point):
-            visited.append(broker)
-            came_back = broker in visited[:-1]
-            hop = next_hop(
-                tables[broker],
-                point,
-                usable=lambda claim, dead=dead: claim.owner != dead,
-                neighbors_only=came_back,
-                used=frozenset(visited) if came_back else frozenset(),
-            )
-            assert hop is not None
-            broker = hop.owner
-    assert greedy_hop(tables[0], point) is not None
-    assert greedy_hop(tables[-1], point) is None
-
-
-def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
-    dice = random.Random(1)
-    reservoir = Reservoir()
-    for number in range(10_000):
-        reservoir.add((number / 10_000, 0.5), dice)
-    assert (len(reservoir.points), reservoir.seen) == (256, 10_000)
-    assert cut_of(Cell((0, 0), (1, 1)), 0, reservoir.points) == pytest.approx(0.5, abs=0.1)
-    assert cut_of(Cell((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == 0.5  # the median is on the border
-    half = reservoir.part(Cell((0, 0), (0.5, 1)))
-    assert half.seen == pytest.approx(5000, rel=0.2)
-
-
-def test_the_ancestor_queue_keeps_the_latest_residents_and_forgets_the_silent() -> None:
-    zones = StaticBrokers.balanced(2, 4).paths()
-    queue = AncestorQueue(zones[0], dimensions=2, bits=2, capacity=3)
-    for owner in range(4, 8):
-        queue.learn(Claim(zones[owner], 1, owner))
-    (residents,) = [entries for zone, entries in queue.levels[1].items() if zone == zones[4][:2]]
-    assert [claim.owner for claim in residents] == [7, 6, 5]
-    queue.prefer(Claim(zones[5], 1, 5))
-    queue.learn(Claim(zones[4], 1, 4))
-    assert [claim.owner for claim in residents] == [5, 4, 7]
-    queue.forget(5)
-    for _ in range(3):
-        queue.renew()
-        queue.learn(Claim(zones[4], 1, 4))
-    assert [claim.owner for claim in queue] == [4]
-    assert all(not contains(cell_of(zones[0][:2], 2), point) for point in queue.probes(random.Random(1))[:2])
-
-
-def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
-    made = network(40, seed=8)
-    handled = {number: broker.counters["regions"] for number, broker in made.brokers.items()}
-    made.subscribe(7, "wide", "x >= 0.2 AND x < 0.7 AND y < 0.6")
-    made.run(2 * SECOND)
-    (wire,) = made.brokers[7].placement.clients
-    stored = [number for number, broker in made.brokers.items() for seat in broker.seats.values() if wire in seat.store]
-    came = {number: broker.counters["regions"] - handled[number] for number, broker in made.brokers.items()}
-    assert len(stored) > 5
-    assert all(came[number] == 1 for number in stored if number != 7)
-    assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker
-
-
-def test_messages_survive_the_wire() -> None:
-    """Every message of a living network is the same after encoding and decoding."""
-    made = network(8, seed=3)
-    decoder = msgspec.msgpack.Decoder(Message)
-    carried: list[Message] = []
-    made.world.on_message = lambda sender, receiver, message: (
-        carried.append(message) if isinstance(sender, int) and isinstance(receiver, int) else None
-    )
-    made.subscribe(2, "some", "x < 0.5")
-    made.publish(3, {"x": 0.25, "y": 0.5})
-    made.join()
-    made.run(70 * SECOND)
-    made.leave(4)
-    made.run(SECOND)
-    assert {type(message).__name__ for message in carried} >= {"Heartbeat", "Routed", "Grant", "Granted", "Here"}
-    for message in carried:
-        assert decoder.decode(msgspec.msgpack.encode(message)) == message
-    assert decoder.decode(msgspec.msgpack.encode(Routed((0.5,), Who(3), 3))).body == Who(3)
-    assert len(seats(made)) == len(made.brokers)
-
-
-def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
-    made = network(3)
-    (broker, *_) = made.brokers.values()
-    stranger = Subscription("s", 1, "x <", (), (0.0,), (1.0,), 99)
-    ill = Subscription("ill", 1, "x <", (), (0.0, 0.0), (1.0, 1.0), 99)
-    (seat,) = broker.seats.values()
-    for message in (
-        Routed((0.5,), Who(99), 99),
-        Routed((0.5, 0.5), Region(stranger, 0), 99),
-        Routed((0.5, 0.5), Join(99, (), ((0.1,),)), 99),
-        Replica(seat.path, ((stranger, 5),)),
-        Grant(SeatState(Claim(seat.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
-        Grant(SeatState(Claim(seat.path, 9, broker.id), (), (), (), (), 0, (((), (0.5,), Claim((), 1, 9), 5),))),
-    ):
-        broker.receive(message, 99, made.calendar.now)
-        assert [type(effect.event) for effect in broker.effects() if isinstance(effect, Emit)] == [MessageRejected]
-    broker.receive(Routed(seat.cell.lower, Region(ill, 0), 99), 99, made.calendar.now)
-    made.publish(broker.id, {"x": seat.cell.lower[0] + 1e-3, "y": seat.cell.lower[1] + 1e-3})
-    made.run(SECOND)
-    assert broker.counters["rejected"] == 6
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.msgpack.decode(msgspec.msgpack.encode(Claim(((0, 0.5),) * 65, 1, 1)), type=Claim)
-
-
-def test_a_leaving_broker_takes_no_clients() -> None:
-    made = network(3)
-    broker = made.brokers[2]
-    broker.leave(made.calendar.now)
-    broker.effects()
-    broker.receive(Attach(), ClientId(9), made.calendar.now)
-    assert broker.effects() == [Close(ClientId(9), "leaving")]
-    assert not broker.access.attached
+    box = box_of(path, 2)
+    corner = tuple(map(max, lower, box.lower))
+    assert meets(box, lower, upper) == (contains(box, corner) and all(map(float.__le__, corner, upper)))

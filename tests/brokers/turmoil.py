@@ -1,7 +1,7 @@
 """A seeded history of a broker network: joins, leaves, crashes, cuts, subscriptions and events, close upon each other.
 
 Crashed brokers come back with their disks, at the latest when the history ends. In a history whose crashes are apart,
-so that a takeover ends before the next one, every event that was acknowledged must come to everyone whose subscription
+so that a takeover ends before the next one, every event that was accepted must come to everyone whose subscription
 was in force when it was published, whatever happened in between. In the others an owner may die with its backup, and
 the subscriptions of its zone with both: what is published when all is quiet again must come, and nothing twice.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from rookery.brokers.client import ClientEvent, InForce
+from rookery.brokers.client_events import ClientEvent, InForce
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.histories import Faults
@@ -30,7 +30,7 @@ class History:
     """The network beside what it should do: who wants what since when, and what was published when."""
 
     made: SimulatedBrokers
-    dice: random.Random
+    generator: random.Random
     #: By name, of those that have not unsubscribed: the ranges they want.
     interests: dict[str, Interest] = field(default_factory=dict)
     #: By name: when every zone had it first.
@@ -57,12 +57,12 @@ class History:
 
     def someone(self) -> int:
         """A broker that is not about to leave."""
-        return self.dice.choice(
+        return self.generator.choice(
             [number for number, broker in self.made.brokers.items() if not broker.membership.leaving]
         )
 
     def subscribe(self) -> None:
-        ranges = tuple(sorted((self.dice.random(), self.dice.random())) for _ in range(self.dimensions))
+        ranges = tuple(sorted((self.generator.random(), self.generator.random())) for _ in range(self.dimensions))
         interest: Interest = tuple((low, high) for low, high in ranges)
         name = f"s{len(self.ever) + 1}"
         where = " AND ".join(
@@ -74,14 +74,16 @@ class History:
 
     def unsubscribe(self) -> None:
         if self.interests:
-            name = self.dice.choice(list(self.interests))
+            name = self.generator.choice(list(self.interests))
             del self.interests[name]
             self.made.unsubscribe(name)
 
     def publish(self) -> tuple[EventId, Point]:
-        point = tuple(self.dice.random() for _ in range(self.dimensions))
-        if self.interests and self.dice.random() < 0.7:  # where somebody wants it
-            point = tuple(self.dice.uniform(*ends) for ends in self.dice.choice(list(self.interests.values())))
+        point = tuple(self.generator.random() for _ in range(self.dimensions))
+        if self.interests and self.generator.random() < 0.7:  # where somebody wants it
+            point = tuple(
+                self.generator.uniform(*ends) for ends in self.generator.choice(list(self.interests.values()))
+            )
         event_id = self.made.publish(self.someone(), dict(zip(NAMES, point, strict=False)))
         self.published[event_id] = (point, self.made.world.now)
         return event_id, point
@@ -89,7 +91,7 @@ class History:
     def remove(self, *, crash: bool) -> None:
         victim = self.someone()
         if not any(
-            broker.seats and number != victim and not broker.membership.leaving
+            broker.owned and number != victim and not broker.membership.leaving
             for number, broker in self.made.brokers.items()
         ):
             return  # nobody would be left who owns anything
@@ -105,7 +107,7 @@ class History:
     def cut(self) -> None:
         """Cut two brokers off from each other, one way or both, for less than it takes to be taken for dead."""
         one, other = self.someone(), self.someone()
-        both_ways, lasts = self.dice.random() < 0.5, int(self.dice.uniform(0.1, 2) * SECOND)
+        both_ways, lasts = self.generator.random() < 0.5, int(self.generator.uniform(0.1, 2) * SECOND)
         if one != other and self.faults.strikes():
             world = self.made.world
             world.cut(one, other, both_ways=both_ways)
@@ -114,11 +116,11 @@ class History:
     def restart(self) -> None:
         """Bring a crashed broker back, if there is one."""
         if self.made.disks:
-            self.made.restart(self.dice.choice(list(self.made.disks)))
+            self.made.restart(self.generator.choice(list(self.made.disks)))
 
     def step(self) -> None:
         """Do something, anything."""
-        roll = self.dice.random()
+        roll = self.generator.random()
         if roll < 0.2:
             self.made.join()
         elif roll < 0.3:
@@ -148,7 +150,7 @@ class History:
         if sum(not broker.membership.leaving for broker in made.brokers.values()) < 2:
             made.join()  # whose disk is the second one
         made.run(2 * SETTLED)
-        points = [tuple(self.dice.random() for _ in range(self.dimensions)) for _ in range(5)]
+        points = [tuple(self.generator.random() for _ in range(self.dimensions)) for _ in range(5)]
         check_all(made, points)
         matched = sum(broker.counters["matched"] for broker in made.brokers.values())
         published = dict(self.publish() for _ in range(events))
@@ -170,10 +172,10 @@ class History:
     def check_deliveries(self) -> None:
         """Nothing that is due is missing, nobody was given anything twice, or what he does not want."""
         made = self.made
-        assert set(self.published) == made.acknowledged, "something was never accepted"
+        assert set(self.published) == made.accepted, "something was never accepted"
         if self.apart >= TAKEOVER:
             assert self.due() <= made.delivered.keys()
-        assert set(made.delivered.values()) <= {1}, "somebody was told twice"
+        assert set(made.delivered.values()) <= {1}, "somebody got an event twice"
         assert all(_lies_in(self.published[event][0], self.ever[name]) for name, event in made.delivered)
 
 
@@ -192,13 +194,13 @@ def live_through(
     faults: Faults | None = None,
 ) -> History:
     """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
-    dice = random.Random(seed)
+    generator = random.Random(seed)
     made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions)
-    history = History(made, dice, apart=apart, faults=faults or Faults())
+    history = History(made, generator, apart=apart, faults=faults or Faults())
     for _ in range(4):
         history.subscribe()
     for _ in range(steps):
         history.step()
-        history.made.run(int(dice.expovariate(1 / ((8 if apart else 2) * SECOND))))
+        history.made.run(int(generator.expovariate(1 / ((8 if apart else 2) * SECOND))))
     history.settle_and_check(events=10)
     return history

@@ -15,7 +15,7 @@ from tests.model.subscription_files import EVENT, READABLE, SCHEMA, TIME, TOPIC,
 
 import rookery
 from rookery import cli
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.cli.subscribe import Wanted, _open
 from rookery.errors import RookeryError
 from rookery.live.brokers.loopback import loopback_brokers
@@ -80,7 +80,7 @@ def test_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     async def run() -> None:
         space = read_space("x:0:10", rookery.Schema.read(SCHEMA))
-        settings: dict[str, Any] = {"topic": TOPIC, "space": space, "durability": Durability("memory")}
+        settings: dict[str, Any] = {"topic": TOPIC, "space": space, "durability": BrokerDurability("memory")}
         async with (
             loopback_brokers(1, **settings) as brokers,
             rookery.connect(*brokers) as publisher,

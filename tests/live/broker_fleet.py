@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from rookery import Schema
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.live.brokers.server import LiveBroker, warm
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.space.notation import read_space
@@ -34,7 +34,7 @@ def settings_of(order: dict[str, object]) -> BrokerSettings:
         listen=("127.0.0.1", int(str(order["port"]))),
         join=tuple(("127.0.0.1", int(port)) for port in order["join"]),  # type: ignore[attr-defined]
         data=Path(str(order["data"])),
-        durability=Durability(str(order.get("durability", "two-disks"))),
+        durability=BrokerDurability(str(order.get("durability", "two-disks"))),
         beat=float(str(order.get("beat", BEAT))),
         refresh=float(str(order.get("refresh", REFRESH))),
     )

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rookery
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.errors import ServeError
 from rookery.live.brokers.client import connect
 from rookery.live.brokers.server import LiveBroker
@@ -124,7 +124,7 @@ def test_a_broker_is_measured_by_its_zones() -> None:
         free.bind(("127.0.0.1", 0))
         address = free.getsockname()
     settings = BrokerSettings(
-        "quotes", EventSpace(schema, [Axis("price", 0, 100)]), address, durability=Durability.MEMORY
+        "quotes", EventSpace(schema, [Axis("price", 0, 100)]), address, durability=BrokerDurability.MEMORY
     )
 
     async def test() -> str:

@@ -1,4 +1,4 @@
-"""What is simulated is what runs live: the same messages, in octets, on sockets and in a world."""
+"""What is simulated is what runs live: the same messages, in bytes, on sockets and in a world."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from rookery.brokers.client_messages import FromBroker, FromClient
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.messages import Body, Message, Routed
-from rookery.brokers.requests import FromBroker, FromClient
 from rookery.live.brokers import client as live_client
 from rookery.live.brokers import server as live_server
 from rookery.live.brokers.client import BrokerClient, connect
@@ -28,41 +28,52 @@ from .broker_fleet import SCHEMA, SPACE
 
 SECOND = 1_000_000
 BROKERS = 8
-#: Small enough that a program that takes nothing is soon told no more.
+#: Small enough that a program that takes nothing is soon given no more.
 WINDOW = 8
 SYMBOLS = ("ACME", "ZULU", "aldi", "Ørsted")
 #: What is sent only when an operator wants it, where brokers know their coordinates, or when somebody has come or gone
-#: since clients were told of the others: no load makes it happen.
-RARE = {"Ask", "Status", "Release", "Place", "Put", "Find", "Found", "Changed", "Others", "Rejected"}
+#: since clients were told of the other brokers: no load makes it happen.
+RARE = {
+    "AskStatus",
+    "Status",
+    "TransferZone",
+    "RequestZone",
+    "PutResident",
+    "FindResidents",
+    "ResidentsFound",
+    "ResidentChanged",
+    "KnownBrokers",
+    "SubscriptionRejected",
+}
 EVERY = {kind.__name__ for union in (Message, Body, FromBroker, FromClient) for kind in union.__args__} - RARE
 
 
 class Types:
-    """The types of messages that were sent, as their octets say."""
+    """The types of messages that were sent, as their bytes say."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self._decoders = [msgspec.msgpack.Decoder(union) for union in (Message, FromBroker, FromClient)]
 
-    def note(self, octets: bytes) -> None:
+    def note(self, data: bytes) -> None:
         for decoder in self._decoders:
             try:
-                message = decoder.decode(octets)
+                message = decoder.decode(data)
             except msgspec.ValidationError:
                 continue
             self.seen.add(type(message).__name__)
             if isinstance(message, Routed):
                 self.seen.add(type(message.body).__name__)
             return
-        raise AssertionError("octets that nobody can read")
+        raise AssertionError("bytes that nobody can read")
 
     @property
     def missing(self) -> set[str]:
         return EVERY - self.seen
 
 
-def an_event(dice: random.Random, number: int) -> dict[str, Any]:
-    return {"symbol": dice.choice(SYMBOLS), "price": dice.uniform(0, 1000), "number": number}
+def an_event(generator: random.Random, number: int) -> dict[str, Any]:
+    return {"symbol": generator.choice(SYMBOLS), "price": generator.uniform(0, 1000), "number": number}
 
 
 def world(types: Types) -> None:
@@ -70,7 +81,7 @@ def world(types: Types) -> None:
     configuration = BrokerConfiguration(
         space=read_space(SPACE, SCHEMA), topic="quotes", beat=SECOND, refresh=4 * SECOND, window=WINDOW
     )
-    network, dice = SimulatedBrokers(configuration, seed=3), random.Random(3)
+    network, generator = SimulatedBrokers(configuration, seed=3), random.Random(3)
     network.world.on_message = lambda _, __, message: types.note(msgspec.msgpack.encode(message))
     network.join()
     publisher = network.client(1)
@@ -78,21 +89,21 @@ def world(types: Types) -> None:
     for client in subscribers:
         client.subscribe("all", "price >= 0")
     network.run(SECOND)
-    publisher.publish(an_event(dice, 0))  # and nobody to keep a copy
+    publisher.publish(an_event(generator, 0))  # and nobody to keep a copy
     network.run(SECOND)
     for _ in range(BROKERS - 1):
         network.join()
         network.run(SECOND)
     numbers = iter(range(1, 1 << 30))
-    subscribers[0].take(None)
+    subscribers[0].acknowledge_after(None)
 
     def load() -> None:
-        publisher.publish(*(an_event(dice, number) for _, number in zip(range(10), numbers, strict=False)))
+        publisher.publish(*(an_event(generator, number) for _, number in zip(range(10), numbers, strict=False)))
         network.run(SECOND // 2)
 
     for _ in range(10):
         load()
-    subscribers[0].take(500)
+    subscribers[0].acknowledge_after(500)
     subscribers[1].machine.versions.learn(1 << 40)
     subscribers[1].subscribe("more", "price > 50")
     load()
@@ -110,7 +121,7 @@ def world(types: Types) -> None:
 
 async def live(types: Types, folder: Path) -> None:
     """The same on sockets, with brokers and clients in one process."""
-    dice = random.Random(3)
+    generator = random.Random(3)
     ports = [free_port() for _ in range(BROKERS)]
     brokers: list[LiveBroker] = []
 
@@ -127,7 +138,7 @@ async def live(types: Types, folder: Path) -> None:
         )
         broker = LiveBroker(settings)
         await broker.start()
-        while not broker.machine.seats:
+        while not broker.machine.owned:
             await asyncio.sleep(0.02)
         brokers.append(broker)
         return broker
@@ -138,7 +149,7 @@ async def live(types: Types, folder: Path) -> None:
     async def load() -> None:
         for _, number in zip(range(10), numbers, strict=False):
             await publisher.room()
-            publisher.publish("quotes", an_event(dice, number))
+            publisher.publish("quotes", an_event(generator, number))
         await asyncio.sleep(0.1)
 
     def a_process(identity: int, port: int) -> BrokerClient:
@@ -188,9 +199,9 @@ def tap(module: ModuleType, types: Types, monkeypatch: pytest.MonkeyPatch) -> No
     encode = module._encode
 
     def noted(message: Any) -> bytes:
-        octets: bytes = encode(message)
-        types.note(octets)
-        return octets
+        data: bytes = encode(message)
+        types.note(data)
+        return data
 
     monkeypatch.setattr(module, "_encode", noted)
 

@@ -1,6 +1,6 @@
 """A log holds what it promised, through refusals, failed syncs, moves and power failures; the oracle is a dict.
 
-`tests/live/test_broker_log_faults.py` asks the same of a real folder, at every byte and every call of the system.
+`tests/live/brokers/test_log_faults.py` asks the same of a real folder, at every byte and every call of the system.
 """
 
 from __future__ import annotations

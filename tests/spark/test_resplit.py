@@ -10,7 +10,7 @@ import pytest
 
 from rookery import Schema
 from rookery.brokers.plans import Release, SplitPlan, next_step
-from rookery.brokers.zones import ROOT, cell_of, contains, split
+from rookery.brokers.zones import ROOT, box_of, contains, split
 from rookery.live.brokers.resplit import read_statistics
 from rookery.space.axes import Axis, EventSpace
 from rookery.spark import zone_stats
@@ -37,7 +37,7 @@ def test_zones_by_the_statistics_of_a_job_share_its_events(spark: Any, tmp_path:
         zones.remove(step.path)
         zones += split(step.path, step.cut)
         waiting -= 1
-    counts = [sum(contains(cell_of(path, 1), space.point({"price": one})) for one in prices) for path in zones]
+    counts = [sum(contains(box_of(path, 1), space.point({"price": one})) for one in prices) for path in zones]
     assert len(counts) == 4
     assert sum(counts) == 4000
     assert max(counts) < 1.25 * 1000

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import rookery
-from rookery.brokers.configuration import Durability
+from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.spanhop import greedy_hop, next_hop
-from rookery.brokers.zones import Cell, contains
+from rookery.brokers.zones import ZoneBox, contains
 from rookery.live.brokers.client import connect
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
@@ -53,7 +53,7 @@ def test_zones_tile_the_space_and_events_lie_in_theirs(run_file: Path) -> None:
                 zones[record.id] = record
         elif isinstance(record, records.Event) and record.zone:
             zone = zones[record.zone]
-            inside[contains(Cell(zone.lower, zone.upper), record.point)] += 1
+            inside[contains(ZoneBox(zone.lower, zone.upper), record.point)] += 1
     assert len(zones) == 12
     area = sum((zone.upper[0] - zone.lower[0]) * (zone.upper[1] - zone.lower[1]) for zone in zones.values())
     assert abs(area - 1) < 1e-9
@@ -97,9 +97,9 @@ def test_a_ledger_with_a_fault_says_so(tmp_path: Path) -> None:
         brokers.run(2_000_000)
         # The zones forget it: what they match is now too little, and the oracle knows.
         for broker in brokers.network.brokers.values():
-            for seat in broker.seats.values():
-                for stored, _ in list(seat.store):
-                    seat.store.remove(stored.subscription_id)
+            for owned in broker.owned.values():
+                for stored, _ in list(owned.store):
+                    owned.store.remove(stored.subscription_id)
         brokers.publish(2, {"device": "d", "temperature": 20.0, "pressure": 100.0, "voltage": 28.0})
         brokers.run(12_000_000)
         brokers.report()
@@ -181,7 +181,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
             space,
             ("127.0.0.1", port),
             join=tuple(("127.0.0.1", each) for each in join),
-            durability=Durability.MEMORY,
+            durability=BrokerDurability.MEMORY,
             beat=0.2,
             refresh=1.0,
         )
@@ -218,7 +218,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
     event = of(found, records.Event)[0]
     assert event.values == {"price": 5.0, "volume": 7.0}
     assert event.point == space.point(event.values)
-    assert contains(Cell(zones[event.zone].lower, zones[event.zone].upper), event.point)
+    assert contains(ZoneBox(zones[event.zone].lower, zones[event.zone].upper), event.point)
 
 
 @pytest.mark.wire

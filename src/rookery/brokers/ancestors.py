@@ -2,17 +2,17 @@
 
 The seed copies whole neighbor tables at a split and never looks at them again. Three repairs: only zones inside the
 ancestor one level up are kept, the only ones Spanhop may use; an entry keeps several residents, so that no single
-broker carries the traffic of a whole domain; and entries are renewed all the time, from every claim that passes by and
-from look-ups, since copies from the day of the split lead to brokers long gone.
+broker carries the traffic of a whole domain; and entries are renewed all the time, from every ownership that passes by
+and from look-ups, since copies from the day of the split lead to brokers long gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rookery.brokers.claims import Claim
-from rookery.brokers.sampling import Dice
-from rookery.brokers.zones import Cell, Path, Point, cell_of, depth_shared, overlap, sibling, touching
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.sampling import RandomNumbers
+from rookery.brokers.zones import Path, Point, ZoneBox, box_of, depth_shared, overlap, sibling, touching
 
 __all__ = ["AncestorQueue"]
 
@@ -36,9 +36,9 @@ class AncestorQueue:
         self._preferred: dict[Path, int] = {}
         #: The lease of a resident: the number of the refresh before which it was last heard of.
         self._learned: dict[tuple[int, Path], int] = {}
-        self.levels: list[dict[Path, list[Claim]]] = [{} for _ in range(len(path) // bits + 1)]
+        self.levels: list[dict[Path, list[ZoneOwnership]]] = [{} for _ in range(len(path) // bits + 1)]
 
-    def __iter__(self) -> Iterator[Claim]:
+    def __iter__(self) -> Iterator[ZoneOwnership]:
         for level in self.levels:
             for residents in level.values():
                 yield from residents
@@ -46,54 +46,54 @@ class AncestorQueue:
     def __len__(self) -> int:
         return sum(len(residents) for level in self.levels for residents in level.values())
 
-    def cell(self, level: int) -> Cell:
+    def box(self, level: int) -> ZoneBox:
         """Return AQ[level].cz."""
-        return cell_of(self._path[: level * self._bits], self._dimensions)
+        return box_of(self._path[: level * self._bits], self._dimensions)
 
-    def learn(self, claim: Claim, *, first: bool = True) -> None:
+    def learn(self, ownership: ZoneOwnership, *, first: bool = True) -> None:
         """Take in who owns a zone, if it lies beside one of the ancestors."""
-        shared = depth_shared(self._path, claim.path)
+        shared = depth_shared(self._path, ownership.path)
         level = shared // self._bits + 1
-        if level >= len(self.levels) or shared == len(claim.path):
+        if level >= len(self.levels) or shared == len(ownership.path):
             return
-        zone = claim.path[: level * self._bits]
-        self._learned[claim.owner, claim.path] = self._refreshes
+        zone = ownership.path[: level * self._bits]
+        self._learned[ownership.owner, ownership.path] = self._refreshes
         entries = self.levels[level]
         residents = entries.get(zone)
         if residents is None:
-            if not touching(self.cell(level), cell_of(zone, self._dimensions)):
+            if not touching(self.box(level), box_of(zone, self._dimensions)):
                 return
             for other in [other for other in entries if overlap(other, zone)]:
-                if any(resident.epoch > claim.epoch for resident in entries[other]):
+                if any(resident.epoch > ownership.epoch for resident in entries[other]):
                     return
                 del entries[other]
-            entries[zone] = [claim]
+            entries[zone] = [ownership]
             return
         for place, resident in enumerate(residents):
-            if resident.owner == claim.owner:
-                if resident.epoch <= claim.epoch:
-                    residents[place] = claim
+            if resident.owner == ownership.owner:
+                if resident.epoch <= ownership.epoch:
+                    residents[place] = ownership
                 return
         if first:
-            residents.insert(int(self._preferred.get(zone) == residents[0].owner), claim)
+            residents.insert(int(self._preferred.get(zone) == residents[0].owner), ownership)
             del residents[self._capacity :]
         elif len(residents) < self._capacity:
-            residents.append(claim)
+            residents.append(ownership)
 
-    def prefer(self, claim: Claim) -> None:
+    def prefer(self, ownership: ZoneOwnership) -> None:
         """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).
 
-        The claim may be older than what is known of the resident, whose zone was split since it was noted.
+        The ownership may be older than what is known of the resident, whose zone was split since it was noted.
         """
-        self.learn(claim)
+        self.learn(ownership)
         for level in self.levels:
             for zone, residents in level.items():
                 for place, resident in enumerate(residents):
-                    if resident.owner == claim.owner and overlap(resident.path, claim.path):
+                    if resident.owner == ownership.owner and overlap(resident.path, ownership.path):
                         residents.insert(0, residents.pop(place))
-                        self._preferred[zone] = claim.owner
+                        self._preferred[zone] = ownership.owner
 
-    def preferred(self, zone: Path) -> Claim | None:
+    def preferred(self, zone: Path) -> ZoneOwnership | None:
         """Return the resident of a zone that was found to be the closest, if there is one."""
         for level in self.levels:
             if zone in level and self._preferred.get(zone) == level[zone][0].owner:
@@ -129,20 +129,20 @@ class AncestorQueue:
                 if not level[zone]:
                     del level[zone]
 
-    def probes(self, dice: Dice) -> list[Point]:
+    def probes(self, random: RandomNumbers) -> list[Point]:
         """Return random points beside each ancestor inside its domain, one per cut: whom to look up at a refresh."""
         points = []
         for depth in range(len(self.levels[1:]) * self._bits):
             level = depth // self._bits + 1
-            beside = cell_of(sibling(self._path[: depth + 1]), self._dimensions)
-            mine = self.cell(level)
+            beside = box_of(sibling(self._path[: depth + 1]), self._dimensions)
+            mine = self.box(level)
             axis = depth % self._dimensions
             point = []
             for number in range(self._dimensions):
                 # Across the cut anywhere; along it within the ancestor, or the zone found would not touch it.
                 inner = beside if number == axis else mine
                 low, high = inner.lower[number], inner.upper[number]
-                point.append(min(low + dice.random() * (high - low), _below(high, low)))
+                point.append(min(low + random.random() * (high - low), _below(high, low)))
             points.append(tuple(point))
         return points
 

@@ -1,12 +1,12 @@
 """One broker, as a machine (`rookery.machine`): messages of brokers and clients, and the time go in, effects come out.
 
-The commands of its owner: `start` or `join`, `introduce`, `restore`, `release`, `place`, `leave`. All that clients want
-they say in messages (`requests.py`, `sessions.py`).
+The commands of its owner: `start` or `join`, `introduce`, `restore`, `transfer`, `request_zone`, `leave`. All that
+clients want they say in messages (`client_messages.py`, `requests.py`).
 
-This file holds the state that all parts share and the routing of messages over zones. What is known of others is in
-`neighborhood.py`, who owns which zone in `membership.py` and `succession.py`, subscriptions in `placement.py`, events
-in `carriage.py`, `ledger.py`, `copies.py` and `access.py`, network distance in `proximity.py`. Everything periodic
-happens at a beat, so there is one timer.
+This file holds the state that all parts share and the routing of messages over zones. What is known of peers is in
+`routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
+`publishing.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`. Everything
+periodic happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rookery.brokers.access import Access
-from rookery.brokers.carriage import Carriage
-from rookery.brokers.claims import Claim
+from rookery.brokers.batches import EventBatch, RoutedBatch
+from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.copies import Copies
-from rookery.brokers.events import BrokerEvent, JoinFailed, MessageRejected
-from rookery.brokers.ledger import Ledger
+from rookery.brokers.deliveries import Deliveries
+from rookery.brokers.events import BrokerEvent, BrokerMessageRejected, JoinFailed
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
     Body,
-    Changed,
-    Find,
-    Found,
-    Grant,
-    Granted,
-    Heartbeat,
-    Here,
-    Join,
+    BrokerHeartbeat,
+    FindOwner,
+    FindResidents,
+    JoinRequest,
     Message,
-    Put,
-    Region,
-    Replica,
+    OwnerFound,
+    PlaceSubscription,
+    PutResident,
+    ReplicateSubscriptions,
+    ResidentChanged,
+    ResidentsFound,
     Routed,
-    Who,
+    Transfer,
+    TransferConfirmed,
     fits,
 )
-from rookery.brokers.neighborhood import Neighborhood
-from rookery.brokers.parcels import Carry, Parcel
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.placement import Placement
 from rookery.brokers.proximity import Proximity
-from rookery.brokers.requests import FromBroker
-from rookery.brokers.sampling import Dice, Reservoir
-from rookery.brokers.seats import Seat
+from rookery.brokers.publishing import Publishing
+from rookery.brokers.replicas import Replicas
+from rookery.brokers.requests import Requests
+from rookery.brokers.routing_table import RoutingTable
+from rookery.brokers.sampling import RandomNumbers, Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.zones import Path, Point, contains, gap
@@ -68,29 +68,29 @@ class Broker:
         self,
         broker_id: int,
         configuration: BrokerConfiguration,
-        dice: Dice,
+        random: RandomNumbers,
         *,
         position: tuple[float, ...] = (),
     ) -> None:
         self.id = broker_id
         self.configuration = configuration
-        self.dice = dice
+        self.random = random
         #: Coordinates on the network, see `coordinates.py`.
         self.position = position
-        self.seats: dict[Path, Seat] = {}
+        self.owned: dict[Path, OwnedZone] = {}
         self.counters: Counter[str] = Counter()
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
         self.now = 0
-        self.around = Neighborhood(self)
+        self.routing_table = RoutingTable(self)
         self.membership = Membership(self)
         self.placement = Placement(self)
         self.proximity = Proximity(self)
-        self.carriage = Carriage(self)
-        self.ledger = Ledger(self)
-        self.copies = Copies(self)
-        self.access = Access(self)
+        self.publishing = Publishing(self)
+        self.deliveries = Deliveries(self)
+        self.replicas = Replicas(self)
         self.sessions = Sessions(self)
+        self.requests = Requests(self)
         self._effects: list[Effect] = []
         self._local: deque[Message] = deque()
         self._next_beat: int | None = None
@@ -110,24 +110,24 @@ class Broker:
         self.membership.join(bootstrap)
         self._settle()
 
-    def introduce(self, other: int, now: int) -> None:
+    def introduce(self, peer: int, now: int) -> None:
         """Name a broker of the network to one that is alone."""
         self.now = max(now, self.now)
-        self.around.meet(other)
-        self.membership.greet(other)
+        self.routing_table.remember(peer)
+        self.membership.greet(peer)
         self._settle()
 
-    def release(self, now: int, *, patience: int, back: float | None = None) -> None:
+    def transfer(self, now: int, *, patience: int, back: float | None = None) -> None:
         """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
         self.now = max(now, self.now)
         if not self.membership.leaving:
-            self.membership.release(patience, back)
+            self.membership.transfer_all(patience, back)
         self._settle()
 
-    def place(self, path: Path, cut: float | None, now: int) -> None:
+    def request_zone(self, path: Path, cut: float | None, now: int) -> None:
         """Take the upper half of a zone, if its owner still has it."""
         self.now = max(now, self.now)
-        self.membership.place(path, cut)
+        self.membership.request_zone(path, cut)
         self._settle()
 
     def receive(self, message: Message, sender: int, now: int) -> None:
@@ -135,21 +135,21 @@ class Broker:
         self.receive_many((message,), sender, now)
 
     def receive_many(self, messages: Iterable[Any], sender: int | ClientId, now: int) -> None:
-        """Take in the messages of one buffer, of a broker or a client: their parcels are matched together."""
+        """Take in the messages of one buffer, of a broker or a client: their batches are matched together."""
         self.now = max(now, self.now)
         if self.membership.left:
             return
         if isinstance(sender, ClientId):
-            self.sessions.receive(messages, sender.number)
+            self.requests.receive(messages, sender.number)
             self._settle()
             return
-        self.around.unreachable.pop(sender, None)
+        self.routing_table.unreachable.pop(sender, None)
         for message in messages:
             if not fits(message, self.configuration.space.dimensions):
                 self.counters["rejected"] += 1
-                self.emit(MessageRejected(sender, type(message).__name__))
+                self.emit(BrokerMessageRejected(sender, type(message).__name__))
                 continue
-            self.around.meet(sender)
+            self.routing_table.remember(sender)
             self._dispatch(message, sender)
         self._settle()
 
@@ -161,28 +161,28 @@ class Broker:
         if isinstance(receiver, ClientId):
             self.lose(receiver, now)
             return
-        self.around.lose(receiver)
-        self.carriage.lost(receiver)
+        self.routing_table.lose(receiver)
+        self.publishing.lost(receiver)
         self.counters["undeliverable"] += 1
         if isinstance(message, Routed):
             if message.point:
                 self.route(message)
             else:
                 self.emit(JoinFailed(receiver))
-        elif isinstance(message, Grant):
-            self.membership.take_back(message.state.claim)
-        elif isinstance(message, Carry):
-            self.carriage.undeliverable(message)
+        elif isinstance(message, Transfer):
+            self.membership.take_back(message.state.ownership)
+        elif isinstance(message, RoutedBatch):
+            self.publishing.undeliverable(message)
         self._settle()
 
     def lose(self, node: int | ClientId, now: int) -> None:
         """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
         self.now = max(now, self.now)
         if isinstance(node, ClientId):
-            self.access.detach(node.number)
+            self.sessions.detach(node.number)
         else:
-            self.around.lose(node)
-            self.carriage.lost(node)
+            self.routing_table.lose(node)
+            self.publishing.lost(node)
         self._settle()
 
     def wake(self, now: int) -> None:
@@ -207,18 +207,18 @@ class Broker:
         """What a `Write` asked for is on the disk, or the disk did not take it: then the batches are refused."""
         self.now = max(now, self.now)
         if write.token is not None:
-            self.carriage.completed(write.token, failure)
+            self.publishing.completed(write.token, failure)
             self._settle()
 
-    def restore(self, entries: Iterable[tuple[int, int, Parcel]]) -> None:
+    def restore(self, entries: Iterable[tuple[int, int, EventBatch]]) -> None:
         """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
-        for owner, part, parcel in entries:
-            self.copies.adopt(owner, part, parcel)
+        for owner, number, batch in entries:
+            self.replicas.adopt(owner, number, batch)
 
     def leave(self, now: int) -> None:
-        """Hand everything over; `Left` comes when that is done."""
+        """Hand everything over; `BrokerLeft` comes when that is done."""
         self.now = max(now, self.now)
-        self.sessions.close_all()
+        self.requests.close_all()
         self.membership.leave()
         self._settle()
 
@@ -234,7 +234,7 @@ class Broker:
 
     def reply(self, client: int, message: FromBroker) -> None:
         """Say something to a client, if it is here."""
-        if client in self.access.attached:
+        if client in self.sessions.attached:
             self._effects.append(Send(ClientId(client), message))
 
     def effect(self, effect: Effect) -> None:
@@ -245,31 +245,31 @@ class Broker:
         """Tell the program."""
         self._effects.append(Emit(event))
 
-    def seat_at(self, point: Point) -> Seat | None:
-        """Return the own seat that holds a point."""
-        for seat in self.seats.values():
-            if contains(seat.cell, point):
-                return seat
+    def owned_at(self, point: Point) -> OwnedZone | None:
+        """Return the owned zone that holds a point."""
+        for owned in self.owned.values():
+            if contains(owned.box, point):
+                return owned
         return None
 
-    def home(self) -> Seat | None:
-        """Return the seat that the broker keeps: the deepest."""
-        return max(self.seats.values(), key=lambda seat: (len(seat.path), seat.path), default=None)
+    def home(self) -> OwnedZone | None:
+        """Return the owned zone that the broker keeps: the deepest."""
+        return max(self.owned.values(), key=lambda owned: (len(owned.path), owned.path), default=None)
 
     def dispatch_body(self, point: Point, body: Body) -> None:
         """Send a body on its way over the zones."""
         home = self.home()
-        source = home.claim if home is not None else None
+        source = home.ownership if home is not None else None
         self.route(Routed(point, body, self.id, (), source, source))
 
     def route(self, routed: Routed) -> None:
         """Bring a message one hop closer to its point, or accept it here."""
         point, body = routed.point, routed.body
-        seat = self.seat_at(point)
-        if seat is not None:
-            self._arrive(seat, routed)
+        owned = self.owned_at(point)
+        if owned is not None:
+            self._arrive(owned, routed)
             return
-        if not self.seats:
+        if not self.owned:
             onward = self.membership.forwarding(point, routed.visited)
             if onward is not None and len(routed.visited) < MOST_HOPS:
                 visited = (*routed.visited, self.id)
@@ -277,112 +277,118 @@ class Broker:
             else:
                 self.counters["dropped"] += 1
             return
-        seat, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
+        owned, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
         if hop is None or len(routed.visited) >= MOST_HOPS:
             self.counters["dropped"] += 1
             return
         self.counters["forwarded"] += 1
         visited = (*routed.visited, self.id)
-        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, seat.claim))
+        self.send(hop.owner, Routed(point, body, routed.origin, visited, routed.source, owned.ownership))
 
-    def _next_hop(self, point: Point, visited: Sequence[int], *, came_back: bool) -> tuple[Seat, Claim | None]:
-        seat = max(
-            self.seats.values(),
-            key=lambda one: (-gap(one.cell, point)[0], len(one.path)),
+    def _next_hop(
+        self, point: Point, visited: Sequence[int], *, came_back: bool
+    ) -> tuple[OwnedZone, ZoneOwnership | None]:
+        owned = max(
+            self.owned.values(),
+            key=lambda one: (-gap(one.box, point)[0], len(one.path)),
         )
         used = frozenset(visited) if came_back else frozenset()
-        return seat, next_hop(seat, point, usable=self._usable, neighbors_only=came_back, used=used)
+        return owned, next_hop(owned, point, usable=self._usable, neighbors_only=came_back, used=used)
 
     def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
         """Return the broker that brings a message closer to a point."""
-        if not self.seats:
+        if not self.owned:
             return self.membership.forwarding(point, visited)
         _, hop = self._next_hop(point, visited, came_back=came_back)
         return None if hop is None else hop.owner
 
-    def _usable(self, claim: Claim) -> bool:
-        return claim.owner != self.id and self.around.alive(claim.owner)
+    def _usable(self, ownership: ZoneOwnership) -> bool:
+        return ownership.owner != self.id and self.routing_table.alive(ownership.owner)
 
-    def _arrive(self, seat: Seat, routed: Routed) -> None:
+    def _arrive(self, owned: OwnedZone, routed: Routed) -> None:
         body = routed.body
         match body:
-            case Region():
-                self.placement.spread(seat, body)
-            case Who(asker):
-                self.send(asker, Here(seat.current_claim()))
-            case Join():
-                self.membership.admit(seat, body)
-            case Put():
-                self.proximity.put(seat, routed.point, body)
-            case Find():
-                self.proximity.find(seat, routed.point, body)
+            case PlaceSubscription():
+                self.placement.spread(owned, body)
+            case FindOwner(asker):
+                self.send(asker, OwnerFound(owned.current_ownership()))
+            case JoinRequest():
+                self.membership.admit(owned, body)
+            case PutResident():
+                self.proximity.put(owned, routed.point, body)
+            case FindResidents():
+                self.proximity.find(owned, routed.point, body)
 
     def _dispatch(self, message: Message, sender: int) -> None:
         match message:
-            case Heartbeat():
-                self.around.receive(message, sender)
-            case Routed((), Join() as join):
-                if self.seats:
+            case BrokerHeartbeat():
+                self.routing_table.receive(message, sender)
+            case Routed((), JoinRequest() as join):
+                if self.owned:
                     self.membership.invite(join)
             case Routed():
-                for claim in (message.source, message.via):
-                    if claim is not None and claim.owner != self.id and claim.owner not in self.around.unreachable:
-                        self.around.meet(claim.owner)
-                        for seat in self.seats.values():
-                            seat.queue.learn(claim)
+                for ownership in (message.source, message.via):
+                    if (
+                        ownership is not None
+                        and ownership.owner != self.id
+                        and ownership.owner not in self.routing_table.unreachable
+                    ):
+                        self.routing_table.remember(ownership.owner)
+                        for owned in self.owned.values():
+                            owned.queue.learn(ownership)
                 self.route(message)
-            case Here(claim):
-                self.around.meet(claim.owner)
-                self.around.heard[claim.owner] = self.now
-                self.around.learn(claim, self.now)
-                for seat in self.seats.values():
-                    seat.queue.learn(claim)
-            case Grant():
+            case OwnerFound(ownership):
+                self.routing_table.remember(ownership.owner)
+                self.routing_table.heard[ownership.owner] = self.now
+                self.routing_table.learn(ownership, self.now)
+                for owned in self.owned.values():
+                    owned.queue.learn(ownership)
+            case Transfer():
                 self.membership.accept(message, sender)
-            case Granted(path, epoch):
-                self.membership.granted(path, epoch)
-            case Replica():
-                self.placement.replica(message)
-            case Found():
+            case TransferConfirmed(path, epoch):
+                self.membership.confirmed(path, epoch)
+            case ReplicateSubscriptions():
+                self.placement.store_replica(message)
+            case ResidentsFound():
                 self.proximity.found(message)
-            case Changed():
+            case ResidentChanged():
                 self.proximity.changed(message)
             case _:
-                self.carriage.receive(message, sender)
+                self.publishing.receive(message, sender)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
     def _awake(self, now: int) -> None:
         self.now = max(now, self.now)
-        phase = int(self.dice.random() * self.configuration.beat)
+        phase = int(self.random.random() * self.configuration.beat)
         self._next_beat = self.now + 1 + phase
-        self._next_ancestors = self.now + int(self.dice.random() * self.configuration.ancestors)
+        self._next_ancestors = self.now + int(self.random.random() * self.configuration.ancestors)
 
     def _beat(self) -> None:
-        self.around.prune()
+        self.routing_table.prune()
         self.membership.beat()
         self.placement.beat()
-        self.carriage.beat()
-        self.sessions.beat()
+        self.publishing.beat()
+        self.requests.beat()
         self.proximity.beat()
-        if self.seats and self.now >= self._next_ancestors:
+        if self.owned and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
-            self.around.look_around()
-        for seat in list(self.seats.values()):
-            for path in [path for path in seat.details if seat.neighbors.get(path) is None]:
-                del seat.details[path]
-            for point in seat.holes()[:PROBES]:
+            self.routing_table.greet_known_peers()
+        for owned in list(self.owned.values()):
+            for path in [path for path in owned.details if owned.neighbors.get(path) is None]:
+                del owned.details[path]
+            for point in owned.holes()[:PROBES]:
                 self.counters["holes"] += 1
-                self.dispatch_body(point, Who(self.id))
+                self.dispatch_body(point, FindOwner(self.id))
         self.membership.announce()
 
     def refresh_ancestors(self) -> None:
         """Look up residents beside every ancestor, at random points, so that the load of relaying is spread."""
-        for seat in list(self.seats.values()):
-            seat.queue.renew()
-            for point in seat.queue.probes(self.dice):
-                self.dispatch_body(point, Who(self.id))
+        for owned in list(self.owned.values()):
+            owned.queue.renew()
+            for point in owned.queue.probes(self.random):
+                self.dispatch_body(point, FindOwner(self.id))
         self.proximity.refresh()
 
     def _settle(self) -> None:
@@ -390,7 +396,7 @@ class Broker:
         while True:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
-            self.carriage.settle()
+            self.publishing.settle()
             self.proximity.settle()
             if not self._local:
                 break

@@ -14,20 +14,31 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rookery.brokers.parcels import Accepted, Notice, Refused, Superseded, events_of, parcel_of
-from rookery.brokers.requests import (
-    Ask,
+from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
+from rookery.brokers.client_events import (
+    Attached,
+    BatchAccepted,
+    BatchRefused,
+    Delivered,
+    DeliveryKey,
+    GaveUp,
+    InForce,
+    StatusGiven,
+    SubscriptionFailed,
+)
+from rookery.brokers.client_messages import (
+    AskStatus,
     Attach,
-    Deliver,
+    ClientAcknowledge,
+    DeliverToClient,
     FromBroker,
     FromClient,
-    Offer,
-    Others,
-    Rejected,
+    KnownBrokers,
+    PublishBatch,
     Status,
     Subscribe,
     Subscribed,
-    Taken,
+    SubscriptionRejected,
     Unsubscribe,
     Welcome,
 )
@@ -35,18 +46,7 @@ from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send, Write
 
-__all__ = [
-    "Attached",
-    "BatchAccepted",
-    "BatchRefused",
-    "ClientEvent",
-    "ClientMachine",
-    "Delivered",
-    "GaveUp",
-    "InForce",
-    "StatusGiven",
-    "SubscriptionFailed",
-]
+__all__ = ["ClientMachine"]
 
 SECOND = 1_000_000
 #: Events of one batch, at most.
@@ -60,87 +60,13 @@ FIRST_PAUSE, LAST_PAUSE = SECOND // 20, SECOND
 
 #: A condition and its parameters.
 Condition: TypeAlias = tuple[str, tuple[object, ...]]
-#: The owner and the number of a delivery: what is acknowledged.
-DeliveryKey: TypeAlias = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Attached:
-    """A broker has let the client in."""
-
-    welcome: Welcome
-
-
-@dataclass(frozen=True, slots=True)
-class GaveUp:
-    """No broker has let the client in for as long as it was told to try."""
-
-
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """Every zone has every condition of a subscription: it gets all that is published from now on."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionFailed:
-    """A subscription cannot be, and why."""
-
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """Matches of a subscription, none of which it has had; `taken(number, key)` is to be said of them.
-
-    `names`, `sequences` and `events` belong together, one for each match.
-    """
-
-    number: int
-    key: DeliveryKey
-    publisher: int
-    names: Sequence[str]
-    sequences: Sequence[int]
-    events: Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchAccepted:
-    """Events are safe: so many from a sequence number on, all that were published together."""
-
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRefused:
-    """Events were not taken; where that is not final they are sent again."""
-
-    first: int
-    count: int
-    reason: str
-    final: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StatusGiven:
-    """What the broker says of itself."""
-
-    document: dict[str, Any]
-
-
-ClientEvent: TypeAlias = (
-    Attached | GaveUp | InForce | SubscriptionFailed | Delivered | BatchAccepted | BatchRefused | StatusGiven
-)
 
 
 @dataclass(slots=True)
 class _InFlight:
     """A batch that is not accepted."""
 
-    offer: Offer
+    request: PublishBatch
     accepted: set[int]
     sent: int
 
@@ -195,9 +121,9 @@ class ClientMachine:
         self._sequence = 0
         self._batches: dict[int, _InFlight] = {}
         self._next_retry: int | None = None
-        #: Deliveries that the program has not taken, and by which subscriptions.
-        self._untaken: dict[DeliveryKey, set[int]] = {}
-        self._taken: list[DeliveryKey] = []
+        #: Deliveries that the program has not acknowledged, and by which subscriptions.
+        self._unacknowledged: dict[DeliveryKey, set[int]] = {}
+        self._acknowledged: list[DeliveryKey] = []
         self._effects: list[Effect] = []
         self.now = 0
 
@@ -220,7 +146,7 @@ class ClientMachine:
         return number
 
     def unsubscribe(self, number: int) -> None:
-        """End a subscription; what the program has not taken of it is not waited for."""
+        """End a subscription; what the program has not acknowledged of it is not waited for."""
         opened = self._open.pop(number, None)
         if opened is None:
             return
@@ -228,8 +154,8 @@ class ClientMachine:
             del self._number_of[wire]
             self.versions.forget(wire)
             self._say(Unsubscribe(wire))
-        for key in [key for key, numbers in self._untaken.items() if number in numbers]:
-            self.taken(number, key)
+        for key in [key for key, numbers in self._unacknowledged.items() if number in numbers]:
+            self.acknowledge(number, key)
 
     def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
@@ -243,18 +169,18 @@ class ClientMachine:
             return self._sequence - 1
         return self._sequence + len(self._events) - 1
 
-    def taken(self, number: int, key: DeliveryKey) -> None:
+    def acknowledge(self, number: int, key: DeliveryKey) -> None:
         """The program has what was delivered to a subscription under a key."""
-        numbers = self._untaken.get(key)
+        numbers = self._unacknowledged.get(key)
         if numbers is not None and number in numbers:
             numbers.discard(number)
             if not numbers:
-                del self._untaken[key]
-                self._taken.append(key)
+                del self._unacknowledged[key]
+                self._acknowledged.append(key)
 
     def ask(self) -> None:
         """Ask the broker how it is; `StatusGiven` comes."""
-        self._say(Ask())
+        self._say(AskStatus())
 
     def order(self, request: FromClient) -> None:
         """Tell the broker to transfer a zone."""
@@ -341,9 +267,9 @@ class ClientMachine:
         """Return what is to be done: what was published in one turn goes in one batch, and so do acknowledgments."""
         if self._events:
             self._pack()
-        if self._taken:
-            taken, self._taken = self._taken, []
-            self._say(Taken(tuple(taken)))
+        if self._acknowledged:
+            acknowledged, self._acknowledged = self._acknowledged, []
+            self._say(ClientAcknowledge(tuple(acknowledged)))
         effects, self._effects = self._effects, []
         return effects
 
@@ -380,8 +306,8 @@ class ClientMachine:
 
     def _dispatch(self, message: FromBroker) -> None:
         match message:
-            case Deliver(owner, notice):
-                self._deliver(owner, notice)
+            case DeliverToClient(owner, delivery):
+                self._deliver(owner, delivery)
             case Accepted(_, first, offsets):
                 self._accepted(first, offsets)
             case Refused(_, first, reason, final):
@@ -392,12 +318,12 @@ class ClientMachine:
             case Superseded(name, _, stored):
                 if self.versions.is_beaten(name, stored) and name in self._number_of:
                     self._subscribe(self._number_of[name], name)
-            case Rejected(name, reason):
+            case SubscriptionRejected(name, reason):
                 if name in self._number_of:
                     self._effects.append(Emit(SubscriptionFailed(self._number_of[name], reason)))
             case Status(document):
                 self._effects.append(Emit(StatusGiven(document)))
-            case Others(brokers):
+            case KnownBrokers(brokers):
                 self._learn(brokers)
             case Welcome():
                 self._welcomed(message)
@@ -430,27 +356,27 @@ class ClientMachine:
 
     # ---- deliveries ----------------------------------------------------------------------------------------------
 
-    def _deliver(self, owner: int, notice: Notice) -> None:
-        key = (owner, notice.part)
-        numbers = {number for name in notice.every if (number := self._number_of.get(name)) is not None}
-        if len(self._open) == 1 and notice.names:
+    def _deliver(self, owner: int, delivery: DeliverBatch) -> None:
+        key = (owner, delivery.number)
+        numbers = {number for name in delivery.every if (number := self._number_of.get(name)) is not None}
+        if len(self._open) == 1 and delivery.names:
             numbers |= self._open.keys()
         else:
-            numbers.update(number for name in notice.names if (number := self._number_of.get(name)) is not None)
-        given = [delivered for number in numbers if (delivered := self._fresh(number, key, notice)) is not None]
+            numbers.update(number for name in delivery.names if (number := self._number_of.get(name)) is not None)
+        given = [delivered for number in numbers if (delivered := self._fresh(number, key, delivery)) is not None]
         if given:
-            self._untaken.setdefault(key, set()).update(delivered.number for delivered in given)
+            self._unacknowledged.setdefault(key, set()).update(delivered.number for delivered in given)
             self._effects += map(Emit, given)
-        elif key not in self._untaken:
-            self._taken.append(key)
+        elif key not in self._unacknowledged:
+            self._acknowledged.append(key)
 
-    def _fresh(self, number: int, key: DeliveryKey, notice: Notice) -> Delivered | None:
+    def _fresh(self, number: int, key: DeliveryKey, delivery: DeliverBatch) -> Delivered | None:
         """Return the matches of a subscription that it has not had; None if there are none."""
-        opened, parcel = self._open[number], notice.parcel
+        opened, batch = self._open[number], delivery.batch
         conditions, seen = opened.conditions, opened.seen
-        publisher, sequences = parcel.publisher, parcel.sequences()
-        pairs = [(row, name) for name in notice.every if name in conditions for row in range(parcel.count)]
-        pairs += [(row, name) for row, name in zip(notice.rows, notice.names, strict=True) if name in conditions]
+        publisher, sequences = batch.publisher, batch.sequences()
+        pairs = [(row, name) for name in delivery.every if name in conditions for row in range(batch.count)]
+        pairs += [(row, name) for row, name in zip(delivery.rows, delivery.names, strict=True) if name in conditions]
         names: list[str] = []
         rows: list[int] = []
         for row, name in pairs:
@@ -466,24 +392,24 @@ class ClientMachine:
                 del seen[match]
         if not rows:
             return None
-        events = events_of(parcel)
+        events = events_of(batch)
         return Delivered(number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows])
 
     # ---- publishing ----------------------------------------------------------------------------------------------
 
     def _pack(self) -> None:
         events, self._events = self._events, []
-        offer = Offer(parcel_of(self.identity, self._sequence, events))
-        self._batches[self._sequence] = _InFlight(offer, set(), self.now)
+        request = PublishBatch(batch_of(self.identity, self._sequence, events))
+        self._batches[self._sequence] = _InFlight(request, set(), self.now)
         self._sequence += len(events)
         if self._next_retry is None:
             self._next_retry = self.now + self._retry
-        self._say(offer)
+        self._say(request)
 
     def _send_again(self, batches: Iterable[_InFlight]) -> None:
         for one in batches:
             one.sent = self.now
-            self._say(one.offer)
+            self._say(one.request)
         oldest = min((one.sent for one in self._batches.values()), default=None)
         self._next_retry = None if oldest is None else oldest + self._retry
 
@@ -492,7 +418,7 @@ class ClientMachine:
         if waiting is None:
             return
         waiting.accepted.update(offsets)
-        count = waiting.offer.parcel.count
+        count = waiting.request.batch.count
         if not offsets or len(waiting.accepted) >= count:
             self._over(first, count)
             self._effects.append(Emit(BatchAccepted(first, count)))
@@ -501,7 +427,7 @@ class ClientMachine:
         waiting = self._batches.get(first)
         if waiting is None:
             return
-        count = waiting.offer.parcel.count
+        count = waiting.request.batch.count
         if final:
             self._over(first, count)
         self._effects.append(Emit(BatchRefused(first, count, reason, final)))

@@ -7,15 +7,15 @@ from enum import Enum
 
 from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerConfiguration", "Durability"]
+__all__ = ["BrokerConfiguration", "BrokerDurability"]
 
 SECOND = 1_000_000
 
 
-class Durability(Enum):
-    """What an acknowledgment means. Whatever is weaker than two disks has to be asked for."""
+class BrokerDurability(Enum):
+    """When a batch is accepted. Whatever is weaker than two disks has to be asked for."""
 
-    #: On the owner's disk and on its heir's.
+    #: On the owner's disk and on its backup's.
     TWO_DISKS = "two-disks"
     #: On the owner's disk: lost with it, and unavailable until the owner is back.
     ONE_DISK = "one-disk"
@@ -51,16 +51,16 @@ class BrokerConfiguration:
     #: The box of network coordinates that the landmarks published, as corners; None where brokers have no coordinates.
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
-    #: What the acknowledgment of a parcel means.
-    durability: Durability = Durability.TWO_DISKS
-    #: Events that an owner keeps for a subscription whose client does not take them; the oldest go first.
-    kept: int = 100_000
+    #: When a batch is accepted.
+    durability: BrokerDurability = BrokerDurability.TWO_DISKS
+    #: Events that an owner keeps for a subscription whose client is slow or away; the oldest go first.
+    backlog: int = 100_000
     #: How long an access broker keeps the subscriptions of a client that is away.
     detached: int = 3600 * SECOND
-    #: Events that a client may have been told and not confirmed.
+    #: Events that may be in flight to a client.
     window: int = 16_384
-    #: Parcels that an owner holds before it refuses more.
-    most_held: int = 1 << 18
+    #: Batches that an owner has in flight before it refuses more.
+    most_in_flight: int = 1 << 18
 
     @property
     def level_bits(self) -> int:
@@ -73,6 +73,6 @@ class BrokerConfiguration:
         return 3 * self.refresh
 
     @property
-    def youth(self) -> int:
+    def grace_period(self) -> int:
         """How long after a takeover every living access broker has sent its subscriptions to the zone again."""
         return 2 * self.refresh + 4 * self.beat

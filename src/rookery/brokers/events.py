@@ -9,18 +9,18 @@ from rookery.brokers.zones import Path
 
 __all__ = [
     "BrokerEvent",
+    "BrokerJoined",
+    "BrokerLeft",
+    "BrokerMessageRejected",
     "EntryWanted",
     "Isolated",
     "JoinFailed",
-    "Joined",
-    "Left",
-    "MessageRejected",
     "StatusAsked",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class BrokerJoined:
     """The broker owns a zone now."""
 
     path: Path
@@ -48,12 +48,12 @@ class EntryWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class BrokerLeft:
     """The broker has handed over all it had; its process may end."""
 
 
 @dataclass(frozen=True, slots=True)
-class MessageRejected:
+class BrokerMessageRejected:
     """A peer sent what cannot be: points or boxes of another space."""
 
     sender: int
@@ -67,4 +67,6 @@ class StatusAsked:
     client: int
 
 
-BrokerEvent: TypeAlias = Joined | JoinFailed | Isolated | EntryWanted | Left | MessageRejected | StatusAsked
+BrokerEvent: TypeAlias = (
+    BrokerJoined | JoinFailed | Isolated | EntryWanted | BrokerLeft | BrokerMessageRejected | StatusAsked
+)

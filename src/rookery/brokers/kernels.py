@@ -173,13 +173,13 @@ def route_many(
                     node = below
                     ancestors[depth[node]] = node
                 for level in range(shared // bits + 1, depth[zone] // bits + 1):
-                    cell = ancestors[level * bits]
+                    box = ancestors[level * bits]
                     top = ancestors[(level - 1) * bits] if in_domain else 0
-                    best = _closest(low, high, depth, lower, upper, top, cell, level * bits, point, stack)
+                    best = _closest(low, high, depth, lower, upper, top, box, level * bits, point, stack)
                     if best < 0:
                         continue
                     gap, outside = _gap(lower, upper, best, point)
-                    mine, mine_outside = _gap(lower, upper, cell, point)
+                    mine, mine_outside = _gap(lower, upper, box, point)
                     if gap < mine or (gap == mine and outside < mine_outside):
                         target = first[best]
                         if residents and count[best] > 1:

@@ -1,13 +1,12 @@
 """Who owns which zone: join and split, leave and merge.
 
-Theory. Among the living a zone changes hands in one way only: its owner grants it, whole or the upper half of it, and
-keeps a copy until the new owner says that it has it. If the new owner dies first the zone is taken back. What happens
-after a death, and when two claim one zone, is in `succession.py`.
+Theory. Among the living a zone changes hands in one way only: its owner transfers it, whole or the upper half of it,
+and keeps its state until the new owner says that it has it. If the new owner dies first the zone is taken back. What
+happens after a death, and when two brokers own one zone, is in `takeover.py`.
 
-A broker with more than one seat passes the rest on. Seats that are siblings merge; a seat whose sibling is one zone
-goes to that zone's owner, who merges; any other goes deeper into the sibling's subtree, strictly deeper each time,
-until it meets a broker whose own zone can be given away so (the seed's leave, specification 3.3: Z absorbs Y's zone and
-Y takes X's).
+A broker that owns more than one zone passes the rest on. Siblings merge; a zone whose sibling is one zone goes to that
+zone's owner, who merges; any other goes deeper into the sibling's subtree, strictly deeper each time, until it meets a
+broker whose own zone can be given away so (the seed's leave, specification 3.3: Z absorbs Y's zone and Y takes X's).
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rookery.brokers.claims import Claim
-from rookery.brokers.events import Joined, Left
-from rookery.brokers.messages import Grant, Granted, Heartbeat, Join, Routed, SeatState
-from rookery.brokers.neighborhood import ACQUAINTANCES
+from rookery.brokers.events import BrokerJoined, BrokerLeft
+from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.routing_table import MOST_KNOWN_PEERS
 from rookery.brokers.sampling import FEWEST_SAMPLES, cut_of
-from rookery.brokers.seats import Seat
-from rookery.brokers.succession import Succession, carve
-from rookery.brokers.zones import ROOT, Path, Point, cell_of, contains, inside, overlap, sibling, split, volume
+from rookery.brokers.takeover import Takeover, carve
+from rookery.brokers.zones import ROOT, Path, Point, box_of, contains, inside, overlap, sibling, split, volume
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -34,7 +33,7 @@ DEEPEST = 40
 
 
 class Membership:
-    """The seats of one broker and how they come and go."""
+    """The zones of one broker and how they come and go."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -46,34 +45,34 @@ class Membership:
         self._waits = 0
         #: Counts what was sent on through brokers met before.
         self._turn = 0
-        #: Zones granted and not yet confirmed: the claim made for the receiver, the seat as it was, since when.
-        self._granted: dict[Path, tuple[Claim, Seat, int]] = {}
+        #: Transfers not yet confirmed: the ownership of the receiver, the zone as it was, since when.
+        self._transfers: dict[Path, tuple[ZoneOwnership, OwnedZone, int]] = {}
         self._greet: set[int] = set()
-        self.succession = Succession(broker, self)
+        self.takeover = Takeover(broker, self)
 
     # ---- joining -------------------------------------------------------------------------------------------------
 
     def found(self) -> None:
         """Own everything."""
         broker = self._broker
-        self.open(Claim(ROOT, 1, broker.id, 0, broker.position))
-        broker.emit(Joined(ROOT))
+        self.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
+        broker.emit(BrokerJoined(ROOT))
 
     def join(self, bootstrap: int) -> None:
         """Ask a broker for a zone, now and at every second beat until there is one."""
         broker = self._broker
         self._bootstrap = bootstrap
         self._asked = broker.now
-        broker.send(bootstrap, Routed((), Join(broker.id, broker.position), broker.id))
+        broker.send(bootstrap, Routed((), JoinRequest(broker.id, broker.position), broker.id))
 
     def seek(self, bootstrap: int) -> None:
-        """Having lost the last zone, look for one: at once, or when what was granted to others is settled."""
-        if self._granted:
+        """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
+        if self._transfers:
             self._bootstrap, self._asked = bootstrap, self._broker.now
         else:
             self.join(bootstrap)
 
-    def release(self, patience: int, back: float | None = None) -> None:
+    def transfer_all(self, patience: int, back: float | None = None) -> None:
         """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
 
         With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
@@ -81,46 +80,46 @@ class Membership:
         broker = self._broker
         self._waits = broker.now + patience
         self._merge_siblings()
-        for seat in list(broker.seats.values()):
-            target = self._partner(seat)
+        for owned in list(broker.owned.values()):
+            target = self._partner(owned)
             if target is not None:
                 self._bootstrap = target
-                self._grant(seat, target, back=back)
+                self._transfer(owned, target, back=back)
 
-    def place(self, path: Path, cut: float | None) -> None:
+    def request_zone(self, path: Path, cut: float | None) -> None:
         """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
         broker = self._broker
-        if broker.seats or self._granted or self._bootstrap is None:
+        if broker.owned or self._transfers or self._bootstrap is None:
             return
-        point = cell_of(path, broker.configuration.space.dimensions).lower
-        wanted = Join(broker.id, broker.position, at=path, cut=cut)
+        point = box_of(path, broker.configuration.space.dimensions).lower
+        wanted = JoinRequest(broker.id, broker.position, at=path, cut=cut)
         broker.send(self._bootstrap, Routed(point, wanted, broker.id))
 
-    def admit(self, seat: Seat, join: Join) -> None:
-        """A newcomer has come to this zone: send it on to look at others, or give it a zone."""
+    def admit(self, owned: OwnedZone, join: JoinRequest) -> None:
+        """A newcomer has come to this zone: send it on to look at more, or give it a zone."""
         broker = self._broker
         if join.newcomer == broker.id:
             return
         if join.at is not None:
-            if join.at == seat.path and len(broker.seats) == 1 and not self.leaving:
-                self._give(seat, join)
+            if join.at == owned.path and len(broker.owned) == 1 and not self.leaving:
+                self._give(owned, join)
             return
         if self.leaving:
-            self._grant(seat, join.newcomer, join.position)
+            self._transfer(owned, join.newcomer, join.position)
             return
         best = join.best
-        mine = seat.current_claim()
-        if best is None or _weight(mine, seat.dimensions) >= _weight(best, seat.dimensions):
+        mine = owned.current_ownership()
+        if best is None or _weight(mine, owned.dimensions) >= _weight(best, owned.dimensions):
             best = mine
-        if join.others:
-            onward = Join(join.newcomer, join.position, join.others[1:], best)
-            broker.dispatch_body(join.others[0], onward)
+        if join.more:
+            onward = JoinRequest(join.newcomer, join.position, join.more[1:], best)
+            broker.dispatch_body(join.more[0], onward)
         elif best.owner != broker.id:
-            broker.dispatch_body(cell_of(best.path, seat.dimensions).lower, Join(join.newcomer, join.position))
+            broker.dispatch_body(box_of(best.path, owned.dimensions).lower, JoinRequest(join.newcomer, join.position))
         else:
-            self._give(seat, join)
+            self._give(owned, join)
 
-    def invite(self, join: Join) -> None:
+    def invite(self, join: JoinRequest) -> None:
         """A newcomer has come to this broker: draw the points that it will look at, from the events if there are any.
 
         Points of events that pass here are a sample of all events, those of the own zone would not be.
@@ -131,129 +130,135 @@ class Membership:
         points: list[Point] = []
         for _ in range(max(1, broker.configuration.choices)):
             if len(known) >= FEWEST_SAMPLES:
-                points.append(known[int(broker.dice.random() * len(known))])
+                points.append(known[int(broker.random.random() * len(known))])
             else:
-                points.append(tuple(broker.dice.random() for _ in range(dimensions)))
-        broker.dispatch_body(points[0], Join(join.newcomer, join.position, tuple(points[1:])))
+                points.append(tuple(broker.random.random() for _ in range(dimensions)))
+        broker.dispatch_body(points[0], JoinRequest(join.newcomer, join.position, tuple(points[1:])))
 
-    def _give(self, seat: Seat, join: Join) -> None:
-        """Give a newcomer a whole seat if there is one to spare, else the upper half of this one."""
+    def _give(self, owned: OwnedZone, join: JoinRequest) -> None:
+        """Give a newcomer a whole zone if there is one to spare, else the upper half of this one."""
         broker = self._broker
-        if len(broker.seats) > 1:
-            spare = min(broker.seats.values(), key=lambda one: (len(one.path), one.path))
-            self._grant(spare, join.newcomer, join.position)
+        if len(broker.owned) > 1:
+            spare = min(broker.owned.values(), key=lambda one: (len(one.path), one.path))
+            self._transfer(spare, join.newcomer, join.position)
             return
-        if len(seat.path) >= DEEPEST:
+        if len(owned.path) >= DEEPEST:
             return
-        axis = len(seat.path) % seat.dimensions
+        axis = len(owned.path) % owned.dimensions
         cut = join.cut
-        if cut is None or not seat.cell.lower[axis] < cut < seat.cell.upper[axis]:
-            cut = cut_of(seat.cell, axis, seat.reservoir.points)
-        low, high = split(seat.path, cut)
-        epoch = seat.claim.epoch + 1
-        theirs = Claim(high, epoch, join.newcomer, 0, join.position)
-        whole = seat.state(Claim(low, epoch, broker.id, 0, broker.position), broker.around.ages(seat), broker.now)
-        before = self.owners(seat)
-        state = seat.state(theirs, (*broker.around.ages(seat), (whole.claim, 0)), broker.now)
-        self.close(seat)
-        mine = self.open(whole.claim, whole)
-        broker.around.heard[join.newcomer] = broker.now
+        if cut is None or not owned.box.lower[axis] < cut < owned.box.upper[axis]:
+            cut = cut_of(owned.box, axis, owned.reservoir.points)
+        low, high = split(owned.path, cut)
+        epoch = owned.ownership.epoch + 1
+        theirs = ZoneOwnership(high, epoch, join.newcomer, 0, join.position)
+        whole = owned.state(
+            ZoneOwnership(low, epoch, broker.id, 0, broker.position), broker.routing_table.ages(owned), broker.now
+        )
+        before = self.owners(owned)
+        state = owned.state(theirs, (*broker.routing_table.ages(owned), (whole.ownership, 0)), broker.now)
+        self.close(owned)
+        mine = self.open(whole.ownership, whole)
+        broker.routing_table.heard[join.newcomer] = broker.now
         mine.learn(theirs)
-        self._granted[high] = (theirs, seat, broker.now)
-        broker.send(join.newcomer, Grant(state, met=tuple(broker.around.acquaintances)))
+        self._transfers[high] = (theirs, owned, broker.now)
+        broker.send(join.newcomer, Transfer(state, known_peers=tuple(broker.routing_table.known_peers)))
         self.announce(before | {join.newcomer})
 
     # ---- zones that change hands ---------------------------------------------------------------------------------
 
-    def _grant(self, seat: Seat, receiver: int, position: tuple[float, ...] = (), *, back: float | None = None) -> None:
-        """Give a whole seat away."""
+    def _transfer(
+        self, owned: OwnedZone, receiver: int, position: tuple[float, ...] = (), *, back: float | None = None
+    ) -> None:
+        """Give a whole zone away."""
         broker = self._broker
-        claim = Claim(seat.path, seat.claim.epoch + 1, receiver, 0, position)
-        state = seat.state(claim, broker.around.ages(seat), broker.now)
-        self.close(seat)
-        self._granted[seat.path] = (claim, seat, broker.now)
-        for other in broker.seats.values():
-            if other.learn(claim):
-                broker.around.heard[receiver] = broker.now
-        broker.counters["granted"] += 1
-        broker.send(receiver, Grant(state, back, tuple(broker.around.acquaintances)))
+        ownership = ZoneOwnership(owned.path, owned.ownership.epoch + 1, receiver, 0, position)
+        state = owned.state(ownership, broker.routing_table.ages(owned), broker.now)
+        self.close(owned)
+        self._transfers[owned.path] = (ownership, owned, broker.now)
+        for other in broker.owned.values():
+            if other.learn(ownership):
+                broker.routing_table.heard[receiver] = broker.now
+        broker.counters["transferred"] += 1
+        broker.send(receiver, Transfer(state, back, tuple(broker.routing_table.known_peers)))
 
-    def accept(self, grant: Grant, sender: int) -> None:
-        """Take a zone that was granted; give a part of it and its sibling back, if that is wanted."""
+    def accept(self, transfer: Transfer, sender: int) -> None:
+        """Take a zone that was transferred; give a part of it and its sibling back, if that is wanted."""
         broker = self._broker
-        state, back = grant.state, grant.back
-        claim = state.claim
-        if claim.owner != broker.id:
+        state, back = transfer.state, transfer.back
+        ownership = state.ownership
+        if ownership.owner != broker.id:
             return
-        broker.send(sender, Granted(claim.path, claim.epoch))
+        broker.send(sender, TransferConfirmed(ownership.path, ownership.epoch))
         self._waits = 0
-        first = not broker.seats
-        mine = Claim(claim.path, claim.epoch, broker.id, 0, broker.position)
-        for other in (*grant.met[:ACQUAINTANCES], sender):
-            broker.around.meet(other)
+        first = not broker.owned
+        mine = ZoneOwnership(ownership.path, ownership.epoch, broker.id, 0, broker.position)
+        for peer in (*transfer.known_peers[:MOST_KNOWN_PEERS], sender):
+            broker.routing_table.remember(peer)
         for known in (*state.ancestors, *(other for other, _ in state.neighbors)):
-            broker.around.meet(known.owner)
+            broker.routing_table.remember(known.owner)
         self.take(mine, state)
-        if first and broker.seats:
-            broker.emit(Joined(claim.path))
+        if first and broker.owned:
+            broker.emit(BrokerJoined(ownership.path))
             broker.placement.resubscribe()
             broker.refresh_ancestors()
         self.announce({sender})
         if back is not None:
             self._merge_siblings()
-            whole = broker.seats.get(claim.path[:-1])
-            if whole is not None and len(broker.seats) == 1 and not self.leaving:
-                self._give(whole, Join(sender, (), cut=back))
+            whole = broker.owned.get(ownership.path[:-1])
+            if whole is not None and len(broker.owned) == 1 and not self.leaving:
+                self._give(whole, JoinRequest(sender, (), cut=back))
 
-    def take(self, claim: Claim, state: SeatState) -> None:
-        """Open a seat, but for parts that are one's own already: those only gain what came with it."""
+    def take(self, ownership: ZoneOwnership, state: ZoneState) -> None:
+        """Open a zone, but for parts that are one's own already: those only gain what came with it."""
         broker = self._broker
-        rivals = [seat for seat in broker.seats.values() if overlap(seat.path, claim.path)]
+        rivals = [owned for owned in broker.owned.values() if overlap(owned.path, ownership.path)]
         for rival in rivals:
-            if inside(claim.path, rival.path):
+            if inside(ownership.path, rival.path):
                 rival.fill(state, broker.now)
-                rival.store.keep(rival.cell)
+                rival.store.keep(rival.box)
                 return
-        pieces = [claim.path]
+        pieces = [ownership.path]
         for rival in rivals:
             pieces = [part for piece in pieces for part in carve(piece, rival.path)]
         for piece in pieces:
-            self.open(Claim(piece, claim.epoch, broker.id, 0, broker.position), state)
+            self.open(ZoneOwnership(piece, ownership.epoch, broker.id, 0, broker.position), state)
 
-    def granted(self, path: Path, epoch: int) -> None:
+    def confirmed(self, path: Path, epoch: int) -> None:
         """The new owner has its zone."""
-        pending = self._granted.get(path)
+        pending = self._transfers.get(path)
         if pending is not None and pending[0].epoch == epoch:
-            del self._granted[path]
+            del self._transfers[path]
             self._depart()
 
-    def take_back(self, claim: Claim) -> None:
+    def take_back(self, ownership: ZoneOwnership) -> None:
         """The new owner never got its zone: own it again."""
         broker = self._broker
-        pending = self._granted.get(claim.path)
-        if pending is None or pending[0].epoch != claim.epoch:
+        pending = self._transfers.get(ownership.path)
+        if pending is None or pending[0].epoch != ownership.epoch:
             return
-        _, seat, _ = self._granted.pop(claim.path)
+        _, owned, _ = self._transfers.pop(ownership.path)
         broker.counters["taken back"] += 1
-        mine = Claim(claim.path, claim.epoch + 1, broker.id, 0, broker.position)
-        self.take(mine, seat.state(mine, [(other, 0) for other in seat.neighbors], broker.now))
+        mine = ZoneOwnership(ownership.path, ownership.epoch + 1, broker.id, 0, broker.position)
+        self.take(mine, owned.state(mine, [(other, 0) for other in owned.neighbors], broker.now))
         self.announce()
 
     def forwarding(self, point: Point, visited: Sequence[int] = ()) -> int | None:
-        """Return who brings a message on, while one is between seats: who has got the zone, else one met before.
+        """Return who brings a message on, while one is between zones: who has got the zone, else one met before.
 
-        Without a seat one hears no heartbeats, so whoever died is not missed: those met before take turns, and what
+        Without a zone one hears no heartbeats, so whoever died is not missed: those met before take turns, and what
         one of them could not bring on is sent again through another.
         """
         dimensions = self._broker.configuration.space.dimensions
         owners = [
-            claim.owner for claim, _, _ in self._granted.values() if contains(cell_of(claim.path, dimensions), point)
+            ownership.owner
+            for ownership, _, _ in self._transfers.values()
+            if contains(box_of(ownership.path, dimensions), point)
         ]
-        owners += [claim.owner for claim, _, _ in self._granted.values()]
+        owners += [ownership.owner for ownership, _, _ in self._transfers.values()]
         if not owners and self._bootstrap is not None:
-            around = self._broker.around
-            met = dict.fromkeys((self._bootstrap, *around.acquaintances))
-            owners = [other for other in met if around.alive(other) and other not in visited]
+            routing_table = self._broker.routing_table
+            known_peers = dict.fromkeys((self._bootstrap, *routing_table.known_peers))
+            owners = [peer for peer in known_peers if routing_table.alive(peer) and peer not in visited]
             self._turn += 1
             return owners[self._turn % len(owners)] if owners else None
         return owners[0] if owners else None
@@ -261,147 +266,153 @@ class Membership:
     # ---- leaving -------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Hand over every seat."""
+        """Hand over every zone."""
         self.leaving = True
         self._hand_all_over()
 
     def _hand_all_over(self) -> None:
         # Merged first: one of two siblings, given away alone, would come back from its new owner to the other.
         self._merge_siblings()
-        for seat in list(self._broker.seats.values()):
-            self._hand_over(seat)
+        for owned in list(self._broker.owned.values()):
+            self._hand_over(owned)
         self._depart()
 
-    def _hand_over(self, seat: Seat) -> None:
-        target = self._partner(seat)
+    def _hand_over(self, owned: OwnedZone) -> None:
+        target = self._partner(owned)
         if target is None:
-            target = next(iter(seat.heirs(self._broker.around.alive)), None)
+            target = next(iter(owned.backups(self._broker.routing_table.alive)), None)
         if target is not None:
-            self._grant(seat, target)
-        elif not len(seat.neighbors):
-            self.close(seat)  # nobody else is there
+            self._transfer(owned, target)
+        elif not len(owned.neighbors):
+            self.close(owned)  # nobody else is there
 
     def _depart(self) -> None:
-        if self.leaving and not self.left and not self._granted and not self._broker.seats:
+        if self.leaving and not self.left and not self._transfers and not self._broker.owned:
             self.left = True
-            self._broker.emit(Left())
+            self._broker.emit(BrokerLeft())
 
-    # ---- passing seats on ----------------------------------------------------------------------------------------
+    # ---- passing zones on ----------------------------------------------------------------------------------------
 
-    def _partner(self, seat: Seat) -> int | None:
-        """Return who should get a seat: its sibling's owner, or the deepest neighbor inside the sibling's zone."""
+    def _partner(self, owned: OwnedZone) -> int | None:
+        """Return who should get a zone: its sibling's owner, or the deepest neighbor inside the sibling's zone."""
         broker = self._broker
-        if not seat.path:
+        if not owned.path:
             return None
-        beside = sibling(seat.path)
+        beside = sibling(owned.path)
         candidates = [
-            claim
-            for claim in seat.neighbors
-            if inside(claim.path, beside) and claim.owner != broker.id and broker.around.alive(claim.owner)
+            ownership
+            for ownership in owned.neighbors
+            if inside(ownership.path, beside)
+            and ownership.owner != broker.id
+            and broker.routing_table.alive(ownership.owner)
         ]
-        return max(candidates, key=lambda claim: (len(claim.path), claim.owner)).owner if candidates else None
+        return (
+            max(candidates, key=lambda ownership: (len(ownership.path), ownership.owner)).owner if candidates else None
+        )
 
     def _pass_on(self) -> None:
-        """Do one step toward a single seat."""
+        """Do one step toward a single zone."""
         broker = self._broker
         self._merge_siblings()
-        if len(broker.seats) < 2 or self._granted:
+        if len(broker.owned) < 2 or self._transfers:
             return
-        for seat in broker.seats.values():
-            claim = seat.neighbors.get(sibling(seat.path)) if seat.path else None
-            if claim is not None and claim.owner != broker.id and broker.around.alive(claim.owner):
-                self._grant(seat, claim.owner)
+        for owned in broker.owned.values():
+            ownership = owned.neighbors.get(sibling(owned.path)) if owned.path else None
+            if ownership is not None and ownership.owner != broker.id and broker.routing_table.alive(ownership.owner):
+                self._transfer(owned, ownership.owner)
                 return
         home = broker.home()
         assert home is not None
-        for seat in broker.seats.values():
-            if seat is home:
+        for owned in broker.owned.values():
+            if owned is home:
                 continue
-            deeper = self._partner(home) if inside(home.path, sibling(seat.path)) else self._partner(seat)
+            deeper = self._partner(home) if inside(home.path, sibling(owned.path)) else self._partner(owned)
             if deeper is not None:
-                self._grant(seat, deeper)
+                self._transfer(owned, deeper)
                 return
 
     def _merge_siblings(self) -> None:
-        seats = self._broker.seats
-        for path in list(seats):
-            if path and path in seats and sibling(path) in seats:
-                self._merge(seats[path], seats[sibling(path)])
+        owned = self._broker.owned
+        for path in list(owned):
+            if path and path in owned and sibling(path) in owned:
+                self._merge(owned[path], owned[sibling(path)])
 
-    def _merge(self, one: Seat, other: Seat) -> None:
-        """Make one seat of two siblings: what a split did is undone."""
+    def _merge(self, one: OwnedZone, other: OwnedZone) -> None:
+        """Make one zone of two siblings: what a split did is undone."""
         broker = self._broker
         before = self.owners(one) | self.owners(other)
-        claim = Claim(one.path[:-1], max(one.claim.epoch, other.claim.epoch) + 1, broker.id, 0, broker.position)
-        states = [seat.state(seat.claim, broker.around.ages(seat), broker.now) for seat in (one, other)]
+        ownership = ZoneOwnership(
+            one.path[:-1], max(one.ownership.epoch, other.ownership.epoch) + 1, broker.id, 0, broker.position
+        )
+        states = [owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now) for owned in (one, other)]
         self.close(one)
         self.close(other)
-        merged = self.open(claim, states[0])
+        merged = self.open(ownership, states[0])
         for known, age in states[1].neighbors:
             merged.learn(known)
-            broker.around.heard.setdefault(known.owner, broker.now - age)
+            broker.routing_table.heard.setdefault(known.owner, broker.now - age)
         merged.fill(states[1], broker.now)
         broker.counters["merged"] += 1
         self.announce(before)
 
-    # ---- seats and what is told of them --------------------------------------------------------------------------
+    # ---- zones and what is told of them --------------------------------------------------------------------------
 
-    def open(self, claim: Claim, state: SeatState | None = None) -> Seat:
+    def open(self, ownership: ZoneOwnership, state: ZoneState | None = None) -> OwnedZone:
         """Own a zone from now on; take in what came with it and what one knows already."""
         broker = self._broker
-        seat = Seat(claim, broker.configuration)
-        known = [other for one in broker.seats.values() for other in (one.claim, *one.neighbors)]
-        ancestors = [resident for one in broker.seats.values() for resident in one.queue]
-        broker.seats[seat.path] = seat
+        owned = OwnedZone(ownership, broker.configuration)
+        known = [other for one in broker.owned.values() for other in (one.ownership, *one.neighbors)]
+        ancestors = [resident for one in broker.owned.values() for resident in one.queue]
+        broker.owned[owned.path] = owned
         if state is not None:
             for other, age in state.neighbors:
-                if other.owner != broker.id or other.path in broker.seats:
-                    seat.learn(other)
+                if other.owner != broker.id or other.path in broker.owned:
+                    owned.learn(other)
                     if other.owner != broker.id:
-                        broker.around.heard.setdefault(other.owner, broker.now - age)
-            seat.fill(state, broker.now)
-            seat.store.keep(seat.cell)
-            seat.reservoir = seat.reservoir.part(seat.cell)
-            broker.ledger.follow(seat.store)
+                        broker.routing_table.heard.setdefault(other.owner, broker.now - age)
+            owned.fill(state, broker.now)
+            owned.store.keep(owned.box)
+            owned.reservoir = owned.reservoir.part(owned.box)
+            broker.deliveries.follow(owned.store)
         for other in known:
-            seat.learn(other)
+            owned.learn(other)
         for resident in ancestors:
-            seat.queue.learn(resident, first=False)
-        for one in broker.seats.values():
-            if one is not seat:
-                one.learn(claim)
-        return seat
+            owned.queue.learn(resident, first=False)
+        for one in broker.owned.values():
+            if one is not owned:
+                one.learn(ownership)
+        return owned
 
-    def close(self, seat: Seat) -> None:
+    def close(self, owned: OwnedZone) -> None:
         """Own a zone no more."""
-        self._broker.placement.withdraw_replica(seat)
-        del self._broker.seats[seat.path]
-        for other in self._broker.seats.values():
-            held = other.neighbors.get(seat.path)
-            if held is not None and held.owner == self._broker.id:
-                other.drop(seat.path)
+        self._broker.placement.withdraw_replica(owned)
+        del self._broker.owned[owned.path]
+        for other in self._broker.owned.values():
+            neighbor = other.neighbors.get(owned.path)
+            if neighbor is not None and neighbor.owner == self._broker.id:
+                other.drop(owned.path)
 
-    def owners(self, seat: Seat) -> set[int]:
-        """Return the other brokers around a seat."""
-        return {claim.owner for claim in seat.neighbors if claim.owner != self._broker.id}
+    def owners(self, owned: OwnedZone) -> set[int]:
+        """Return the other brokers beside a zone."""
+        return {ownership.owner for ownership in owned.neighbors if ownership.owner != self._broker.id}
 
-    def granted_claims(self) -> list[Claim]:
-        """Return the claims made for others who have not confirmed them yet."""
-        return [claim for claim, _, _ in self._granted.values()]
+    def unconfirmed(self) -> list[ZoneOwnership]:
+        """Return the ownerships of peers who have not confirmed them yet."""
+        return [ownership for ownership, _, _ in self._transfers.values()]
 
     def greet(self, owner: int) -> None:
         """Tell a broker soon that one is there."""
         self._greet.add(owner)
 
-    def announce(self, others: set[int] | None = None) -> None:
-        """Tell all neighbors, and some others, what one owns; bring the replicas to the heirs."""
+    def announce(self, peers: set[int] | None = None) -> None:
+        """Tell all neighbors, and some peers, what one owns; bring the replicas to the backups."""
         broker = self._broker
-        if others is None:
-            others = set()
-        for seat in broker.seats.values():
-            others |= self.owners(seat)
-            broker.placement.replicate(seat)
-        self._greet |= others
+        if peers is None:
+            peers = set()
+        for owned in broker.owned.values():
+            peers |= self.owners(owned)
+            broker.placement.replicate(owned)
+        self._greet |= peers
 
     def flush(self) -> None:
         """Send the heartbeats that are due: one per receiver, whatever happened."""
@@ -410,35 +421,35 @@ class Membership:
         broker = self._broker
         greeted, self._greet = self._greet, set()
         greeted.discard(broker.id)
-        if broker.seats and greeted:
-            beat = Heartbeat(tuple(broker.around.report(seat) for seat in broker.seats.values()))
+        if broker.owned and greeted:
+            beat = BrokerHeartbeat(tuple(broker.routing_table.report(owned) for owned in broker.owned.values()))
             for owner in sorted(greeted):
-                if owner not in broker.around.unreachable:
+                if owner not in broker.routing_table.unreachable:
                     broker.send(owner, beat)
 
     def beat(self) -> None:
         """Do what is periodic: ask again, take back, take over, pass on."""
         broker = self._broker
         beat = broker.configuration.beat
-        for claim, _, since in list(self._granted.values()):
+        for ownership, _, since in list(self._transfers.values()):
             if broker.now - since > (broker.configuration.silence + 1) * beat:
-                self.take_back(claim)
-        if not broker.seats and not self.leaving and not self._granted and self._bootstrap is not None:
+                self.take_back(ownership)
+        if not broker.owned and not self.leaving and not self._transfers and self._bootstrap is not None:
             if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
                 self.join(self._bootstrap)
-            self.succession.settle_all(self._waits)
+            self.takeover.take_everything(self._waits)
             return
-        for seat in broker.seats.values():  # one resides in one's own seats only
-            seat.queue.forget(broker.id)
-            for other in broker.seats.values():
-                seat.queue.learn(other.claim, first=False)
-        self.succession.inherit()
-        self.succession.settle_waste()
+        for owned in broker.owned.values():  # one resides in one's own zones only
+            owned.queue.forget(broker.id)
+            for other in broker.owned.values():
+                owned.queue.learn(other.ownership, first=False)
+        self.takeover.take_over_dead()
+        self.takeover.take_ownerless()
         if self.leaving:
             self._hand_all_over()
         else:
             self._pass_on()
 
 
-def _weight(claim: Claim, dimensions: int) -> tuple[int, float]:
-    return claim.load, volume(cell_of(claim.path, dimensions))
+def _weight(ownership: ZoneOwnership, dimensions: int) -> tuple[int, float]:
+    return ownership.load, volume(box_of(ownership.path, dimensions))

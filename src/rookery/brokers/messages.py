@@ -11,31 +11,31 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.claims import Claim
-from rookery.brokers.parcels import Carry, Copy, Notice, ParcelMessage, is_readable
+from rookery.brokers.batches import BatchMessage, DeliverBatch, Replicate, RoutedBatch, is_readable
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.versions import Version
 from rookery.brokers.zones import Path, Point
 
 __all__ = [
     "Body",
-    "Changed",
+    "BrokerHeartbeat",
     "EventId",
-    "Find",
-    "Found",
-    "Grant",
-    "Granted",
-    "Heartbeat",
-    "Here",
-    "Join",
+    "FindOwner",
+    "FindResidents",
+    "JoinRequest",
     "Message",
-    "Put",
-    "Region",
-    "Replica",
+    "OwnerFound",
+    "PlaceSubscription",
+    "PlacedSubscription",
+    "PutResident",
+    "ReplicateSubscriptions",
+    "ResidentChanged",
+    "ResidentsFound",
     "Routed",
-    "SeatReport",
-    "SeatState",
-    "Subscription",
-    "Who",
+    "Transfer",
+    "TransferConfirmed",
+    "ZoneReport",
+    "ZoneState",
     "fits",
 ]
 
@@ -43,7 +43,7 @@ __all__ = [
 EventId: TypeAlias = tuple[int, int]
 
 
-class Subscription(msgspec.Struct, frozen=True, array_like=True):
+class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
     """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
 
     subscription_id: str
@@ -52,189 +52,199 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     parameters: tuple[Any, ...]
     lower: Point
     upper: Point
-    access: int
+    access_broker: int
 
     @property
     def rank(self) -> tuple[int, int]:
         """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
-        return self.version, self.access
+        return self.version, self.access_broker
 
-    def is_same(self, other: Subscription) -> bool:
+    def is_same(self, other: PlacedSubscription) -> bool:
         """Tell whether this is what another one says, and not only under the same version."""
         return (self.rank, self.where) == (other.rank, other.where)
 
 
-class SeatState(msgspec.Struct, frozen=True, array_like=True):
-    """A zone as it is handed over: the claim that its new owner will make, and all that was known there."""
+class ZoneState(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as it is handed over: the ownership that its new owner will have, and all that was known there."""
 
-    claim: Claim
-    neighbors: tuple[tuple[Claim, int], ...]
-    ancestors: tuple[Claim, ...]
-    subscriptions: tuple[tuple[Subscription, int], ...]
+    ownership: ZoneOwnership
+    neighbors: tuple[tuple[ZoneOwnership, int], ...]
+    ancestors: tuple[ZoneOwnership, ...]
+    subscriptions: tuple[tuple[PlacedSubscription, int], ...]
     sample: tuple[Point, ...]
     seen: int
     #: Algorithm 2's index: zone, the place in it, who resides, and the time that is left.
-    index: tuple[tuple[Path, Point, Claim, int], ...]
-    #: Time left until all subscriptions of the zone are known to be here.
-    young: int = 0
+    index: tuple[tuple[Path, Point, ZoneOwnership, int], ...]
+    #: Grace period left: the time until all subscriptions of the zone are known to be here.
+    grace: int = 0
     #: Who located residents of a zone by that index: zone, who, and the time that is left.
     watchers: tuple[tuple[Path, int, int], ...] = ()
 
 
-class SeatReport(msgspec.Struct, frozen=True, array_like=True):
-    """A zone as its owner tells its neighbors of it: who inherits it, and its neighbors with the age of that news."""
+class ZoneReport(msgspec.Struct, frozen=True, array_like=True):
+    """A zone as its owner tells its neighbors of it: its backups, and its neighbors with the age of that news."""
 
-    claim: Claim
-    heirs: tuple[int, ...]
-    neighbors: tuple[tuple[Claim, int], ...]
+    ownership: ZoneOwnership
+    backups: tuple[int, ...]
+    neighbors: tuple[tuple[ZoneOwnership, int], ...]
     stamp: int
 
 
-class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class BrokerHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """I am here, and these are my zones. `answer` asks for one back where the receiver thinks otherwise."""
 
-    reports: tuple[SeatReport, ...]
+    reports: tuple[ZoneReport, ...]
     answer: bool = True
 
 
-class Grant(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class Transfer(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Take this zone; with `back` join it with its sibling, if that is yours, cut both there and give me the upper.
 
-    `met` are brokers that the giver knows of: they may be all that is left of another part of the network.
+    `known_peers` are brokers that the giver knows of: they may be all that is left of another part of the network.
     """
 
-    state: SeatState
+    state: ZoneState
     back: float | None = None
-    met: tuple[int, ...] = ()
+    known_peers: tuple[int, ...] = ()
 
 
-class Granted(msgspec.Struct, frozen=True, array_like=True, tag=3):
+class TransferConfirmed(msgspec.Struct, frozen=True, array_like=True, tag=3):
     """I have taken it."""
 
     path: Path
     epoch: int
 
 
-class Replica(msgspec.Struct, frozen=True, array_like=True, tag=4):
+class ReplicateSubscriptions(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """Keep these subscriptions of my zone for the day I am gone; or, with `stored`, store them: the zone is yours."""
 
     path: Path
-    added: tuple[tuple[Subscription, int], ...]
+    added: tuple[tuple[PlacedSubscription, int], ...]
     removed: tuple[str, ...] = ()
     whole: bool = False
     stored: bool = False
 
 
-class Here(msgspec.Struct, frozen=True, array_like=True, tag=8):
+class OwnerFound(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
-    claim: Claim
+    ownership: ZoneOwnership
 
 
-class Found(msgspec.Struct, frozen=True, array_like=True, tag=9):
+class ResidentsFound(msgspec.Struct, frozen=True, array_like=True, tag=9):
     """What the coordinate index here knows of residents of a zone, and neighbors to ask if that is nothing."""
 
     zone: Path
-    entries: tuple[Claim, ...]
-    neighbors: tuple[Claim, ...] = ()
+    entries: tuple[ZoneOwnership, ...]
+    neighbors: tuple[ZoneOwnership, ...] = ()
 
 
-class Changed(msgspec.Struct, frozen=True, array_like=True, tag=11):
+class ResidentChanged(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """A zone that you located a resident of has a new one here, or has lost one."""
 
     zone: Path
-    claim: Claim
+    ownership: ZoneOwnership
     gone: bool
 
 
-class Join(msgspec.Struct, frozen=True, array_like=True, tag=20):
-    """A newcomer looks for a zone; `others` are points it will also look at, `best` the most loaded owner so far.
+class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=20):
+    """A newcomer looks for a zone; `more` are points it will also look at, `best` the most loaded owner so far.
 
     One that knows which zone it is to have a half of says so, and where that is to be cut.
     """
 
     newcomer: int
     position: tuple[float, ...]
-    others: tuple[Point, ...] = ()
-    best: Claim | None = None
+    more: tuple[Point, ...] = ()
+    best: ZoneOwnership | None = None
     at: Path | None = None
     cut: float | None = None
 
 
-class Region(msgspec.Struct, frozen=True, array_like=True, tag=22):
-    """A subscription on its way to all zones of a region: below `depth` cuts of the path at the point."""
+class PlaceSubscription(msgspec.Struct, frozen=True, array_like=True, tag=22):
+    """A subscription on its way to all zones that it meets below `depth` cuts of the path at the point."""
 
-    subscription: Subscription
+    subscription: PlacedSubscription
     depth: int
     removed: bool = False
     #: Whether the zones are to say that they have it.
     answer: bool = False
 
 
-class Who(msgspec.Struct, frozen=True, array_like=True, tag=23):
+class FindOwner(msgspec.Struct, frozen=True, array_like=True, tag=23):
     """Who owns this point?"""
 
     asker: int
 
 
-class Put(msgspec.Struct, frozen=True, array_like=True, tag=24):
+class PutResident(msgspec.Struct, frozen=True, array_like=True, tag=24):
     """Algorithm 2: note here that a broker resides in a zone, and its coordinates; withdrawn with `lease` 0."""
 
     zone: Path
-    claim: Claim
+    ownership: ZoneOwnership
     lease: int
 
 
-class Find(msgspec.Struct, frozen=True, array_like=True, tag=25):
+class FindResidents(msgspec.Struct, frozen=True, array_like=True, tag=25):
     """Algorithm 3: which residents of a zone does the index at this point know?"""
 
     zone: Path
     asker: int
 
 
-Body: TypeAlias = Join | Region | Who | Put | Find
+Body: TypeAlias = JoinRequest | PlaceSubscription | FindOwner | PutResident | FindResidents
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
-    """A body on its way to a point; `source` and `via` are claims that every receiver learns from for free."""
+    """A body on its way to a point; `source` and `via` are ownerships that every receiver learns from for free."""
 
     point: Point
     body: Body
     origin: int
     visited: tuple[int, ...] = ()
-    source: Claim | None = None
-    via: Claim | None = None
+    source: ZoneOwnership | None = None
+    via: ZoneOwnership | None = None
 
 
-Message: TypeAlias = Heartbeat | Grant | Granted | Replica | Here | Found | Changed | Routed | ParcelMessage
+Message: TypeAlias = (
+    BrokerHeartbeat
+    | Transfer
+    | TransferConfirmed
+    | ReplicateSubscriptions
+    | OwnerFound
+    | ResidentsFound
+    | ResidentChanged
+    | Routed
+    | BatchMessage
+)
 
 
 def fits(message: Message, dimensions: int) -> bool:
     """Tell whether the points and boxes of a message belong to a space of so many dimensions."""
     match message:
         case Routed(point, body):
-            if isinstance(body, Join):
-                others = all(len(other) == dimensions for other in body.others)
-                return others and len(point) in (0, dimensions)
-            if isinstance(body, Region) and not _bounded(body.subscription, dimensions):
+            if isinstance(body, JoinRequest):
+                more = all(len(one) == dimensions for one in body.more)
+                return more and len(point) in (0, dimensions)
+            if isinstance(body, PlaceSubscription) and not _bounded(body.subscription, dimensions):
                 return False
             return len(point) == dimensions
-        case Grant(state):
+        case Transfer(state):
             points = (*state.sample, *(point for _, point, _, _ in state.index))
             return all(len(point) == dimensions for point in points) and all(
                 _bounded(subscription, dimensions) for subscription, _ in state.subscriptions
             )
-        case Replica():
+        case ReplicateSubscriptions():
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
-        case Carry(parcel, points):
-            return is_readable(parcel) and len(points) == parcel.count and all(len(p) == dimensions for p in points)
-        case Copy(parts):
-            return all(is_readable(parcel) for _, parcel in parts)
-        case Notice(_, parcel):
-            rows = all(0 <= row < parcel.count for row in message.rows)
-            return rows and is_readable(parcel) and len(message.rows) == len(message.names)
+        case RoutedBatch(batch, points):
+            return is_readable(batch) and len(points) == batch.count and all(len(p) == dimensions for p in points)
+        case Replicate(batches):
+            return all(is_readable(batch) for _, batch in batches)
+        case DeliverBatch(_, batch):
+            rows = all(0 <= row < batch.count for row in message.rows)
+            return rows and is_readable(batch) and len(message.rows) == len(message.names)
     return True
 
 
-def _bounded(subscription: Subscription, dimensions: int) -> bool:
+def _bounded(subscription: PlacedSubscription, dimensions: int) -> bool:
     return len(subscription.lower) == len(subscription.upper) == dimensions

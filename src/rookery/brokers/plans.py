@@ -11,7 +11,7 @@ it where the cut should be. A cut that is near enough stays. Under one that is n
 below: the owner of the upper of two sibling leaves gives it to the owner of the lower and waits. A waiting broker gets
 the upper half of a leaf that should be cut. Where the two sides of a wrong cut are leaves it is moved in one step: the
 lower owner takes both and gives the new upper part back. So there is never a network of one broker, which would have
-no heir. Every step removes a cut that disagrees or makes one that agrees, so there are at most two steps for each
+no backup. Every step removes a cut that disagrees or makes one that agrees, so there are at most two steps for each
 broker; after each the zones tile the space, so one may stop anywhere and go on later.
 """
 
@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from rookery.arrays import distinct
-from rookery.brokers.zones import ROOT, Cell, Path, cell_of, inside, sibling, split
+from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, inside, sibling, split
 from rookery.errors import SpaceError
 from rookery.space.axes import EventSpace
 from rookery.space.tree import KdTree
 
-__all__ = ["Place", "Release", "SplitPlan", "Step", "next_step"]
+__all__ = ["RequestStep", "SplitPlan", "Step", "TransferStep", "next_step"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ NARROWEST = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class TransferStep:
     """The owner of a zone is to give it to the owner of its sibling, and wait, or get a part of both back at once."""
 
     path: Path
@@ -50,14 +50,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RequestStep:
     """A broker that waits is to get the upper half of a zone, cut here, or at the owner's median."""
 
     path: Path
     cut: float | None
 
 
-Step = Release | Place
+Step = TransferStep | RequestStep
 
 
 class SplitPlan:
@@ -96,29 +96,29 @@ class SplitPlan:
                     upper[zone, number] = 1.0 if high == inf else space.coordinate(number, high)
         return cls(lower=lower, upper=upper, loads=weights, known=known)
 
-    def loads_in(self, cell: Cell) -> Array:
+    def loads_in(self, box: ZoneBox) -> Array:
         """Return how much of each zone's load lies in a box."""
-        low, high = np.array(cell.lower), np.array(cell.upper)
+        low, high = np.array(box.lower), np.array(box.upper)
         shared = np.minimum(self._upper, high) - np.maximum(self._lower, low)
         share: Array = np.clip(shared / (self._upper - self._lower), 0.0, 1.0).prod(axis=1)
         return self._loads * share
 
-    def share_below(self, cell: Cell, axis: int, cut: float) -> float:
+    def share_below(self, box: ZoneBox, axis: int, cut: float) -> float:
         """Return which part of a box's load lies below a cut; what the cut divides evenly where there is no load."""
-        low, high = cell.lower[axis], cell.upper[axis]
-        whole = float(self.loads_in(cell).sum())
+        low, high = box.lower[axis], box.upper[axis]
+        whole = float(self.loads_in(box).sum())
         if whole <= 0:
             return (cut - low) / (high - low)
-        below = Cell(cell.lower, (*cell.upper[:axis], cut, *cell.upper[axis + 1 :]))
+        below = ZoneBox(box.lower, (*box.upper[:axis], cut, *box.upper[axis + 1 :]))
         return float(self.loads_in(below).sum()) / whole
 
-    def cut(self, cell: Cell, axis: int, share: float) -> float | None:
+    def cut(self, box: ZoneBox, axis: int, share: float) -> float | None:
         """Return where a box is to be cut so that a share of its load lies below; None where that is not known."""
         if not self.known[axis]:
             return None
-        low, high = cell.lower[axis], cell.upper[axis]
+        low, high = box.lower[axis], box.upper[axis]
         edges = distinct(np.clip(np.concatenate([self._lower[:, axis], self._upper[:, axis], [low, high]]), low, high))
-        shares = np.array([self.share_below(cell, axis, float(edge)) for edge in edges])
+        shares = np.array([self.share_below(box, axis, float(edge)) for edge in edges])
         place = int(np.searchsorted(shares, share))
         if 0 < place < len(edges):
             step = shares[place] - shares[place - 1]
@@ -128,40 +128,40 @@ class SplitPlan:
                 return cut
         return low + (high - low) / 2
 
-    def brokers_below(self, cell: Cell, axis: int, cut: float, brokers: int) -> int | None:
+    def brokers_below(self, box: ZoneBox, axis: int, cut: float, brokers: int) -> int | None:
         """Return how many of a box's brokers belong below a cut that exists; None if it should be elsewhere."""
         half = (brokers + 1) // 2
         if not self.known[axis]:
             return half
-        share = self.share_below(cell, axis, cut) * brokers
+        share = self.share_below(box, axis, cut) * brokers
         below = min(max(round(share), 1), brokers - 1)
         if abs(share - below) <= TOLERANCE * min(below, brokers - below):
             return below
-        return half if cut == self.cut(cell, axis, half / brokers) else None  # it cannot be better: load at one value
+        return half if cut == self.cut(box, axis, half / brokers) else None  # it cannot be better: load at one value
 
 
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:
     """Return the next step toward a plan for zones that tile the space and brokers that wait; None when it is done."""
     dimensions = len(plan.known)
-    releases: list[Release] = []
+    transfers: list[TransferStep] = []
     pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), len(zones) + waiting)]
     while pending:
         path, leaves, brokers = pending.pop()
-        cell, axis = cell_of(path, dimensions), len(path) % dimensions
+        box, axis = box_of(path, dimensions), len(path) % dimensions
         if leaves == [path]:
             if brokers > 1 and waiting:
-                return Place(path, plan.cut(cell, axis, (brokers + 1) // 2 / brokers))
+                return RequestStep(path, plan.cut(box, axis, (brokers + 1) // 2 / brokers))
             continue
         cut = leaves[0][len(path)][1]
         sides = [[leaf for leaf in leaves if inside(leaf, half)] for half in split(path, cut)]
-        below = plan.brokers_below(cell, axis, cut, brokers) if brokers > 1 else None
+        below = plan.brokers_below(box, axis, cut, brokers) if brokers > 1 else None
         if below is None and brokers > 1 and len(leaves) == 2:
-            releases.append(Release(leaves[1], plan.cut(cell, axis, (brokers + 1) // 2 / brokers)))
+            transfers.append(TransferStep(leaves[1], plan.cut(box, axis, (brokers + 1) // 2 / brokers)))
             continue
         if below is None:
             deepest = max(leaves, key=lambda leaf: (len(leaf), leaf))
-            releases.append(Release(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
+            transfers.append(TransferStep(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
             continue
         low, high = split(path, cut)
         pending += [(high, sides[1], brokers - below), (low, sides[0], below)]
-    return releases[0] if releases else None
+    return transfers[0] if transfers else None

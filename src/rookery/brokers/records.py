@@ -1,4 +1,4 @@
-"""What a broker writes to its log: the batches that it promised to keep, by owner and part."""
+"""What a broker writes to its log: the batches that it promised to keep, by owner and number."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import TypeAlias
 
 import msgspec
 
-from rookery.brokers.parcels import Parcel
+from rookery.brokers.batches import EventBatch
 from rookery.machine.disk import Disk
 from rookery.machine.log import COMPACT_FROM, RecordLog
 
 __all__ = ["BrokerRecords", "open_records"]
 
-BrokerRecords: TypeAlias = RecordLog[Parcel]
+BrokerRecords: TypeAlias = RecordLog[EventBatch]
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Parcel).decode
+_decode = msgspec.msgpack.Decoder(EventBatch).decode
 
 
 def open_records(disk: Disk, *, compact_from: int = COMPACT_FROM) -> BrokerRecords:

@@ -1,133 +1,156 @@
-"""What a client and the broker that it is connected to say to each other.
+"""What clients ask of the broker that they are connected to: each request is done, a wrong one closes the connection.
 
-The client speaks of subscriptions by names that are its own in the whole network (its number is part of them), and of
-events by its number and their sequence. Whatever it says twice means the same as said once.
+Rule 1: a client says `Attach` first and is told what is served here and by whom.
+Rule 2: nothing that a client says raises or harms anybody else. What no client of ours says (a batch under another
+publisher's number, a subscription named after somebody else) ends its connection or is rejected with the reason.
+Rule 3: a broker that leaves takes no more clients and sends those that it has to others; their subscriptions stand, so
+nothing that is published meanwhile is lost.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import msgspec
+from rookery.brokers.batches import EventBatch, Superseded, is_readable
+from rookery.brokers.client_messages import (
+    AskStatus,
+    Attach,
+    ClientAcknowledge,
+    FromClient,
+    KnownBrokers,
+    PublishBatch,
+    RequestZone,
+    Subscribe,
+    SubscriptionRejected,
+    TransferZone,
+    Unsubscribe,
+    Welcome,
+)
+from rookery.brokers.events import StatusAsked
+from rookery.errors import RookeryError
+from rookery.machine import ClientId, Close, Emit
 
-from rookery.brokers.parcels import Accepted, Notice, Parcel, Refused, Superseded
-from rookery.brokers.versions import MOST_VERSION, Version
-from rookery.brokers.zones import Path
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
 
-__all__ = [
-    "Ask",
-    "Attach",
-    "Deliver",
-    "FromBroker",
-    "FromClient",
-    "Offer",
-    "Others",
-    "Place",
-    "Rejected",
-    "Release",
-    "Status",
-    "Subscribe",
-    "Subscribed",
-    "Taken",
-    "Unsubscribe",
-    "Welcome",
-]
+__all__ = ["Requests"]
 
-
-class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag=50):
-    """I want the events that satisfy a condition; a greater version of the same name replaces it, or moves it here."""
-
-    name: str
-    version: Version
-    where: str
-    parameters: tuple[Any, ...] = ()
+#: Seconds that a broker waits for a zone at most.
+MOST_PATIENCE = 600.0
+#: Brokers named to a client.
+MOST_BROKERS = 16
 
 
-class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag=51):
-    """No more of that."""
+class Requests:
+    """The requests of one broker's clients."""
 
-    name: str
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        #: Which other brokers the clients were told of, and when to tell them again.
+        self._told: tuple[int, ...] = ()
+        self._next_news = 0
+
+    def receive(self, requests: Iterable[FromClient], client: int) -> None:
+        """Do what a client asks in one buffer; its batches go on their way together."""
+        broker = self._broker
+        for request in requests:
+            if broker.membership.leaving:
+                self._close(client, "leaving")
+                return
+            if not isinstance(request, Attach) and client not in broker.sessions.attached:
+                return  # its connection was closed a moment ago
+            if not self._do(request, client):
+                broker.counters["malformed request"] += 1
+                self._close(client, "malformed request")
+                return
+
+    def close_all(self) -> None:
+        """Send every client to another broker."""
+        for client in list(self._broker.sessions.attached):
+            self._close(client, "leaving")
+
+    def _close(self, client: int, reason: str) -> None:
+        self._broker.sessions.detach(client)
+        self._broker.effect(Close(ClientId(client), reason))
+
+    def _do(self, request: FromClient, client: int) -> bool:
+        """Carry out one request; say whether it is one that a client may make."""
+        broker = self._broker
+        match request:
+            case PublishBatch(batch):
+                if not _is_of(batch, client):
+                    return False
+                broker.publishing.publish(batch)
+            case ClientAcknowledge(keys):
+                broker.sessions.acknowledge(client, keys)
+            case Subscribe():
+                self._subscribe(request, client)
+            case Unsubscribe(name):
+                if _is_named_after(name, client):
+                    broker.sessions.unsubscribe(name)
+                    broker.placement.unsubscribe(name)
+            case Attach():
+                self._attach(client)
+            case AskStatus():
+                broker.effect(Emit(StatusAsked(client)))
+            case TransferZone(seconds, back):
+                if not 0 <= seconds <= MOST_PATIENCE:
+                    return False
+                broker.membership.transfer_all(round(seconds * 1e6), back)
+            case RequestZone(path, cut):
+                broker.membership.request_zone(path, cut)
+        return True
+
+    def beat(self) -> None:
+        """Tell the clients who else serves them, where that is not what they were told."""
+        broker = self._broker
+        if broker.sessions.attached and broker.now >= self._next_news:
+            self._next_news = broker.now + broker.configuration.refresh
+            peers = self._peers()
+            if peers != self._told:
+                self._told = peers
+                for client in broker.sessions.attached:
+                    broker.reply(client, KnownBrokers(peers))
+
+    def _peers(self) -> tuple[int, ...]:
+        return tuple(self._broker.routing_table.living()[: MOST_BROKERS - 1])
+
+    def _attach(self, client: int) -> None:
+        broker = self._broker
+        broker.sessions.detach(client)  # of an earlier connection, whose end was not seen
+        space = broker.configuration.space
+        axes = tuple((axis.attribute, axis.low, axis.high) for axis in space.axes)
+        brokers = (broker.id, *self._peers())
+        version = broker.sessions.version_of(client)
+        broker.sessions.attach(client)
+        broker.reply(client, Welcome(broker.configuration.topic, space.schema.to_dict(), axes, brokers, version))
+
+    def _subscribe(self, request: Subscribe, client: int) -> None:
+        """Place a subscription: `Subscribed` is said when every zone has this very version.
+
+        A client that attaches to another broker subscribes there under the same name with a greater version, and so it
+        does when it hears `Superseded`.
+        """
+        broker, name, version = self._broker, request.name, request.version
+        if not _is_named_after(name, client):
+            broker.reply(client, SubscriptionRejected(name, "a subscription is named after its client"))
+            return
+        known = broker.placement.clients.get(name)
+        if known is not None and (version, request.where) != (known.version, known.where) and version <= known.version:
+            broker.reply(client, Superseded(name, version, known.version))
+            return
+        try:
+            broker.placement.subscribe(name, request.where, request.parameters, version)
+        except RookeryError as error:
+            broker.reply(client, SubscriptionRejected(name, str(error)))
+            return
+        broker.sessions.subscribe(client, name)
 
 
-class Offer(msgspec.Struct, frozen=True, array_like=True, tag=52):
-    """Publish these events."""
-
-    parcel: Parcel
+def _is_of(batch: EventBatch, client: int) -> bool:
+    return batch.publisher == client and not batch.offsets and is_readable(batch)
 
 
-class Taken(msgspec.Struct, frozen=True, array_like=True, tag=53):
-    """I have what was delivered under these keys."""
-
-    keys: tuple[tuple[int, int], ...]
-
-
-class Attach(msgspec.Struct, frozen=True, array_like=True, tag=57):
-    """I am your client from now on: the first that a client says."""
-
-
-class Ask(msgspec.Struct, frozen=True, array_like=True, tag=54):
-    """How are you?"""
-
-
-class Release(msgspec.Struct, frozen=True, array_like=True, tag=55):
-    """Give your zone to the owner of its sibling, and wait so many seconds to be told of another one.
-
-    With `back` both are to be cut there, and you get the upper part.
-    """
-
-    seconds: float
-    back: float | None = None
-
-
-class Place(msgspec.Struct, frozen=True, array_like=True, tag=56):
-    """Take the upper half of this zone, cut here; at its owner's median if nothing is said."""
-
-    path: Path
-    cut: float | None = None
-
-
-class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
-    """What is served here, and by whom, this broker first; `version` is the greatest that you have used here."""
-
-    topic: str
-    schema: dict[str, Any]
-    axes: tuple[tuple[str, float, float], ...]
-    brokers: tuple[int, ...]
-    version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
-
-
-class Others(msgspec.Struct, frozen=True, array_like=True, tag=65):
-    """These brokers serve your topic by now, beside me."""
-
-    brokers: tuple[int, ...]
-
-
-class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
-    """Every zone has your subscription, in this version."""
-
-    name: str
-    version: Version
-
-
-class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
-    """That cannot be subscribed to, and why."""
-
-    name: str
-    reason: str
-
-
-class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=63):
-    """Events for you; say `Taken` with (owner, notice.part)."""
-
-    owner: int
-    notice: Notice
-
-
-class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
-    """How I am."""
-
-    document: dict[str, Any]
-
-
-FromClient: TypeAlias = Attach | Subscribe | Unsubscribe | Offer | Taken | Ask | Release | Place
-FromBroker: TypeAlias = Welcome | Others | Subscribed | Superseded | Rejected | Deliver | Status | Accepted | Refused
+def _is_named_after(name: str, client: int) -> bool:
+    return name.startswith(f"{client:x}/")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from rookery.brokers.zones import Cell, Point, contains
+from rookery.brokers.zones import Point, ZoneBox, contains
 
-__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Dice", "Reservoir", "cut_of"]
+__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "RandomNumbers", "Reservoir", "cut_of"]
 
 #: Points that a zone keeps of its events.
 RESERVOIR = 256
@@ -20,7 +20,7 @@ RESERVOIR = 256
 FEWEST_SAMPLES = 8
 
 
-class Dice(Protocol):
+class RandomNumbers(Protocol):
     """Where randomness comes from: a seeded `random.Random` is one."""
 
     def random(self) -> float:
@@ -37,26 +37,26 @@ class Reservoir:
         self.points = list(points)
         self.seen = max(seen, len(self.points))
 
-    def add(self, point: Point, dice: Dice) -> None:
+    def add(self, point: Point, random: RandomNumbers) -> None:
         """Show it one more point."""
         self.seen += 1
         if len(self.points) < RESERVOIR:
             self.points.append(point)
             return
-        place = int(dice.random() * self.seen)
+        place = int(random.random() * self.seen)
         if place < RESERVOIR:
             self.points[place] = point
 
-    def part(self, cell: Cell) -> Reservoir:
+    def part(self, box: ZoneBox) -> Reservoir:
         """Return the sample of a part of the zone; the count of what was seen shrinks with it."""
-        kept = [point for point in self.points if contains(cell, point)]
+        kept = [point for point in self.points if contains(box, point)]
         share = len(kept) / len(self.points) if self.points else 0.0
         return Reservoir(kept, round(self.seen * share))
 
 
-def cut_of(cell: Cell, axis: int, points: Sequence[Point]) -> float:
+def cut_of(box: ZoneBox, axis: int, points: Sequence[Point]) -> float:
     """Return where to cut a zone in one dimension."""
-    low, high = cell.lower[axis], cell.upper[axis]
+    low, high = box.lower[axis], box.upper[axis]
     if len(points) >= FEWEST_SAMPLES:
         median = sorted(point[axis] for point in points)[len(points) // 2]
         if low < median < high:

@@ -1,156 +1,234 @@
-"""What clients ask of the broker that they are connected to: each request is done, a wrong one closes the connection.
+"""Sessions: the clients of an access broker, who is attached, what was delivered to them, what they have acknowledged.
 
-Rule 1: a client says `Attach` first and is told what is served here and by whom.
-Rule 2: nothing that a client says raises or harms anybody else. What no client of ours says (a batch under another
-publisher's number, a subscription named after somebody else) ends its connection or is rejected with the reason.
-Rule 3: a broker that leaves takes no more clients and sends those that it has to others; their subscriptions stand, so
-nothing that is published meanwhile is lost.
+A delivery is acknowledged to its owner when all clients that it concerns have acknowledged it. A client that is away,
+or has more events in flight than its window, is given nothing; the owner keeps its backlog and is asked to redeliver it
+when the client can take it. So an access broker has no events of its own, and nothing is lost with it.
+
+A subscription is placed when the zones that say they have it, in this version, tile its box: only then does the client
+hear that it will get every event published from now on. Where a zone has a later version, the client hears of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from rookery.brokers.events import StatusAsked
-from rookery.brokers.parcels import Parcel, Superseded, is_readable
-from rookery.brokers.requests import (
-    Ask,
-    Attach,
-    FromClient,
-    Offer,
-    Others,
-    Place,
-    Rejected,
-    Release,
-    Subscribe,
-    Taken,
-    Unsubscribe,
-    Welcome,
-)
-from rookery.errors import RookeryError
-from rookery.machine import ClientId, Close, Emit
+from rookery.brokers.batch_matches import BatchMatches
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
+from rookery.brokers.client_messages import DeliverToClient, Subscribed
+from rookery.brokers.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Sessions"]
 
-#: Seconds that a broker waits for a zone at most.
-MOST_PATIENCE = 600.0
-#: Brokers named to a client.
-MOST_BROKERS = 16
-
 
 class Sessions:
-    """The requests of one broker's clients."""
+    """The clients of one broker, known by numbers that the program gives them."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        #: Which other brokers the clients were told of, and when to tell them again.
-        self._told: tuple[int, ...] = ()
-        self._next_news = 0
+        self._client_of: dict[str, int] = {}
+        self._names: dict[int, set[str]] = {}
+        #: The clients that are here, and how many events are in flight to each.
+        self.attached: dict[int, int] = {}
+        #: Since when the other clients are away.
+        self._away: dict[int, int] = {}
+        #: By owner and delivery: the clients concerned; how many events each was given, -1 when it has acknowledged.
+        self._in_flight: dict[tuple[int, int], dict[int, int]] = {}
+        #: By client that could take no more: what owners keep for it, as owner, delivery and count of events, in order.
+        self._backlog: dict[int, dict[tuple[int, int], int]] = {}
+        self._acknowledgments: dict[int, list[int]] = {}
+        #: What of a subscription's box no zone has answered for, and when it was last sent.
+        self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
 
-    def receive(self, requests: Iterable[FromClient], client: int) -> None:
-        """Do what a client asks in one buffer; its batches go on their way together."""
-        broker = self._broker
-        for request in requests:
-            if broker.membership.leaving:
-                self._close(client, "leaving")
+    # ---- clients come and go -------------------------------------------------------------------------------------
+
+    def attach(self, client: int) -> None:
+        """A client is here, perhaps again."""
+        self.attached.setdefault(client, 0)
+        self._away.pop(client, None)
+        self._request_backlog(client)
+
+    def detach(self, client: int) -> None:
+        """A client is away; its subscriptions stay for as long as the configuration says."""
+        if self.attached.pop(client, None) is None:
+            return
+        self._away[client] = self._broker.now
+        for (owner, number), clients in self._in_flight.items():
+            if clients.get(client, -1) >= 0:
+                self._backlog.setdefault(client, {})[owner, number] = clients[client]
+                clients[client] = 0
+
+    def subscribe(self, client: int, name: str) -> None:
+        """Note whose subscription this is, and ask the zones to say that they have it."""
+        self._client_of[name] = client
+        self._names.setdefault(client, set()).add(name)
+        subscription = self._broker.placement.clients[name]
+        if subscription.lower:
+            upper = tuple(nextafter(x, inf) for x in subscription.upper)
+            self._placing[name] = (subscription.version, [ZoneBox(subscription.lower, upper)], self._broker.now)
+        else:  # never true
+            self._broker.reply(client, Subscribed(name, subscription.version))
+
+    def is_here(self, name: str) -> bool:
+        """Tell whether the client of a subscription is attached here."""
+        return self._client_of.get(name) in self.attached
+
+    def unsubscribe(self, name: str) -> None:
+        """A subscription is over."""
+        client = self._client_of.pop(name, None)
+        self._placing.pop(name, None)
+        if client is not None:
+            self._names[client].discard(name)
+
+    def forget(self, client: int) -> None:
+        """A client is gone for good, with its subscriptions."""
+        for name in self._names.pop(client, set()):
+            self._client_of.pop(name, None)
+            self._placing.pop(name, None)
+            self._broker.placement.unsubscribe(name)
+        self.attached.pop(client, None)
+        self._away.pop(client, None)
+        self._backlog.pop(client, None)
+        for key in [key for key, clients in self._in_flight.items() if client in clients]:
+            self._acknowledged(key, client)
+
+    def placed(self, message: Placed) -> None:
+        """A zone says that it has a subscription."""
+        placing = self._placing.get(message.subscription_id)
+        if placing is None or placing[0] != message.version:
+            return
+        version, left, since = placing
+        left = subtract(left, box_of(message.path, self._broker.configuration.space.dimensions))
+        if left:
+            self._placing[message.subscription_id] = (version, left, since)
+        else:
+            del self._placing[message.subscription_id]
+            self._tell(message.subscription_id, Subscribed(message.subscription_id, version))
+
+    def superseded(self, message: Superseded) -> None:
+        """A zone says that it has another version: only the client can take a greater one."""
+        placing = self._placing.get(message.subscription_id)
+        if placing is not None and placing[0] == message.version:
+            del self._placing[message.subscription_id]
+            self._broker.counters["superseded"] += 1
+            self._tell(message.subscription_id, message)
+
+    def _tell(self, name: str, message: Subscribed | Superseded) -> None:
+        client = self._client_of.get(name)
+        if client is not None:
+            self._broker.reply(client, message)
+
+    def version_of(self, client: int) -> int:
+        """Return the greatest version that a client has used here, 0 if none is known."""
+        clients = self._broker.placement.clients
+        return max((clients[name].version for name in self._names.get(client, ()) if name in clients), default=0)
+
+    # ---- deliveries ----------------------------------------------------------------------------------------------
+
+    def deliver(self, message: DeliverBatch, owner: int) -> None:
+        """Give a delivery to the clients concerned, each once."""
+        client_of = self._client_of
+        key = (owner, message.number)
+        known = self._in_flight.get(key)
+        if known is not None and len(known) == 1 and message.names and client_of.get(message.names[0]) in known:
+            clients = set(known)  # delivered again is no more than before, so all of it is the one client's
+        else:
+            found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
+            clients = {client for client in found if client is not None}  # not ours any more: nobody to tell
+        if known is None:
+            if not clients:
+                self._acknowledgments.setdefault(owner, []).append(message.number)
                 return
-            if not isinstance(request, Attach) and client not in broker.access.attached:
-                return  # its connection was closed a moment ago
-            if not self._do(request, client):
-                broker.counters["malformed request"] += 1
-                self._close(client, "malformed request")
-                return
+            known = self._in_flight[key] = {}
+        for client in clients:
+            if not known.get(client):
+                known[client] = self._deliver_to(client, owner, message, alone=len(clients) == 1)
+        for client in known.keys() - clients:  # the owner waits for them elsewhere, or no more
+            self._acknowledged(key, client)
 
-    def close_all(self) -> None:
-        """Send every client to another broker."""
-        for client in list(self._broker.access.attached):
-            self._close(client, "leaving")
+    def _deliver_to(self, client: int, owner: int, message: DeliverBatch, *, alone: bool) -> int:
+        """Give a client its events; return how many, 0 if it cannot take them now."""
+        waiting = self.attached.get(client)
+        if waiting is None or waiting >= self._broker.configuration.window:
+            self._backlog.setdefault(client, {})[owner, message.number] = message.batch.count
+            return 0
+        if not alone:
+            mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
+            message = mine.delivery(message.number, message.batch)
+        self.attached[client] = waiting + message.batch.count
+        self._broker.reply(client, DeliverToClient(owner, message))
+        return message.batch.count
 
-    def _close(self, client: int, reason: str) -> None:
-        self._broker.access.detach(client)
-        self._broker.effect(Close(ClientId(client), reason))
+    def acknowledge(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
+        """A client has these."""
+        for key in keys:
+            clients = self._in_flight.get(key)
+            if clients is not None and client in clients:
+                self._acknowledged(key, client)
+        if client in self._backlog and self.attached.get(client, inf) <= self._broker.configuration.window // 2:
+            self._request_backlog(client)
 
-    def _do(self, request: FromClient, client: int) -> bool:
-        """Carry out one request; say whether it is one that a client may make."""
-        broker = self._broker
-        match request:
-            case Offer(parcel):
-                if not _is_of(parcel, client):
-                    return False
-                broker.carriage.publish(parcel)
-            case Taken(keys):
-                broker.access.confirm(client, keys)
-            case Subscribe():
-                self._subscribe(request, client)
-            case Unsubscribe(name):
-                if _is_named_after(name, client):
-                    broker.access.unsubscribe(name)
-                    broker.placement.unsubscribe(name)
-            case Attach():
-                self._attach(client)
-            case Ask():
-                broker.effect(Emit(StatusAsked(client)))
-            case Release(seconds, back):
-                if not 0 <= seconds <= MOST_PATIENCE:
-                    return False
-                broker.membership.release(round(seconds * 1e6), back)
-            case Place(path, cut):
-                broker.membership.place(path, cut)
-        return True
+    def _acknowledged(self, key: tuple[int, int], client: int) -> None:
+        clients = self._in_flight.get(key, {})
+        delivered = clients.get(client, -1)
+        if delivered < 0:
+            return
+        clients[client] = -1
+        if client in self.attached:
+            self.attached[client] = max(0, self.attached[client] - delivered)
+        if all(count < 0 for count in clients.values()):
+            del self._in_flight[key]
+            owner, number = key
+            self._acknowledgments.setdefault(owner, []).append(number)
+
+    def _request_backlog(self, client: int) -> None:
+        """Ask for as much of a client's backlog as its window has room for; for more when it has acknowledged that."""
+        backlog = self._backlog.get(client, {})
+        room = self._broker.configuration.window - self.attached.get(client, 0)
+        asked: dict[int, list[int]] = {}
+        while backlog and room > 0:
+            owner, number = next(iter(backlog))
+            room -= max(1, backlog.pop((owner, number)))
+            asked.setdefault(owner, []).append(number)
+        if not backlog:
+            self._backlog.pop(client, None)
+        for owner, numbers in asked.items():
+            self._broker.send(owner, Redeliver(tuple(numbers)))
+
+    @property
+    def has_acknowledgments(self) -> bool:
+        """Whether `settle` has anything to send."""
+        return bool(self._acknowledgments)
+
+    def settle(self) -> None:
+        """Send the acknowledgments of one buffer of messages, one message for each owner."""
+        if self._acknowledgments:
+            acknowledgments, self._acknowledgments = self._acknowledgments, {}
+            for owner, numbers in acknowledgments.items():
+                self._broker.send(owner, Acknowledge(tuple(numbers)))
+
+    def lost(self, owner: int) -> None:
+        """An owner is gone: nobody waits for acknowledgments of its deliveries, others will deliver."""
+        for key in [key for key in self._in_flight if key[0] == owner]:
+            for client, delivered in self._in_flight.pop(key).items():
+                if client in self.attached:
+                    self.attached[client] = max(0, self.attached[client] - max(0, delivered))
 
     def beat(self) -> None:
-        """Tell the clients who else serves them, where that is not what they were told."""
+        """Ask again for what was not placed or not delivered; let go of clients that have been away for too long."""
         broker = self._broker
-        if broker.access.attached and broker.now >= self._next_news:
-            self._next_news = broker.now + broker.configuration.refresh
-            others = self._others()
-            if others != self._told:
-                self._told = others
-                for client in broker.access.attached:
-                    broker.reply(client, Others(others))
-
-    def _others(self) -> tuple[int, ...]:
-        return tuple(self._broker.around.known()[: MOST_BROKERS - 1])
-
-    def _attach(self, client: int) -> None:
-        broker = self._broker
-        broker.access.detach(client)  # of an earlier connection, whose end was not seen
-        space = broker.configuration.space
-        axes = tuple((axis.attribute, axis.low, axis.high) for axis in space.axes)
-        brokers = (broker.id, *self._others())
-        version = broker.access.version_of(client)
-        broker.access.attach(client)
-        broker.reply(client, Welcome(broker.configuration.topic, space.schema.to_dict(), axes, brokers, version))
-
-    def _subscribe(self, request: Subscribe, client: int) -> None:
-        """Place a subscription: `Subscribed` is said when every zone has this very version.
-
-        A client that attaches to another broker subscribes there under the same name with a greater version, and so it
-        does when it hears `Superseded`.
-        """
-        broker, name, version = self._broker, request.name, request.version
-        if not _is_named_after(name, client):
-            broker.reply(client, Rejected(name, "a subscription is named after its client"))
-            return
-        known = broker.placement.clients.get(name)
-        if known is not None and (version, request.where) != (known.version, known.where) and version <= known.version:
-            broker.reply(client, Superseded(name, version, known.version))
-            return
-        try:
-            broker.placement.subscribe(name, request.where, request.parameters, version)
-        except RookeryError as error:
-            broker.reply(client, Rejected(name, str(error)))
-            return
-        broker.access.subscribe(client, name)
-
-
-def _is_of(parcel: Parcel, client: int) -> bool:
-    return parcel.publisher == client and not parcel.offsets and is_readable(parcel)
-
-
-def _is_named_after(name: str, client: int) -> bool:
-    return name.startswith(f"{client:x}/")
+        for client in [client for client in self._backlog if self.attached.get(client, inf) == 0]:
+            self._request_backlog(client)  # what was asked for did not come
+        for name, (version, left, since) in list(self._placing.items()):
+            subscription = broker.placement.clients.get(name)
+            if subscription is not None and broker.now - since >= broker.configuration.beat:
+                self._placing[name] = (version, left, broker.now)
+                broker.placement.send(subscription, answer=True)
+        over = broker.now - broker.configuration.detached
+        for client in [client for client, since in self._away.items() if since < over]:
+            broker.counters["clients given up"] += 1
+            self.forget(client)

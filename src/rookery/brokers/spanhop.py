@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from rookery.brokers.claims import Claim
-from rookery.brokers.zones import Cell, Path, Point, cell_of, center_distance, contains, gap, inside
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.zones import Path, Point, ZoneBox, box_of, center_distance, contains, gap, inside
 
-__all__ = ["RoutingTable", "depth_of", "greedy_hop", "next_hop", "printed_hops"]
+__all__ = ["ZoneRoutes", "depth_of", "greedy_hop", "next_hop", "printed_hops"]
 
 
-class RoutingTable(Protocol):
+class ZoneRoutes(Protocol):
     """What routing needs to know of a zone."""
 
     @property
@@ -45,12 +45,12 @@ class RoutingTable(Protocol):
         ...
 
     @property
-    def levels(self) -> Sequence[Mapping[Path, Sequence[Claim]]]:
+    def levels(self) -> Sequence[Mapping[Path, Sequence[ZoneOwnership]]]:
         """AQ: per level the zones beside the ancestor, each with residents; level 0 is empty."""
         ...
 
     @property
-    def neighbors(self) -> Iterable[Claim]:
+    def neighbors(self) -> Iterable[ZoneOwnership]:
         """RT.nb: the face neighbors."""
         ...
 
@@ -59,7 +59,7 @@ class RoutingTable(Protocol):
 Nearness: TypeAlias = tuple[tuple[float, int], float, tuple[int, ...]]
 
 
-def _always(claim: Claim) -> bool:
+def _always(ownership: ZoneOwnership) -> bool:
     return True
 
 
@@ -72,18 +72,18 @@ def depth_of(path: Path, point: Point, dimensions: int) -> int:
     return len(path)
 
 
-def _nearness(path: Path, cell: Cell, point: Point) -> Nearness:
-    return gap(cell, point), center_distance(cell, point), tuple(bit for bit, _ in path)
+def _nearness(path: Path, box: ZoneBox, point: Point) -> Nearness:
+    return gap(box, point), center_distance(box, point), tuple(bit for bit, _ in path)
 
 
 def next_hop(
-    table: RoutingTable,
+    table: ZoneRoutes,
     point: Point,
     *,
-    usable: Callable[[Claim], bool] = _always,
+    usable: Callable[[ZoneOwnership], bool] = _always,
     neighbors_only: bool = False,
     used: frozenset[int] = frozenset(),
-) -> Claim | None:
+) -> ZoneOwnership | None:
     """Return where an event goes next; None where nobody usable is closer, or the zone itself holds it.
 
     `used` are the brokers that the message has visited; with `neighbors_only` (a message that came back) the levels are
@@ -102,12 +102,14 @@ def next_hop(
     return _neighbor_hop(table, point, domain, usable, used)
 
 
-def _level_hop(table: RoutingTable, level: int, point: Point, usable: Callable[[Claim], bool]) -> Claim | None:
+def _level_hop(
+    table: ZoneRoutes, level: int, point: Point, usable: Callable[[ZoneOwnership], bool]
+) -> ZoneOwnership | None:
     if level >= len(table.levels):
         return None
     dimensions, bits = table.dimensions, table.bits
-    mine = gap(cell_of(table.path[: level * bits], dimensions), point)
-    zones = [(_nearness(zone, cell_of(zone, dimensions), point), zone) for zone in table.levels[level]]
+    mine = gap(box_of(table.path[: level * bits], dimensions), point)
+    zones = [(_nearness(zone, box_of(zone, dimensions), point), zone) for zone in table.levels[level]]
     zones.sort()
     for nearness, zone in zones:
         if nearness[0] >= mine:
@@ -119,32 +121,34 @@ def _level_hop(table: RoutingTable, level: int, point: Point, usable: Callable[[
 
 
 def _neighbor_hop(
-    table: RoutingTable, point: Point, domain: Path, usable: Callable[[Claim], bool], used: frozenset[int]
-) -> Claim | None:
+    table: ZoneRoutes, point: Point, domain: Path, usable: Callable[[ZoneOwnership], bool], used: frozenset[int]
+) -> ZoneOwnership | None:
     dimensions = table.dimensions
     best: tuple[bool, bool, Nearness] | None = None
-    chosen: Claim | None = None
-    for claim in table.neighbors:
-        if not usable(claim):
+    chosen: ZoneOwnership | None = None
+    for ownership in table.neighbors:
+        if not usable(ownership):
             continue
-        nearness = _nearness(claim.path, cell_of(claim.path, dimensions), point)
+        nearness = _nearness(ownership.path, box_of(ownership.path, dimensions), point)
         # Outside the domain only where nobody inside is left: then it is a way round a failure.
-        key = (claim.owner in used, not inside(claim.path, domain), nearness)
+        key = (ownership.owner in used, not inside(ownership.path, domain), nearness)
         if best is None or key < best:
-            best, chosen = key, claim
+            best, chosen = key, ownership
     if chosen is not None and chosen.owner in used:
         return None
     return chosen
 
 
-def greedy_hop(table: RoutingTable, point: Point, *, usable: Callable[[Claim], bool] = _always) -> Claim | None:
+def greedy_hop(
+    table: ZoneRoutes, point: Point, *, usable: Callable[[ZoneOwnership], bool] = _always
+) -> ZoneOwnership | None:
     """Return the face neighbor closest to an event: (d/3)(n - 1/n) hops on n = N^(1/d) zones a side."""
-    if contains(cell_of(table.path, table.dimensions), point):
+    if contains(box_of(table.path, table.dimensions), point):
         return None
     return _neighbor_hop(table, point, (), usable, frozenset())
 
 
-def printed_hops(table: RoutingTable, point: Point) -> tuple[bool, list[Claim]]:
+def printed_hops(table: ZoneRoutes, point: Point) -> tuple[bool, list[ZoneOwnership]]:
     """Do what Algorithm 1 prints: say whether the event is received here, and everyone it is sent to.
 
     Lines 1 to 7 receive if any coordinate is inside; lines 8 to 17 send once per level whose ancestor does not hold the
@@ -152,18 +156,20 @@ def printed_hops(table: RoutingTable, point: Point) -> tuple[bool, list[Claim]]:
     neighbor tables, inside and outside of the domain.
     """
     dimensions = table.dimensions
-    cell = cell_of(table.path, dimensions)
-    received = any(low < x < high for x, low, high in zip(point, cell.lower, cell.upper, strict=True))
-    sent: list[Claim] = []
+    box = box_of(table.path, dimensions)
+    received = any(low < x < high for x, low, high in zip(point, box.lower, box.upper, strict=True))
+    sent: list[ZoneOwnership] = []
     for level in range(1, len(table.levels)):
-        ancestor = cell_of(table.path[: level * table.bits], dimensions)
+        ancestor = box_of(table.path[: level * table.bits], dimensions)
         if any(x < low or x > high for x, low, high in zip(point, ancestor.lower, ancestor.upper, strict=True)):
             zones = table.levels[level]
             if zones:
-                nearest = min(zones, key=lambda zone: _nearness(zone, cell_of(zone, dimensions), point))
+                nearest = min(zones, key=lambda zone: _nearness(zone, box_of(zone, dimensions), point))
                 sent.append(zones[nearest][0])
     nearest_neighbor = min(
-        table.neighbors, key=lambda claim: _nearness(claim.path, cell_of(claim.path, dimensions), point), default=None
+        table.neighbors,
+        key=lambda ownership: _nearness(ownership.path, box_of(ownership.path, dimensions), point),
+        default=None,
     )
     if nearest_neighbor is not None:
         sent.append(nearest_neighbor)

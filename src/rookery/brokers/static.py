@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rookery.brokers.kernels import route_many
 from rookery.brokers.sampling import RESERVOIR, cut_of
-from rookery.brokers.zones import ROOT, Path, cell_of, contains, split
+from rookery.brokers.zones import ROOT, Path, box_of, contains, split
 from rookery.errors import SpaceError
 
 __all__ = ["Routes", "StaticBrokers"]
@@ -120,13 +120,13 @@ class StaticBrokers:
                 path, point = ROOT, tuple(row)
                 while path in children:
                     below, above = children[path]
-                    path = below if contains(cell_of(below, dimensions), point) else above
+                    path = below if contains(box_of(below, dimensions), point) else above
                 candidates.append(path)
             path = max(candidates, key=lambda candidate: len(held[candidate]))
             axis = len(path) % dimensions
             mine = held.pop(path)
             sample = mine if len(mine) <= RESERVOIR else generator.choice(mine, RESERVOIR, replace=False)
-            cut = cut_of(cell_of(path, dimensions), axis, list(map(tuple, events[sample].tolist())))
+            cut = cut_of(box_of(path, dimensions), axis, list(map(tuple, events[sample].tolist())))
             children[path] = split(path, cut)
             is_above = events[mine, axis] >= cut
             held[children[path][0]], held[children[path][1]] = mine[~is_above], mine[is_above]
@@ -141,7 +141,7 @@ class StaticBrokers:
         depth: list[int] = []
         first: list[int] = []
         count: list[int] = []
-        cells = []
+        boxes = []
         leaf: list[int] = []
         #: A span of leaves, the depth of the node that holds it, and whose upper child that node is.
         pending = [(0, len(ordered), 0, -1)]
@@ -157,7 +157,7 @@ class StaticBrokers:
             depth.append(level)
             first.append(begin)
             count.append(end - begin)
-            cells.append(cell_of(path[:level], dimensions))
+            boxes.append(box_of(path[:level], dimensions))
             if single:
                 leaf.append(node)
                 continue
@@ -168,8 +168,8 @@ class StaticBrokers:
                 raise SpaceError(f"zones {begin} to {end - 1} do not tile their part of the space")
             pending += [(middle, end, level + 1, node), (begin, middle, level + 1, -1)]
         low_, high_, depth_, first_, count_ = (np.array(c, dtype=np.int32) for c in (low, high, depth, first, count))
-        lower = np.array([cell.lower for cell in cells])
-        upper = np.array([cell.upper for cell in cells])
+        lower = np.array([box.lower for box in boxes])
+        upper = np.array([box.upper for box in boxes])
         return cls(low_, high_, depth_, first_, count_, lower, upper, np.array(leaf, dtype=np.int32))
 
     def paths(self) -> list[Path]:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rookery.brokers.messages import Subscription
-from rookery.brokers.zones import Cell, meets
+from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.zones import ZoneBox, meets
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import Matcher, ScanMatcher, matcher
 from rookery.model.schema import Schema
@@ -37,38 +37,38 @@ class Matches(NamedTuple):
 
     rows: Array
     names: Array
-    accesses: Array
+    access_brokers: Array
 
 
 class ZoneStore:
     """Subscriptions by id, each with the time at which its lease ends."""
 
     __slots__ = (
-        "_accesses",
+        "_access_brokers",
         "_arrow",
         "_count",
         "_engine",
         "_every",
         "_fields",
         "_free",
-        "_held",
         "_matcher",
         "_names",
         "_numbers",
         "_schema",
+        "_stored",
         "_unread",
     )
 
     def __init__(self, schema: Schema, *, engine: str = "bitmap") -> None:
         self._schema = schema
         self._engine = engine
-        self._held: dict[str, tuple[Subscription, int]] = {}
+        self._stored: dict[str, tuple[PlacedSubscription, int]] = {}
         self._every: dict[str, None] = {}
         self._matcher: Matcher | ScanMatcher | None = None
         #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
         self._numbers: dict[str, int] = {}
         self._names: Array = np.empty(0, np.object_)
-        self._accesses: Array = np.empty(0, np.int64)
+        self._access_brokers: Array = np.empty(0, np.int64)
         self._count = 0
         self._free: list[int] = []
         self._arrow: pa.Schema | None = None
@@ -77,24 +77,24 @@ class ZoneStore:
         self._unread: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._stored)
 
-    def __iter__(self) -> Iterator[tuple[Subscription, int]]:
-        return iter(self._held.values())
+    def __iter__(self) -> Iterator[tuple[PlacedSubscription, int]]:
+        return iter(self._stored.values())
 
     def __contains__(self, subscription_id: str) -> bool:
-        return subscription_id in self._held
+        return subscription_id in self._stored
 
-    def add(self, subscription: Subscription, expires: int) -> bool:
+    def add(self, subscription: PlacedSubscription, expires: int) -> bool:
         """Store a subscription or prolong its lease, and say so; what a later one has replaced changes nothing."""
         name = subscription.subscription_id
-        known = self._held.get(name)
+        known = self._stored.get(name)
         if known is not None and known[0].rank >= subscription.rank:
             if not known[0].is_same(subscription):
                 return False
-            self._held[name] = (known[0], max(expires, known[1]))
+            self._stored[name] = (known[0], max(expires, known[1]))
             return True
-        self._held[name] = (subscription, expires)
+        self._stored[name] = (subscription, expires)
         if known is None or (known[0].where, known[0].parameters) != (subscription.where, subscription.parameters):
             self._leave(name)
             if not subscription.where.strip():
@@ -102,17 +102,17 @@ class ZoneStore:
             elif self._matcher is not None:
                 _compile(self._matcher, subscription, self._number(subscription))
         elif name in self._numbers:
-            self._accesses[self._numbers[name]] = subscription.access
+            self._access_brokers[self._numbers[name]] = subscription.access_broker
         return True
 
-    def get(self, subscription_id: str) -> Subscription | None:
+    def get(self, subscription_id: str) -> PlacedSubscription | None:
         """Return a subscription as it is stored, None if it is not here."""
-        held = self._held.get(subscription_id)
-        return None if held is None else held[0]
+        stored = self._stored.get(subscription_id)
+        return None if stored is None else stored[0]
 
     def remove(self, subscription_id: str) -> bool:
         """Forget a subscription; say whether it was here."""
-        if self._held.pop(subscription_id, None) is None:
+        if self._stored.pop(subscription_id, None) is None:
             return False
         self._leave(subscription_id)
         return True
@@ -126,7 +126,7 @@ class ZoneStore:
             if self._matcher is not None and number in self._matcher:
                 self._matcher.remove(number)
 
-    def _number(self, subscription: Subscription) -> int:
+    def _number(self, subscription: PlacedSubscription) -> int:
         """Give a subscription a number, and note which attributes its condition names."""
         if self._free:
             number = self._free.pop()
@@ -136,10 +136,10 @@ class ZoneStore:
             if number >= len(self._names):
                 room = max(64, 2 * number)
                 self._names = _grown(self._names, room)
-                self._accesses = _grown(self._accesses, room)
+                self._access_brokers = _grown(self._access_brokers, room)
         self._numbers[subscription.subscription_id] = number
         self._names[number] = subscription.subscription_id
-        self._accesses[number] = subscription.access
+        self._access_brokers[number] = subscription.access_broker
         if self._unread:
             # A name inside a word or a text counts as well: one column too many is read, never one too few.
             found = [name for name in self._unread if name in subscription.where]
@@ -148,19 +148,19 @@ class ZoneStore:
                 self._unread = tuple(name for name in self._unread if name not in self._fields)
         return number
 
-    def keep(self, cell: Cell) -> None:
+    def keep(self, box: ZoneBox) -> None:
         """Forget what does not meet a zone any more: it was split."""
-        for subscription, _ in list(self._held.values()):
-            if not meets(cell, subscription.lower, subscription.upper):
+        for subscription, _ in list(self._stored.values()):
+            if not meets(box, subscription.lower, subscription.upper):
                 self.remove(subscription.subscription_id)
 
-    def part(self, cell: Cell) -> tuple[tuple[Subscription, int], ...]:
+    def part(self, box: ZoneBox) -> tuple[tuple[PlacedSubscription, int], ...]:
         """Return what meets a zone, in the order in which it came."""
-        return tuple(entry for entry in self if meets(cell, entry[0].lower, entry[0].upper))
+        return tuple(entry for entry in self if meets(box, entry[0].lower, entry[0].upper))
 
     def expire(self, now: int) -> list[str]:
         """Forget the subscriptions whose lease has ended; return their ids."""
-        over = [name for name, (_, expires) in self._held.items() if expires <= now]
+        over = [name for name, (_, expires) in self._stored.items() if expires <= now]
         for name in over:
             self.remove(name)
         return over
@@ -168,13 +168,13 @@ class ZoneStore:
     @property
     def has_conditions(self) -> bool:
         """Whether there is anything to match."""
-        return len(self._held) > len(self._every)
+        return len(self._stored) > len(self._every)
 
-    def every(self) -> list[Subscription]:
+    def every(self) -> list[PlacedSubscription]:
         """Return the subscriptions that want every event."""
-        return [self._held[name][0] for name in self._every]
+        return [self._stored[name][0] for name in self._every]
 
-    def match(self, event: Mapping[str, Any]) -> list[Subscription]:
+    def match(self, event: Mapping[str, Any]) -> list[PlacedSubscription]:
         """Return the subscriptions that an event satisfies; one that the schema cannot read satisfies no condition."""
         found = self.every()
         if self.has_conditions:
@@ -182,7 +182,7 @@ class ZoneStore:
                 numbers = self._compiled().match(event)
             except EventError:
                 return found
-            found += [self._held[self._names[int(number)]][0] for number in numbers]
+            found += [self._stored[self._names[int(number)]][0] for number in numbers]
         return found
 
     @property
@@ -216,7 +216,7 @@ class ZoneStore:
 
     def _matches(self, rows: Array, numbers: Array) -> Matches:
         numbers = numbers.astype(np.int64, copy=False)  # an empty set has ids of no type
-        return Matches(rows, self._names[numbers], self._accesses[numbers])
+        return Matches(rows, self._names[numbers], self._access_brokers[numbers])
 
     def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
         assert self._arrow is not None
@@ -236,8 +236,8 @@ class ZoneStore:
             self._matcher = matcher(self._schema, engine=self._engine, on_error="quarantine")
             self._arrow = self._schema.to_arrow()
             self._unread = tuple(self._arrow.names)
-            held = [one for one, _ in self if one.subscription_id not in self._every]
-            numbers = {self._number(one): one for one in held}
+            stored = [one for one, _ in self if one.subscription_id not in self._every]
+            numbers = {self._number(one): one for one in stored}
             plain = {number: one.where for number, one in numbers.items() if not one.parameters}
             self._matcher.add_many(
                 pa.table(
@@ -253,7 +253,7 @@ class ZoneStore:
         return self._matcher
 
 
-def _compile(into: Matcher | ScanMatcher, subscription: Subscription, number: int) -> None:
+def _compile(into: Matcher | ScanMatcher, subscription: PlacedSubscription, number: int) -> None:
     """Compile a subscription; a peer's that cannot be compiled matches nothing and harms nobody."""
     try:
         into.add(number, subscription.where, parameters=subscription.parameters or None)

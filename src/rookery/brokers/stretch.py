@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.brokers.claims import Claim
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.proximity import PROBES, closest, scale
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.tables import exact_tables, face_neighbors
-from rookery.brokers.zones import Path, Point, cell_of, center_distance, contains
+from rookery.brokers.zones import Path, Point, box_of, center_distance, contains
 from rookery.errors import SpaceError
 
 __all__ = ["CHOICES", "stretch"]
@@ -37,25 +37,25 @@ class _Index:
         self._zones: dict[Path, dict[int, list[int]]] = {}
 
     def _owner(self, point: Point, within: list[int]) -> int:
-        return next(one for one in within if contains(cell_of(self._paths[one], self._dimensions), point))
+        return next(one for one in within if contains(box_of(self._paths[one], self._dimensions), point))
 
     def find(self, asker: int, zone: Path, within: list[int]) -> int | None:
         """Algorithm 3: ask where one's own coordinates fall, then the neighbors of that place."""
-        cell = cell_of(zone, self._dimensions)
+        box = box_of(zone, self._dimensions)
         entries = self._zones.get(zone)
         if entries is None:
             entries = self._zones[zone] = {}
             for resident in within:
-                place = self._owner(scale(self._positions[resident], cell, self._extent), within)
+                place = self._owner(scale(self._positions[resident], box, self._extent), within)
                 entries.setdefault(place, []).append(resident)
-        point = scale(self._positions[asker], cell, self._extent)
+        point = scale(self._positions[asker], box, self._extent)
         first = self._owner(point, within)
         beside = face_neighbors(self._paths[first], [self._paths[one] for one in within], self._dimensions)
-        beside.sort(key=lambda path: center_distance(cell_of(path, self._dimensions), point))
+        beside.sort(key=lambda path: center_distance(box_of(path, self._dimensions), point))
         number_of = {self._paths[one]: one for one in within}
         places = [first, *(number_of[path] for path in beside[:PROBES])]
         known = [
-            Claim(self._paths[one], 0, one, 0, self._positions[one])
+            ZoneOwnership(self._paths[one], 0, one, 0, self._positions[one])
             for place in places
             for one in entries.get(place, ())
         ]
@@ -98,8 +98,8 @@ def stretch(
     tables = exact_tables(paths, dimensions=dimensions, bits=bits, resident=resident)
     routed = direct = 0.0
     for source, target in pairs.tolist():
-        cell = cell_of(paths[target], dimensions)
-        point = tuple((low + high) / 2 for low, high in zip(*cell, strict=True))
+        box = box_of(paths[target], dimensions)
+        point = tuple((low + high) / 2 for low, high in zip(*box, strict=True))
         broker = source
         while (hop := next_hop(tables[broker], point)) is not None:
             routed += times[broker, hop.owner]

@@ -18,11 +18,11 @@ from msgspec import Meta
 
 __all__ = [
     "ROOT",
-    "Cell",
     "Gap",
     "Path",
     "Point",
-    "cell_of",
+    "ZoneBox",
+    "box_of",
     "center_distance",
     "contains",
     "depth_shared",
@@ -48,7 +48,7 @@ Gap: TypeAlias = tuple[float, int]
 ROOT: Path = ()
 
 
-class Cell(NamedTuple):
+class ZoneBox(NamedTuple):
     """A half-open box inside the unit cube."""
 
     lower: Point
@@ -56,17 +56,17 @@ class Cell(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 19)
-def cell_of(path: Path, dimensions: int) -> Cell:
+def box_of(path: Path, dimensions: int) -> ZoneBox:
     """Return the box that a path names."""
     if not path:
-        return Cell((0.0,) * dimensions, (1.0,) * dimensions)
-    outer = cell_of(path[:-1], dimensions)
+        return ZoneBox((0.0,) * dimensions, (1.0,) * dimensions)
+    outer = box_of(path[:-1], dimensions)
     bit, cut = path[-1]
     axis = (len(path) - 1) % dimensions
     lower, upper = outer
     if bit:
-        return Cell((*lower[:axis], cut, *lower[axis + 1 :]), upper)
-    return Cell(lower, (*upper[:axis], cut, *upper[axis + 1 :]))
+        return ZoneBox((*lower[:axis], cut, *lower[axis + 1 :]), upper)
+    return ZoneBox(lower, (*upper[:axis], cut, *upper[axis + 1 :]))
 
 
 def split(path: Path, cut: float) -> tuple[Path, Path]:
@@ -104,24 +104,24 @@ def depth_shared(one: Path, other: Path) -> int:
     return min(len(one), len(other))
 
 
-def contains(cell: Cell, point: Point) -> bool:
+def contains(box: ZoneBox, point: Point) -> bool:
     """Tell whether a point lies in a box: in ALL dimensions (Algorithm 1 as printed asks for any)."""
     # a plain loop: this is asked several times per message, and a generator costs twice as much
-    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):  # noqa: SIM110
+    for x, low, high in zip(point, box.lower, box.upper, strict=True):  # noqa: SIM110
         if not low <= x < high:
             return False
     return True
 
 
-def meets(cell: Cell, lower: Point, upper: Point) -> bool:
+def meets(box: ZoneBox, lower: Point, upper: Point) -> bool:
     """Tell whether a half-open zone shares a point with a closed box, a subscription's."""
-    for bottom, top, low, high in zip(lower, upper, cell.lower, cell.upper, strict=True):
+    for bottom, top, low, high in zip(lower, upper, box.lower, box.upper, strict=True):
         if bottom >= high or top < low:
             return False
     return True
 
 
-def touching(one: Cell, other: Cell) -> bool:
+def touching(one: ZoneBox, other: ZoneBox) -> bool:
     """Tell whether two zones are face neighbours: they touch in one dimension and overlap in all the others."""
     faces = 0
     for low, high, bottom, top in zip(one.lower, one.upper, other.lower, other.upper, strict=True):
@@ -134,10 +134,10 @@ def touching(one: Cell, other: Cell) -> bool:
     return faces == 1
 
 
-def gap(cell: Cell, point: Point) -> Gap:
+def gap(box: ZoneBox, point: Point) -> Gap:
     """Return how far a point is from a box; (0, 0) only inside."""
     total, outside = 0.0, 0
-    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):
+    for x, low, high in zip(point, box.lower, box.upper, strict=True):
         if x < low:
             total += (low - x) * (low - x)
             outside += 1
@@ -147,36 +147,36 @@ def gap(cell: Cell, point: Point) -> Gap:
     return total, outside
 
 
-def center_distance(cell: Cell, point: Point) -> float:
+def center_distance(box: ZoneBox, point: Point) -> float:
     """Return the squared distance of a point from the middle of a box."""
     total = 0.0
-    for x, low, high in zip(point, cell.lower, cell.upper, strict=True):
+    for x, low, high in zip(point, box.lower, box.upper, strict=True):
         middle = 0.5 * (low + high) - x
         total += middle * middle
     return total
 
 
-def volume(cell: Cell) -> float:
+def volume(box: ZoneBox) -> float:
     """Return the volume of a box."""
     product = 1.0
-    for low, high in zip(cell.lower, cell.upper, strict=True):
+    for low, high in zip(box.lower, box.upper, strict=True):
         product *= high - low
     return product
 
 
-def subtract(whole: list[Cell], part: Cell) -> list[Cell]:
+def subtract(whole: list[ZoneBox], part: ZoneBox) -> list[ZoneBox]:
     """Return what is left of some disjoint boxes when one box is cut out, again as disjoint boxes, exactly."""
-    left: list[Cell] = []
+    left: list[ZoneBox] = []
     for lower, upper in whole:
         if any(part.upper[axis] <= lower[axis] or part.lower[axis] >= upper[axis] for axis in range(len(lower))):
-            left.append(Cell(lower, upper))
+            left.append(ZoneBox(lower, upper))
             continue
         low, high = list(lower), list(upper)
         for axis in range(len(low)):
             if part.lower[axis] > low[axis]:
-                left.append(Cell(tuple(low), (*high[:axis], part.lower[axis], *high[axis + 1 :])))
+                left.append(ZoneBox(tuple(low), (*high[:axis], part.lower[axis], *high[axis + 1 :])))
                 low[axis] = part.lower[axis]
             if part.upper[axis] < high[axis]:
-                left.append(Cell((*low[:axis], part.upper[axis], *low[axis + 1 :]), tuple(high)))
+                left.append(ZoneBox((*low[:axis], part.upper[axis], *low[axis + 1 :]), tuple(high)))
                 high[axis] = part.upper[axis]
     return left

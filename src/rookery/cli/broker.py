@@ -46,14 +46,14 @@ def command(
     ] = None,
     durability: Annotated[
         str,
-        typer.Option(help="What an acknowledgment means: two-disks (owner and heir), or less: one-disk, memory."),
+        typer.Option(help="When an event is accepted: on two-disks (owner and backup), or less: one-disk, memory."),
     ] = "two-disks",
     beat: Annotated[float, typer.Option(help="Seconds between signs of life; the same at every broker.")] = 1.0,
     refresh: Annotated[
         float, typer.Option(help="Seconds until subscriptions are sent again; the same at every broker.")
     ] = 60.0,
-    keep: Annotated[
-        int, typer.Option(help="Events kept for a subscription whose client does not take them.")
+    backlog: Annotated[
+        int, typer.Option(help="Events kept for a subscription whose client is slow or away.")
     ] = 100_000,
     engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
     key_file: Annotated[
@@ -90,14 +90,14 @@ def command(
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
-    from rookery.brokers.configuration import Durability
+    from rookery.brokers.configuration import BrokerDurability
     from rookery.cli.rules import read_cuts
     from rookery.live.brokers.settings import BrokerSettings, parse_address, tls_contexts
     from rookery.model import Schema
     from rookery.space.notation import read_space
 
     try:
-        promise = Durability(durability)
+        promise = BrokerDurability(durability)
     except ValueError:
         raise SettingsError(f"{durability!r}: say two-disks, one-disk or memory") from None
     address = parse_address(listen)
@@ -115,7 +115,7 @@ def command(
         durability=promise,
         beat=beat,
         refresh=refresh,
-        kept=keep,
+        backlog=backlog,
         engine=engine,
         key=read_key(key_file),
         tls=tls,
@@ -156,10 +156,9 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
         return ExitCode.DONE
     for one in documents:
         zones = ", ".join(f"{zone['path'] or 'all'} ({zone['events']} events)" for zone in one["zones"]) or "no zone"
-        held = one["holds"]
         write(
             f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
-            f"clients {one['clients']}  heir {one['heir'] or '-'}  not taken {held['events_not_taken']}"
+            f"clients {one['clients']}  backup {one['backup'] or '-'}  in flight {one['in_flight']['events']}"
         )
     return ExitCode.DONE
 

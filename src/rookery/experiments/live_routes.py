@@ -90,7 +90,7 @@ def live_dds(rules: Rules, events: Events) -> Pairs | None:
 
 def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
-    from rookery.brokers.configuration import Durability
+    from rookery.brokers.configuration import BrokerDurability
     from rookery.live.brokers.client import connect
     from rookery.live.brokers.loopback import loopback_brokers
     from rookery.space.notation import read_space
@@ -100,7 +100,7 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
     async def play() -> Pairs:
         async with AsyncExitStack() as stack:
             addresses = await stack.enter_async_context(
-                loopback_brokers(BROKERS, topic=TOPIC, space=space, durability=Durability.MEMORY)
+                loopback_brokers(BROKERS, topic=TOPIC, space=space, durability=BrokerDurability.MEMORY)
             )
             reader = await stack.enter_async_context(connect(addresses[0]))
             writer = await stack.enter_async_context(connect(addresses[-1]))

@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterator
 
 from rookery import Schema
-from rookery.brokers.claims import Claim
 from rookery.brokers.configuration import BrokerConfiguration
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.zones import Path
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
@@ -51,11 +51,11 @@ class PlacedBrokers:
         """Return the sum of a counter."""
         return sum(broker.counters[name] for broker in self.network.brokers.values())
 
-    def entries(self) -> Iterator[tuple[int, Path, Claim]]:
+    def entries(self) -> Iterator[tuple[int, Path, ZoneOwnership]]:
         """Return each broker with each zone of its queues, and the resident that it has first there."""
         for number, broker in self.network.brokers.items():
-            for seat in broker.seats.values():
-                for level in seat.levels[1:]:
+            for owned in broker.owned.values():
+                for level in owned.levels[1:]:
                     for zone, residents in level.items():
                         yield number, zone, residents[0]
 
@@ -65,4 +65,4 @@ class PlacedBrokers:
 
     def homes(self) -> dict[Path, int]:
         """Return who owns which zone."""
-        return {path: number for number, broker in self.network.brokers.items() for path in broker.seats}
+        return {path: number for number, broker in self.network.brokers.items() for path in broker.owned}

@@ -134,7 +134,9 @@ def broker_metrics(broker: LiveBroker) -> list[Metric]:
             label="zone",
         ),
         gauge("broker_clients", "Clients that are attached.", status["clients"]),
-        gauge("broker_events_not_taken", "Events that wait for their clients.", status["holds"]["events_not_taken"]),
+        gauge(
+            "broker_events_in_flight", "Events not yet acknowledged by their clients.", status["in_flight"]["events"]
+        ),
     ]
 
 

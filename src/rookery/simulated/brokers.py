@@ -19,22 +19,22 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
+from rookery.brokers.batches import EventBatch
 from rookery.brokers.broker import Broker
-from rookery.brokers.client import (
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
     ClientEvent,
-    ClientMachine,
     Delivered,
     GaveUp,
     InForce,
     SubscriptionFailed,
 )
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left
+from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed
 from rookery.brokers.messages import EventId
-from rookery.brokers.parcels import Parcel
 from rookery.brokers.records import open_records
 from rookery.machine import ClientId, Node
 from rookery.simulated.calendar import Calendar
@@ -45,7 +45,7 @@ from rookery.simulated.world import Process, World
 __all__ = ["SimulatedBrokers", "SimulatedClient"]
 
 #: Microseconds until a client's program has taken what was delivered.
-TAKING = 500
+ACKNOWLEDGES_AFTER = 500
 #: Bytes from which a log moves what is live to a new file: small, so that histories see moves.
 COMPACT_FROM = 4 << 10
 #: How far apart the monotonic clocks of two processes may be: eleven days.
@@ -69,11 +69,11 @@ class SimulatedClient:
         self.refused: list[str] = []
         self.failed: list[str] = []
         #: How long its program takes for what it is given; None for a program that takes nothing.
-        self.taking: int | None = TAKING
+        self.acknowledges_after: int | None = ACKNOWLEDGES_AFTER
         self._network = network
         self._names: dict[str, int] = {}
         self._conditions: dict[str, tuple[str, tuple[object, ...]]] = {}
-        self._left: list[Delivered] = []
+        self._unacknowledged: list[Delivered] = []
         self._process = self._start()
 
     def subscribe(self, name: str, where: str, parameters: tuple[object, ...] = ()) -> None:
@@ -116,13 +116,13 @@ class SimulatedClient:
             self._names[name] = self.machine.subscribe({name: self._conditions[name]})
         self.perform()
 
-    def take(self, microseconds: int | None) -> None:
+    def acknowledge_after(self, microseconds: int | None) -> None:
         """Let the program take what it is given so long after it came, or not at all."""
-        self.taking = microseconds
+        self.acknowledges_after = microseconds
         if microseconds is not None:
-            left, self._left = self._left, []
+            left, self._unacknowledged = self._unacknowledged, []
             for delivered in left:
-                self._taken(delivered)
+                self._acknowledge(delivered)
 
     def perform(self) -> None:
         """Do what the machine wants done."""
@@ -147,16 +147,16 @@ class SimulatedClient:
                     event_id = (event.publisher, sequence)
                     self.delivered[name, event_id] += 1
                     network.delivered[name, event_id] += 1
-                if self.taking is None:
-                    self._left.append(event)
+                if self.acknowledges_after is None:
+                    self._unacknowledged.append(event)
                 else:
-                    network.calendar.after(self.taking, lambda: self._taken(event))
+                    network.calendar.after(self.acknowledges_after, lambda: self._acknowledge(event))
             case InForce(number):
                 self.in_force.update(name for name, known in self._names.items() if known == number)
             case SubscriptionFailed(_, reason):
                 self.failed.append(reason)
             case BatchAccepted(first, count):
-                network.acknowledged.update((self.number, first + place) for place in range(count))
+                network.accepted.update((self.number, first + place) for place in range(count))
             case BatchRefused(_, _, reason, _):
                 self.refused.append(reason)
             case Attached():
@@ -166,9 +166,9 @@ class SimulatedClient:
         if network.on_client_event is not None:
             network.on_client_event(self.number, event)
 
-    def _taken(self, delivered: Delivered) -> None:
+    def _acknowledge(self, delivered: Delivered) -> None:
         if self._process.is_alive:
-            self.machine.taken(delivered.number, delivered.key)
+            self.machine.acknowledge(delivered.number, delivered.key)
             self.perform()
 
 
@@ -186,7 +186,7 @@ class SimulatedBrokers:
         self.clients: dict[int, SimulatedClient] = {}
         #: What clients were given: (subscription, event) and how often.
         self.delivered: Counter[tuple[str, EventId]] = Counter()
-        self.acknowledged: set[EventId] = set()
+        self.accepted: set[EventId] = set()
         #: The disks of brokers that have crashed.
         self.disks: dict[int, SimulatedDisk] = {}
         self.on_event: Callable[[int, BrokerEvent], None] | None = None
@@ -259,7 +259,7 @@ class SimulatedBrokers:
         self.world.rename(number, again)
         return again
 
-    def records_of(self, number: int) -> list[tuple[int, int, Parcel]]:
+    def records_of(self, number: int) -> list[tuple[int, int, EventBatch]]:
         """Return what a living broker keeps on its disk."""
         log = self.world.processes[number].log
         assert log is not None
@@ -274,11 +274,11 @@ class SimulatedBrokers:
         self.world.perform(self.world.processes[number])
 
     def _on_event(self, broker: Broker, event: BrokerEvent) -> None:
-        if isinstance(event, Left):
+        if isinstance(event, BrokerLeft):
             self.brokers.pop(broker.id, None)
             self.calendar.after(0, lambda: self._gone(broker.id))
         elif isinstance(event, JoinFailed | Isolated | EntryWanted):
-            self.calendar.after(0, lambda: self._find_others(broker))
+            self.calendar.after(0, lambda: self._find_peers(broker))
         if self.on_event is not None:
             self.on_event(broker.id, event)
 
@@ -286,15 +286,15 @@ class SimulatedBrokers:
         if number in self.world.processes:
             self.world.end(number)
 
-    def _find_others(self, broker: Broker) -> None:
+    def _find_peers(self, broker: Broker) -> None:
         """Do what a program does with its list of entry points: try another one."""
-        others = [number for number, other in self.brokers.items() if other.seats and number != broker.id]
-        if others and broker.id in self.brokers:
-            other = others[self.world.random.randrange(len(others))]
-            if broker.seats:
-                broker.introduce(other, self.world.time(broker.id))
+        peers = [number for number, peer in self.brokers.items() if peer.owned and number != broker.id]
+        if peers and broker.id in self.brokers:
+            peer = peers[self.world.random.randrange(len(peers))]
+            if broker.owned:
+                broker.introduce(peer, self.world.time(broker.id))
             else:
-                broker.join(other, self.world.time(broker.id))
+                broker.join(peer, self.world.time(broker.id))
             self.perform(broker.id)
 
     # ---- clients -------------------------------------------------------------------------------------------------

@@ -236,15 +236,15 @@ def learns_nothing_deep(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         AncestorQueue,
         "learn",
-        lambda queue, claim, *, first=True: (
-            learn(queue, claim, first=first) if claim.path[0][0] != queue._path[0][0] else None
+        lambda queue, ownership, *, first=True: (
+            learn(queue, ownership, first=first) if ownership.path[0][0] != queue._path[0][0] else None
         ),
     )
 
 
 def farthest(patch: pytest.MonkeyPatch) -> None:
     def choose(position: Any, candidates: list[Any]) -> Any:
-        return max(candidates, key=lambda claim: math.dist(position, claim.position), default=None)
+        return max(candidates, key=lambda ownership: math.dist(position, ownership.position), default=None)
 
     for module in (proximity, stretch):
         patch.setattr(module, "closest", choose)
@@ -266,7 +266,7 @@ BROKEN: list[tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = [
         "seed-003/load-split",
         "cuts in the middle",
         lambda patch: patch.setattr(
-            static, "cut_of", lambda cell, axis, points: (cell.lower[axis] + cell.upper[axis]) / 2
+            static, "cut_of", lambda box, axis, points: (box.lower[axis] + box.upper[axis]) / 2
         ),
     ),
     (

@@ -10,7 +10,7 @@ import numpy as np
 from rookery.brokers.spanhop import printed_hops
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import cell_of, contains
+from rookery.brokers.zones import box_of, contains
 from rookery.experiments.figures import bars, charts
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -31,7 +31,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     for point in map(tuple, generator.random((parameters["points"], 2)).tolist()):
         for table in tables:
             received, sent = printed_hops(table, point)
-            wrong += received and not contains(cell_of(table.path, 2), point)
+            wrong += received and not contains(box_of(table.path, 2), point)
             copies += len(sent)
     brokers = StaticBrokers.grown(parameters["brokers"], dimensions=2, generator=generator, choices=1)
     sources = generator.integers(len(brokers), size=parameters["routes"]).astype(np.int32)

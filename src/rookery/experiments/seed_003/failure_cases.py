@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rookery.brokers.claims import Claim
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import cell_of
+from rookery.brokers.zones import box_of
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -34,14 +34,14 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     dead = set(generator.choice(count, size=round(parameters["failed"] * count), replace=False).tolist())
     living = [number for number in range(count) if number not in dead]
 
-    def usable(claim: Claim) -> bool:
-        return claim.owner not in dead
+    def usable(ownership: ZoneOwnership) -> bool:
+        return ownership.owner not in dead
 
     arrived = {"Spanhop": 0, "greedy": 0}
     hops = {"Spanhop": 0, "greedy": 0}
     for source, target in generator.choice(living, size=(parameters["routes"], 2)).tolist():
-        cell = cell_of(paths[target], 2)
-        point = tuple((low + high) / 2 for low, high in zip(*cell, strict=True))
+        box = box_of(paths[target], 2)
+        point = tuple((low + high) / 2 for low, high in zip(*box, strict=True))
         for name in arrived:
             broker, visited = source, {source}
             while broker != target and len(visited) < 200:

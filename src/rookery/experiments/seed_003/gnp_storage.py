@@ -10,7 +10,7 @@ import numpy as np
 
 from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
-from rookery.brokers.zones import cell_of
+from rookery.brokers.zones import box_of
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -34,7 +34,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
         positions = generator.random((len(paths), 2))  # hosts spread evenly
     levels = parameters["depth"] // bits
     points = [
-        scale(tuple(place), cell_of(path[: level * bits], 2), EXTENT)
+        scale(tuple(place), box_of(path[: level * bits], 2), EXTENT)
         for place, path in zip(positions.tolist(), paths, strict=True)
         for level in range(1, levels + 1)
     ]

@@ -38,10 +38,10 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
             getattr(network, parameters["change"])(dice.choice(sorted(network.brokers)))
         network.run(SECOND if parameters["change"] != "crash" else 30 * SECOND)
     network.run(300 * SECOND)
-    seats = [seat for broker in network.brokers.values() for seat in broker.seats.values()]
-    entries = [(zone, held) for seat in seats for level in seat.levels[1:] for zone, held in level.items()]
-    homes = {seat.claim.owner: seat.path for seat in seats}
-    right = sum(any(inside(homes.get(claim.owner, ()), zone) for claim in held) for zone, held in entries)
+    zones = [owned for broker in network.brokers.values() for owned in broker.owned.values()]
+    entries = [(zone, held) for owned in zones for level in owned.levels[1:] for zone, held in level.items()]
+    homes = {owned.ownership.owner: owned.path for owned in zones}
+    right = sum(any(inside(homes.get(ownership.owner, ()), zone) for ownership in held) for zone, held in entries)
     for number, broker in enumerate(sorted(network.brokers)):
         network.subscribe(broker, f"s{number}", f"x < {(number + 1) / len(network.brokers)}")
     network.run(10 * SECOND)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.brokers.ancestors import AncestorQueue
-from rookery.brokers.claims import Claim
-from rookery.brokers.zones import ROOT, Path, Point, cell_of, split
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.zones import ROOT, Path, Point, box_of, split
 from rookery.experiments.figures import charts, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -33,7 +33,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
         queue = AncestorQueue(path, dimensions=dimensions, bits=bits, capacity=1)
         for _ in range(REFRESHES):
             for point in queue.probes(dice):
-                queue.learn(Claim(_owner(point, depth), 1, 1))
+                queue.learn(ZoneOwnership(_owner(point, depth), 1, 1))
         levels += sum(bool(level) for level in queue.levels)
         entries += len(queue)
     return [
@@ -50,8 +50,8 @@ def _owner(point: Point, depth: int) -> Path:
     """Return the zone that holds a point in the balanced network."""
     path = ROOT
     for cut in range(depth):
-        axis, cell = cut % len(point), cell_of(path, len(point))
-        middle = (cell.lower[axis] + cell.upper[axis]) / 2
+        axis, box = cut % len(point), box_of(path, len(point))
+        middle = (box.lower[axis] + box.upper[axis]) / 2
         path = split(path, middle)[point[axis] >= middle]
     return path
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
-from rookery.brokers.zones import cell_of
+from rookery.brokers.zones import box_of
 from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -28,7 +28,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     hosts = generator.random((parameters["hosts"], 2)) * 200
     extent = ((0.0, 0.0), (200.0, 200.0)) if parameters["box"] == BOXES[0] else ((2.0, 2.0), (198.0, 198.0))
     zones = StaticBrokers.balanced(2, parameters["cuts"]).paths()
-    zone = cell_of(zones[int(generator.integers(len(zones)))], 2)
+    zone = box_of(zones[int(generator.integers(len(zones)))], 2)
     images = np.array([scale(tuple(place), zone, extent) for place in hosts.tolist()])
     before, after = (np.linalg.norm(at[:, None] - at[None, :], axis=2) for at in (hosts, images))
     for distances in (before, after):

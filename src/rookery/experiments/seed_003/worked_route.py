@@ -8,7 +8,7 @@ from typing import Any
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import cell_of
+from rookery.brokers.zones import box_of
 from rookery.experiments.figures import chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
@@ -28,20 +28,22 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     number_of = {4 * domain + place: 4 * domain + turn + 1 for domain in range(4) for turn, place in enumerate(ROUND)}
     place_of = {number: place for place, number in number_of.items()}
     tables = exact_tables(paths, dimensions=2, bits=2, resident=lambda broker, zone, within: within[0])
-    middle = tuple((low + high) / 2 for low, high in zip(*cell_of(paths[place_of[16]], 2), strict=True))
+    middle = tuple((low + high) / 2 for low, high in zip(*box_of(paths[place_of[16]], 2), strict=True))
     taken = [1]
     while (
         hop := next_hop(
-            tables[place_of[taken[-1]]], middle, usable=lambda claim: number_of[claim.owner] != parameters["failed"]
+            tables[place_of[taken[-1]]],
+            middle,
+            usable=lambda ownership: number_of[ownership.owner] != parameters["failed"],
         )
     ) is not None:
         taken.append(number_of[hop.owner])
-    places = [cell_of(paths[place_of[number]], 2) for number in taken]
+    places = [box_of(paths[place_of[number]], 2) for number in taken]
     return [
         {
             "route": " ".join(f"B{number}" for number in taken),
-            "xs": " ".join(str((cell.lower[0] + cell.upper[0]) / 2) for cell in places),
-            "ys": " ".join(str((cell.lower[1] + cell.upper[1]) / 2) for cell in places),
+            "xs": " ".join(str((box.lower[0] + box.upper[0]) / 2) for box in places),
+            "ys": " ".join(str((box.lower[1] + box.upper[1]) / 2) for box in places),
         }
     ]
 

@@ -21,12 +21,13 @@ from typing import Any
 
 import msgspec
 
-from rookery.brokers.client import (
+from rookery.brokers.batches import MALFORMED
+from rookery.brokers.client import ClientMachine
+from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
     BatchRefused,
     ClientEvent,
-    ClientMachine,
     Delivered,
     DeliveryKey,
     GaveUp,
@@ -34,8 +35,7 @@ from rookery.brokers.client import (
     StatusGiven,
     SubscriptionFailed,
 )
-from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import FromBroker, Place, Release
+from rookery.brokers.client_messages import FromBroker, RequestZone, TransferZone
 from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
@@ -162,7 +162,7 @@ class BrokerClient:
             raise BrokerError(f"{self.machine.in_flight} events are not acknowledged: {self._obstacle}") from None
         if self._refusals:
             refusals, self._refusals = self._refusals, []
-            raise BrokerError(f"{len(refusals)} parcels were refused: {refusals[0]}")
+            raise BrokerError(f"{len(refusals)} batches were refused: {refusals[0]}")
 
     async def status(self) -> dict[str, Any]:
         """Return what the broker says of itself."""
@@ -172,7 +172,7 @@ class BrokerClient:
         self._driver.flush()
         return await answer
 
-    def order(self, request: Release | Place) -> None:
+    def order(self, request: TransferZone | RequestZone) -> None:
         """Tell the broker that this client is attached to to move (`resplit.py`)."""
         self.machine.order(request)
         self._driver.flush()
@@ -207,14 +207,14 @@ class BrokerClient:
 
     def _subscribe(self, topic: str, conditions: Mapping[str, tuple[str, tuple[object, ...]]], *, named: bool) -> Feed:
         self._check(topic)
-        feed = Feed(named=named, taken=self._taken, over=self.unsubscribe)
+        feed = Feed(named=named, acknowledge=self._acknowledge, over=self.unsubscribe)
         feed.number = self.machine.subscribe(conditions)
         self._feeds[feed.number] = feed
         self._driver.flush_soon()
         return feed
 
-    def _taken(self, feed: Feed, key: DeliveryKey) -> None:
-        self.machine.taken(feed.number, key)
+    def _acknowledge(self, feed: Feed, key: DeliveryKey) -> None:
+        self.machine.acknowledge(feed.number, key)
         self._driver.flush_soon()
 
     def _check(self, topic: str) -> None:

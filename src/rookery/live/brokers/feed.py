@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any
 
-from rookery.brokers.client import Delivered, DeliveryKey
+from rookery.brokers.client_events import Delivered, DeliveryKey
 
 __all__ = ["Feed"]
 
@@ -20,12 +20,12 @@ class Feed:
     """An asynchronous iterator over events, or over (name, event) pairs for a feed of many subscriptions."""
 
     def __init__(
-        self, *, named: bool, taken: Callable[[Feed, DeliveryKey], None], over: Callable[[Feed], None]
+        self, *, named: bool, acknowledge: Callable[[Feed, DeliveryKey], None], over: Callable[[Feed], None]
     ) -> None:
         #: Of the subscription, as the machine has it.
         self.number = 0
         self._named = named
-        self._taken = taken
+        self._acknowledge = acknowledge
         self._over = over
         self._batches: deque[tuple[list[Any], DeliveryKey]] = deque()
         self._current: deque[Any] = deque()
@@ -67,7 +67,7 @@ class Feed:
     async def _next_batch(self) -> list[Any] | None:
         """Say that the batch before is done with, and wait for another one."""
         if self._current_key is not None:
-            self._taken(self, self._current_key)
+            self._acknowledge(self, self._current_key)
             self._current_key = None
         while not self._batches:
             if self._error is not None:
@@ -84,7 +84,7 @@ class Feed:
     def take(self, delivered: Delivered) -> None:
         """Queue what is new; it is acknowledged when the program has had it, at once if the feed is over."""
         if self._ended:
-            self._taken(self, delivered.key)
+            self._acknowledge(self, delivered.key)
             return
         events = delivered.events
         batch = list(zip(delivered.names, events, strict=True)) if self._named else list(events)

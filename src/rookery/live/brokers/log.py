@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rookery.brokers.parcels import Parcel
+from rookery.brokers.batches import EventBatch
 from rookery.brokers.records import open_records
 from rookery.errors import LogError
 from rookery.live.disk import FolderDisk
@@ -61,7 +61,7 @@ class BrokerLog:
 
     def append(
         self,
-        entries: Iterable[tuple[int, int, Parcel]],
+        entries: Iterable[tuple[int, int, EventBatch]],
         done: tuple[Key, ...],
         then: Callable[[str | None], None] | None,
     ) -> None:

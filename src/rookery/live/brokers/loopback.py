@@ -39,7 +39,7 @@ async def loopback_brokers(count: int, *, data: Path | None = None, **settings: 
             await broker.start()
             stack.push_async_callback(broker.stop, leave=False)
             ports.append(port)
-            while not broker.machine.seats:
+            while not broker.machine.owned:
                 await asyncio.sleep(0.02)
         yield [f"{HOST}:{port}" for port in ports]
 

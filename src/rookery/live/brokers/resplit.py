@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rookery.brokers import plans
-from rookery.brokers.requests import Place, Release
+from rookery.brokers.client_messages import RequestZone, TransferZone
 from rookery.brokers.zones import Path, sibling
 from rookery.errors import BrokerError, JoinError, SpaceError
 from rookery.live.brokers.client import BrokerClient, connect
@@ -125,7 +125,7 @@ async def resplit(
                 return Resplit(moves, {address: _bits(path) for path, address in zones.items()})
             moves += 1
             for address in clients.keys() - zones.values():
-                clients[address].order(Release(seconds))  # it goes on waiting
+                clients[address].order(TransferZone(seconds))  # it goes on waiting
             await _carry_out(step, zones, clients, seconds, told)
 
 
@@ -137,16 +137,16 @@ async def _carry_out(
     told: Callable[[str], None],
 ) -> None:
     """Give an order, again from time to time, until the zones show that it was carried out."""
-    if isinstance(step, plans.Release):
+    if isinstance(step, plans.TransferStep):
         address = zones[step.path]
         part = "" if step.back is None else ", for another part of both"
         told(f"{address} gives {_bits(step.path)} to {zones[sibling(step.path)]}{part}")
-        order: Release | Place = Release(seconds, step.back)
+        order: TransferZone | RequestZone = TransferZone(seconds, step.back)
     else:
         address = next(address for address in clients if address not in zones.values())
         told(f"{address} takes the upper half of {_bits(step.path)} of {zones[step.path]}")
-        order = Place(step.path, step.cut)
-    waits = isinstance(step, plans.Release) and step.back is None
+        order = RequestZone(step.path, step.cut)
+    waits = isinstance(step, plans.TransferStep) and step.back is None
     end, given = time.monotonic() + seconds, -AGAIN
     while time.monotonic() < end:
         if time.monotonic() - given >= AGAIN:

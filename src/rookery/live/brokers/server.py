@@ -1,4 +1,4 @@
-"""A live broker: the machine of `brokers` with sockets, a clock, dice and a disk.
+"""A live broker: the machine of `brokers` with sockets, a clock, a random generator and a disk.
 
 The driver (`live/driver.py`) runs the machine; here are its sockets. Clients and brokers use one port. While
 some broker does not keep up, clients are not read from.
@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
+from rookery.brokers.batches import MALFORMED
 from rookery.brokers.broker import Broker
-from rookery.brokers.configuration import Durability
-from rookery.brokers.events import BrokerEvent, EntryWanted, Isolated, JoinFailed, Left, StatusAsked
+from rookery.brokers.client_messages import Status
+from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed, StatusAsked
 from rookery.brokers.messages import Message
-from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import Status
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
@@ -74,7 +74,7 @@ class LiveBroker:
         settings = self.settings
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
         await asyncio.to_thread(warm, settings.engine)
-        if settings.durability is not Durability.MEMORY:
+        if settings.durability is not BrokerDurability.MEMORY:
             assert settings.data is not None
             self.log = BrokerLog(settings.data)
             incarnation = self.log.incarnation()
@@ -128,9 +128,9 @@ class LiveBroker:
         if self.log is None:
             return []
         if self.log.file.torn:
-            _LOG.warning("cut %d octets of an unfinished write off the log", self.log.file.torn)
+            _LOG.warning("cut %d bytes of an unfinished write off the log", self.log.file.torn)
         if self.log.entries:
-            _LOG.warning("the log holds %d parcels of an earlier life: sending them on", len(self.log.entries))
+            _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries
 
     async def _find_entry(self) -> int | None:
@@ -145,7 +145,7 @@ class LiveBroker:
         return None
 
     async def stop(self, *, leave: bool = True, seconds: float = 10.0) -> None:
-        """Hand the zones over to others, then close; what subscribers still have to get is on the heir's disk."""
+        """Hand the zones over to peers, then close; what subscribers still have to get is on the backup's disk."""
         if self.driver.is_closed:
             return
         if leave:
@@ -198,7 +198,7 @@ class LiveBroker:
                 session.link.resume()
 
     def _on_frames(self, sender: int, frames: list[bytes]) -> None:
-        """Take in what another broker sent: in turns, and in order with what others send."""
+        """Take in what another broker sent: in turns, and in order with what its peers send."""
         self._frames.add([(sender, frame) for frame in frames])
 
     def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
@@ -218,18 +218,18 @@ class LiveBroker:
         match event:
             case StatusAsked(client):
                 self.send(ClientId(client), [Status(self.status())])
-            case Left():
+            case BrokerLeft():
                 self._left.set()
             case JoinFailed() | Isolated() | EntryWanted():
-                self._spawn(self._look_for_others())
+                self._spawn(self._look_for_peers())
 
-    async def _look_for_others(self) -> None:
+    async def _look_for_peers(self) -> None:
         entry = await self._find_entry()
         if entry is None:
             await asyncio.sleep(self.settings.beat)
             entry = await self._find_entry()
         if entry is not None:
-            if self.machine.seats:
+            if self.machine.owned:
                 self.machine.introduce(entry, self.driver.now())
             else:
                 self.machine.join(entry, self.driver.now())
@@ -266,23 +266,23 @@ class LiveBroker:
             self.driver.lose(session.client)
 
     def status(self) -> dict[str, Any]:
-        """Return zones, loads, neighbors, hops, and who holds what, as plain data."""
+        """Return zones, loads, neighbors, hops, what is in flight and whose replicas it has, as plain data."""
         return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
 
-    # ---- others ----------------------------------------------------------------------------------------------------
+    # ---- peers ----------------------------------------------------------------------------------------------------
 
-    def _others(self) -> Iterable[Address]:
-        return sorted({node_address(owner) for owner in self.machine.around.known()})[:_KNOWN]
+    def _known_peers(self) -> Iterable[Address]:
+        return sorted({node_address(owner) for owner in self.machine.routing_table.living()})[:_KNOWN]
 
     def _remember(self) -> None:
         """Write down who else is there: a broker that comes back must not found a network of its own."""
-        others = tuple(self._others())
-        if self.log is not None and others and others != self._known:
-            self._known = others
+        peers = tuple(self._known_peers())
+        if self.log is not None and peers and peers != self._known:
+            self._known = peers
             path = self.log.folder / "known"
             new = path.with_suffix(".new")
             try:
-                new.write_text("".join(f"{host}:{port}\n" for host, port in others))
+                new.write_text("".join(f"{host}:{port}\n" for host, port in peers))
                 new.replace(path)
             except OSError:  # a full disk: the file of before is still good
                 Path(new).unlink(missing_ok=True)
@@ -300,13 +300,13 @@ class LiveBroker:
 
 def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching in batches needs."""
-    from rookery.brokers.messages import Subscription
+    from rookery.brokers.messages import PlacedSubscription
     from rookery.brokers.store import FEW, ZoneStore
     from rookery.participant.exchange import warm as warm_rows
 
     warm_rows(engine)
     store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
-    store.add(Subscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
+    store.add(PlacedSubscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     for count in (1, FEW + 1):  # one by one, and as a batch
         store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rookery.brokers.parcels import MALFORMED
-from rookery.brokers.requests import FromClient
+from rookery.brokers.batches import MALFORMED
+from rookery.brokers.client_messages import FromClient
 from rookery.live.slices import Slices
 from rookery.live.tcp import Link
 from rookery.machine import ClientId

@@ -8,7 +8,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rookery.brokers.configuration import BrokerConfiguration, Durability
+from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability
 from rookery.errors import SettingsError
 from rookery.live.tcp import Address, LinkLimits
 from rookery.matching import ENGINES
@@ -30,14 +30,14 @@ class BrokerSettings:
     join: tuple[Address, ...] = ()
     #: The folder of the log; none is needed where nothing is written.
     data: Path | None = None
-    durability: Durability = Durability.TWO_DISKS
+    durability: BrokerDurability = BrokerDurability.TWO_DISKS
     beat: float = 1.0
     refresh: float = 60.0
-    #: Events kept for a subscription whose client does not take them.
-    kept: int = 100_000
+    #: Events kept for a subscription whose client is slow or away.
+    backlog: int = 100_000
     #: How long the subscriptions of a client that is away are kept.
     detached: float = 3600.0
-    #: Events a client may have been told without having confirmed them.
+    #: Events that may be in flight to a client.
     window: int = 16_384
     #: What matches events in a zone; brokers of one network may differ in it.
     engine: str = "bitmap"
@@ -48,7 +48,7 @@ class BrokerSettings:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise SettingsError(f"there is no engine {self.engine!r}: say {', '.join(ENGINES)}")
-        if self.durability is not Durability.MEMORY and self.data is None:
+        if self.durability is not BrokerDurability.MEMORY and self.data is None:
             raise SettingsError("a log needs a folder: give --data, or ask for --durability memory")
         if not self.beat > 0 or self.refresh < self.beat:
             raise SettingsError("the beat must be positive, and subscriptions not be sent again more often than that")
@@ -62,7 +62,7 @@ class BrokerSettings:
             refresh=round(self.refresh * SECOND),
             ancestors=round(self.refresh * SECOND),
             durability=self.durability,
-            kept=self.kept,
+            backlog=self.backlog,
             detached=round(self.detached * SECOND),
             window=self.window,
             engine=self.engine,

@@ -1,4 +1,4 @@
-"""What a broker says of itself: zones, loads, neighbors, hops, and who holds what; plain data for `--json`."""
+"""What a broker says of itself: zones, loads, hops, what is in flight, whose replicas it has; plain data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rookery.live.tcp_peers import node_address
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
-    from rookery.brokers.seats import Seat
+    from rookery.brokers.owned_zone import OwnedZone
     from rookery.live.brokers.log import BrokerLog
     from rookery.live.brokers.settings import BrokerSettings
     from rookery.live.tcp import Address
@@ -22,26 +22,26 @@ def describe(
 ) -> dict[str, Any]:
     """Return the state of a broker."""
     arrived = machine.counters["arrived"]
-    heir = machine.ledger.heir
+    backup = machine.deliveries.backup
     return {
         "broker": _text(address),
         "id": machine.id,
         "topic": settings.topic,
         "axes": [[axis.attribute, axis.low, axis.high] for axis in settings.space.axes],
         "durability": settings.durability.value,
-        "zones": [_zone(machine, seat) for seat in machine.seats.values()],
+        "zones": [_zone(machine, owned) for owned in machine.owned.values()],
         "hops": machine.counters["hops"] / arrived if arrived else None,
         "clients": clients,
         "subscriptions_of_clients": len(machine.placement.clients),
-        "heir": None if heir is None else _text(node_address(heir)),
-        "holds": {
-            "parcels_not_taken": len(machine.ledger.held),
-            "events_not_taken": sum(held.parcel.count for held in machine.ledger.held.values()),
-            "copies_for": {
-                _text(node_address(owner)): len(parts) for owner, parts in machine.copies.kept.items() if parts
-            },
-            "orphans": len(machine.copies.orphans),
+        "backup": None if backup is None else _text(node_address(backup)),
+        "in_flight": {
+            "batches": len(machine.deliveries.in_flight),
+            "events": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
         },
+        "replicas": {
+            _text(node_address(owner)): len(batches) for owner, batches in machine.replicas.batches.items() if batches
+        },
+        "orphans": len(machine.replicas.orphans),
         "log": None if log is None else _log(log),
         "links": len(peers.links),
         "faults": dict(peers.settings.faults),
@@ -49,26 +49,27 @@ def describe(
     }
 
 
-def _zone(machine: Broker, seat: Seat) -> dict[str, Any]:
+def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
     axes = machine.configuration.space.axes
     return {
-        "path": "".join(str(bit) for bit, _ in seat.path),
-        "cuts": [cut for _, cut in seat.path],
+        "path": "".join(str(bit) for bit, _ in owned.path),
+        "cuts": [cut for _, cut in owned.path],
         "box": {
-            axis.attribute: [low, high] for axis, low, high in zip(axes, seat.cell.lower, seat.cell.upper, strict=True)
+            axis.attribute: [low, high] for axis, low, high in zip(axes, owned.box.lower, owned.box.upper, strict=True)
         },
-        "events": seat.reservoir.seen,
-        "subscriptions": len(seat.store),
-        "young": seat.young > machine.now,
+        "events": owned.reservoir.seen,
+        "subscriptions": len(owned.store),
+        "in_grace_period": owned.grace_until > machine.now,
         "neighbors": {
-            "".join(str(bit) for bit, _ in claim.path): _text(node_address(claim.owner)) for claim in seat.neighbors
+            "".join(str(bit) for bit, _ in ownership.path): _text(node_address(ownership.owner))
+            for ownership in owned.neighbors
         },
     }
 
 
 def _log(log: BrokerLog) -> dict[str, Any]:
     file = log.file
-    counts = {"octets": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    counts = {"bytes": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
     return {"folder": str(log.folder), **counts}
 
 

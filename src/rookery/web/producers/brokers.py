@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from rookery.brokers.claims import Claim
-from rookery.brokers.client import BatchAccepted, ClientEvent, Delivered
+from rookery.brokers.client_events import BatchAccepted, ClientEvent, Delivered
 from rookery.brokers.messages import EventId
-from rookery.brokers.seats import Seat
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.brokers.zones import Path, Point
 from rookery.matching import matcher
@@ -34,7 +34,7 @@ PATIENCE = 10_000_000
 #: How many events may be unsettled at once; beyond that the oldest is no longer followed.
 UNSETTLED = 100_000
 
-Hop = Callable[[Seat, Point], Claim | None]
+Hop = Callable[[OwnedZone, Point], ZoneOwnership | None]
 
 
 def zone_name(path: Path) -> str:
@@ -45,16 +45,16 @@ def zone_name(path: Path) -> str:
 def path_of(network: SimulatedBrokers, start: int, point: Point, hop: Hop) -> list[str]:
     """Follow a point over the brokers' own tables to its owner; return the zones, none where it does not arrive."""
     broker = network.brokers.get(start)
-    seat = None if broker is None else broker.seat_at(point) or broker.home()
+    owned = None if broker is None else broker.owned_at(point) or broker.home()
     zones: list[str] = []
-    while seat is not None and len(zones) < LONGEST_PATH:
-        zones.append(zone_name(seat.path))
-        claim = hop(seat, point)
-        if claim is None:
-            owner = network.brokers.get(seat.claim.owner)
-            return zones if owner is not None and owner.seat_at(point) is seat else []
-        owner = network.brokers.get(claim.owner)
-        seat = None if owner is None else owner.seat_at(point) or owner.seats.get(claim.path) or owner.home()
+    while owned is not None and len(zones) < LONGEST_PATH:
+        zones.append(zone_name(owned.path))
+        ownership = hop(owned, point)
+        if ownership is None:
+            owner = network.brokers.get(owned.ownership.owner)
+            return zones if owner is not None and owner.owned_at(point) is owned else []
+        owner = network.brokers.get(ownership.owner)
+        owned = None if owner is None else owner.owned_at(point) or owner.owned.get(ownership.path) or owner.home()
     return []
 
 
@@ -79,7 +79,7 @@ class RecordedBrokers:
         self._zones: dict[str, records.Zone] = {}
         #: Where each inner node of the tree of zones is cut, by the bits of its path.
         self._cuts: dict[str, float] = {}
-        #: Events that are not acknowledged: who should get them, and who has not yet.
+        #: Events that are not settled: who should get them, and who has not yet.
         self._unsettled: dict[EventId, tuple[frozenset[str], set[str]]] = {}
         #: When the events were accepted that are not settled, in that order.
         self._accepted: dict[EventId, int] = {}
@@ -145,7 +145,7 @@ class RecordedBrokers:
         self._settle()
         # The network keeps these for tests that end; a page may stay open for days.
         self.network.delivered.clear()
-        self.network.acknowledged.clear()
+        self.network.accepted.clear()
 
     def _settle(self) -> None:
         over = self.network.calendar.now - PATIENCE
@@ -162,15 +162,15 @@ class RecordedBrokers:
         seen: dict[str, records.Zone] = {}
         self._cuts = {}
         for number, broker in self.network.brokers.items():
-            for path, seat in broker.seats.items():
+            for path, owned in broker.owned.items():
                 zone = records.Zone(
                     at=at,
                     id=zone_name(path),
-                    lower=seat.cell.lower,
-                    upper=seat.cell.upper,
+                    lower=owned.box.lower,
+                    upper=owned.box.upper,
                     owner=str(number),
-                    load=seat.load,
-                    subscriptions=len(seat.store),
+                    load=owned.load,
+                    subscriptions=len(owned.store),
                 )
                 seen[zone.id] = zone
                 for depth, (_, cut) in enumerate(path):

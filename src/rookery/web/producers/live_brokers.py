@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rookery.brokers.zones import Cell, contains
+from rookery.brokers.zones import ZoneBox, contains
 from rookery.errors import RookeryError
 from rookery.live.brokers.client import BrokerClient, connect
 from rookery.model import Schema
@@ -108,7 +108,9 @@ class RecordedBrokerNetwork:
         """Record an event as a client got it, where it lies and whose it was."""
         self._count += 1
         point = () if self._space is None else self._space.point(event)
-        owners = (key for key, zone in self._zones.items() if point and contains(Cell(zone.lower, zone.upper), point))
+        owners = (
+            key for key, zone in self._zones.items() if point and contains(ZoneBox(zone.lower, zone.upper), point)
+        )
         self._recorder.write(
             records.Event(
                 at=self._recorder.clock(),

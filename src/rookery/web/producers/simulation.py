@@ -169,7 +169,7 @@ class Simulation:
 
     def _some_broker(self) -> int:
         living = self.brokers.network.brokers
-        while (number := 1 + self._dice.randrange(len(living))) not in living or not living[number].seats:
+        while (number := 1 + self._dice.randrange(len(living))) not in living or not living[number].owned:
             continue
         return number
 

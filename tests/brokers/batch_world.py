@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import rookery
-from rookery.brokers.configuration import BrokerConfiguration, Durability
+from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers, SimulatedClient
 from rookery.simulated.links import LinkConditions
@@ -47,7 +47,7 @@ class World:
     """The network and its clients."""
 
     made: SimulatedBrokers
-    dice: random.Random
+    generator: random.Random
     publishers: list[SimulatedClient] = field(default_factory=list)
     subscribers: list[Subscriber] = field(default_factory=list)
     published: dict[EventId, dict[str, Any]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class World:
         brokers: int,
         *,
         seed: int,
-        durability: Durability = Durability.TWO_DISKS,
+        durability: BrokerDurability = BrokerDurability.TWO_DISKS,
         conditions: LinkConditions | None = None,
         **options: Any,
     ) -> World:
@@ -76,7 +76,7 @@ class World:
 
     @property
     def waiting(self) -> int:
-        """How many events are not acknowledged."""
+        """How many events are not accepted."""
         return sum(publisher.machine.in_flight for publisher in self.publishers)
 
     @property
@@ -91,18 +91,18 @@ class World:
         return self.subscribers[-1]
 
     def someone(self) -> int:
-        seated = [number for number, broker in self.made.brokers.items() if broker.seats]
-        return self.dice.choice(seated or list(self.made.brokers))
+        owners = [number for number, broker in self.made.brokers.items() if broker.owned]
+        return self.generator.choice(owners or list(self.made.brokers))
 
     def publish(self, count: int = 5) -> None:
-        events = [{"x": self.dice.random(), "y": self.dice.random()} for _ in range(count)]
-        self.published.update(zip(self.dice.choice(self.publishers).publish(*events), events, strict=True))
+        events = [{"x": self.generator.random(), "y": self.generator.random()} for _ in range(count)]
+        self.published.update(zip(self.generator.choice(self.publishers).publish(*events), events, strict=True))
 
     def due(self) -> set[tuple[str, EventId]]:
-        """The oracle: which subscriber wants which acknowledged event."""
+        """The oracle: which subscriber wants which accepted event."""
         return {
             (one.name, event)
-            for event in self.made.acknowledged
+            for event in self.made.accepted
             for one in self.subscribers
             if one.low <= self.published[event]["x"] < one.high
         }
@@ -113,21 +113,21 @@ class World:
 
 def crowd(world: World, count: int = 12) -> None:
     for _ in range(count):
-        low = world.dice.random() * 0.7
+        low = world.generator.random() * 0.7
         world.subscribe(low, low + 0.3)
     world.made.run(5 * SECOND)
     assert all(one.is_placed for one in world.subscribers)
 
 
 def finish(world: World, *, seconds: int = 90) -> None:
-    """Let everything end, and compare with the oracle: everyone has what is due once, and nobody keeps anything."""
+    """Let everything end, and compare with the oracle: everyone has what is due once, and nothing is in flight."""
     world.made.run(seconds * SECOND)
     assert not world.waiting, "something was never accepted"
-    assert world.made.acknowledged == set(world.published)
+    assert world.made.accepted == set(world.published)
     assert world.due() == world.delivered()
     assert set(world.made.delivered.values()) <= {1}
     for number, broker in world.made.brokers.items():
-        assert not broker.ledger.held, "held although everyone has it"
-        assert not broker.copies.orphans
-        assert not broker.copies.kept
+        assert not broker.deliveries.in_flight, "in flight although everyone has it"
+        assert not broker.replicas.orphans
+        assert not broker.replicas.batches
         assert not world.made.records_of(number)

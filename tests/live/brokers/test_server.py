@@ -20,14 +20,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.live.broker_fleet import BEAT, REFRESH, SCHEMA
 
 import rookery
 from rookery.live.brokers.client import BrokerClient, connect
 from rookery.live.brokers.feed import Feed
 from rookery.live.brokers.settings import parse_address
 from rookery.live.tcp import LinkSettings
-
-from .broker_fleet import BEAT, REFRESH, SCHEMA
 
 #: Events of different tests have different numbers: a broker that comes back sends on what its log still has, and a
 #: subscription made since then may want it.
@@ -47,7 +46,7 @@ class Fleet:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
         self.alive: dict[int, int] = {}
 
@@ -116,23 +115,27 @@ async def settled(fleet: Fleet) -> None:
         await asyncio.sleep(0.2)
 
 
-def conditions(count: int, dice: random.Random) -> dict[str, str]:
+def conditions(count: int, generator: random.Random) -> dict[str, str]:
     made = {}
     for number in range(count):
-        low = dice.randrange(990)
-        made[f"c{number}"] = dice.choice(
+        low = generator.randrange(990)
+        made[f"c{number}"] = generator.choice(
             [
-                f"symbol = '{dice.choice(SYMBOLS)}' AND price < {low}",
+                f"symbol = '{generator.choice(SYMBOLS)}' AND price < {low}",
                 f"price >= {low} AND price < {low + 5}",
-                f"symbol = '{dice.choice(SYMBOLS)}' AND number >= {dice.randrange(3000)}",
-                f"symbol > 'S1{dice.randrange(10)}' AND price BETWEEN {low} AND {low + 3} OR price > 999.5",
+                f"symbol = '{generator.choice(SYMBOLS)}' AND number >= {generator.randrange(3000)}",
+                f"symbol > 'S1{generator.randrange(10)}' AND price BETWEEN {low} AND {low + 3} OR price > 999.5",
             ]
         )
     return made
 
 
-def an_event(number: int, dice: random.Random) -> dict[str, Any]:
-    return {"symbol": dice.choice(SYMBOLS), "price": dice.choice([None, dice.uniform(0, 1000)]), "number": number}
+def an_event(number: int, generator: random.Random) -> dict[str, Any]:
+    return {
+        "symbol": generator.choice(SYMBOLS),
+        "price": generator.choice([None, generator.uniform(0, 1000)]),
+        "number": number,
+    }
 
 
 def wanted(chosen: dict[str, str], events: list[dict[str, Any]], *, engine: str) -> set[tuple[str, int]]:
@@ -188,10 +191,10 @@ class Crowd:
 
 
 async def compare(fleet: Fleet, *, subscriptions: int, events: int, scanned: int) -> None:
-    dice = random.Random(1)
-    chosen = conditions(subscriptions, dice)
+    generator = random.Random(1)
+    chosen = conditions(subscriptions, generator)
     async with Crowd(fleet, chosen, BROKERS) as crowd, connect(*fleet.addresses()[3:]) as publisher:
-        published = [an_event(crowd.first + number, dice) for number in range(events)]
+        published = [an_event(crowd.first + number, generator) for number in range(events)]
         for event in published:
             await publisher.room()
             publisher.publish("quotes", event)
@@ -232,8 +235,8 @@ class Load:
 
 async def survive(fleet: Fleet, victims: Any, *, subscriptions: int, restart: bool, pause: float = 1.0) -> None:
     """Publish all the time, kill the victims in the middle, and compare everything that was acknowledged."""
-    dice = random.Random(2)
-    chosen = conditions(subscriptions, dice)
+    generator = random.Random(2)
+    chosen = conditions(subscriptions, generator)
     addresses = fleet.addresses()
     async with Crowd(fleet, chosen, BROKERS) as crowd, connect(*addresses[::-1], attempts=60.0) as publisher:
         load = Load(publisher, first=crowd.first)
@@ -263,21 +266,21 @@ async def one(fleet: Fleet) -> list[int]:
 
 
 async def two_unrelated(fleet: Fleet) -> list[int]:
-    """Two brokers of which neither is the other's heir."""
-    heirs = {port: (await status_of(port))["heir"] for port in fleet.alive}
+    """Two brokers of which neither is the other's backup."""
+    backups = {port: (await status_of(port))["backup"] for port in fleet.alive}
     for first in fleet.alive:
         for second in fleet.alive:
-            if first < second and heirs[first] != f"127.0.0.1:{second}" and heirs[second] != f"127.0.0.1:{first}":
+            if first < second and backups[first] != f"127.0.0.1:{second}" and backups[second] != f"127.0.0.1:{first}":
                 return [first, second]
-    raise AssertionError("everyone is everyone's heir")
+    raise AssertionError("everyone is everyone's backup")
 
 
 async def owner_with_heir(fleet: Fleet) -> list[int]:
     for port in fleet.alive:
-        heir = (await status_of(port))["heir"]
-        if heir is not None:
-            return [port, int(heir.rpartition(":")[2])]
-    raise AssertionError("nobody has an heir")
+        backup = (await status_of(port))["backup"]
+        if backup is not None:
+            return [port, int(backup.rpartition(":")[2])]
+    raise AssertionError("nobody has a backup")
 
 
 def run(scenario: Any, seconds: float) -> None:
@@ -308,10 +311,10 @@ def test_kill_9_loses_and_doubles_nothing(fleet: Fleet, victims: Any) -> None:
 async def get_all(fleet: Fleet, feed: Feed, count: int = 200) -> None:
     """Publish through another broker: what is acknowledged comes out of the feed, each once."""
     first = next(NUMBERS)
-    dice = random.Random(first)
+    generator = random.Random(first)
     async with connect(*fleet.addresses()[::-1], attempts=60.0) as publisher:
         for number in range(count):
-            publisher.publish("quotes", an_event(first + number, dice))
+            publisher.publish("quotes", an_event(first + number, generator))
         await publisher.flush("quotes", seconds=120)
     got: Counter[int] = Counter()
     while len(got) < count:

@@ -14,20 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.brokers.parcels import Parcel, events_of, parcel_of
+from rookery.brokers.batches import EventBatch, batch_of, events_of
 from rookery.errors import LogError
 from rookery.live.brokers.log import BrokerLog
 
 
-def a_parcel(number: int, size: int = 3) -> Parcel:
-    return parcel_of(7, number * 100, [{"x": number, "text": "t" * row} for row in range(size)])
+def a_batch(number: int, size: int = 3) -> EventBatch:
+    return batch_of(7, number * 100, [{"x": number, "text": "t" * row} for row in range(size)])
 
 
-def described(entries: list[tuple[int, int, Parcel]]) -> dict[tuple[int, int], Any]:
-    return {(owner, part): (parcel.key, events_of(parcel)) for owner, part, parcel in entries}
+def described(entries: list[tuple[int, int, EventBatch]]) -> dict[tuple[int, int], Any]:
+    return {(owner, part): (batch.key, events_of(batch)) for owner, part, batch in entries}
 
 
-async def write(log: BrokerLog, entries: list[tuple[int, int, Parcel]], done: tuple[tuple[int, int], ...] = ()) -> Any:
+async def write(
+    log: BrokerLog, entries: list[tuple[int, int, EventBatch]], done: tuple[tuple[int, int], ...] = ()
+) -> Any:
     answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
     log.append(entries, done, answer.set_result)
     return await answer
@@ -45,16 +47,16 @@ def test_what_was_written_is_read_again(tmp_path_factory: pytest.TempPathFactory
 
     async def scenario() -> dict[tuple[int, int], Any]:
         log = BrokerLog(folder, compact_from=move_at)
-        kept: dict[tuple[int, int], Parcel] = {}
+        kept: dict[tuple[int, int], EventBatch] = {}
         for is_done, number in steps:
             if is_done:
                 kept.pop((1, number), None)
                 assert await write(log, [], ((1, number),)) is None
             else:
-                kept[1, number] = a_parcel(number)
+                kept[1, number] = a_batch(number)
                 assert await write(log, [(1, number, kept[1, number])]) is None
         await log.close()
-        return described([(owner, part, parcel) for (owner, part), parcel in kept.items()])
+        return described([(owner, part, batch) for (owner, part), batch in kept.items()])
 
     kept = asyncio.run(scenario())
     for _ in range(2):
@@ -73,7 +75,7 @@ def test_a_torn_tail_is_cut_off(tmp_path_factory: pytest.TempPathFactory, cut: i
         log = BrokerLog(folder)
         ends = [log.file.size]
         for number in range(5):
-            await write(log, [(1, number, a_parcel(number))])
+            await write(log, [(1, number, a_batch(number))])
             ends.append(log.file.size)
         await log.close()
         return ends
@@ -96,7 +98,7 @@ def test_one_sync_for_all_that_waits(tmp_path: Path) -> None:
         log = BrokerLog(tmp_path)
         answers: list[str | None] = []
         for number in range(200):
-            log.append([(1, number, a_parcel(number))], (), answers.append)
+            log.append([(1, number, a_batch(number))], (), answers.append)
         while len(answers) < 200:
             await asyncio.sleep(0.001)
         assert set(answers) == {None}
@@ -109,17 +111,17 @@ def test_one_sync_for_all_that_waits(tmp_path: Path) -> None:
 FULL = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from tests.live.test_broker_log import a_parcel, write
+from tests.live.brokers.test_log import a_batch, write
 from rookery.live.brokers.log import BrokerLog
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 async def scenario():
     log = BrokerLog(Path(sys.argv[1]))
     part = 0
-    while (reason := await write(log, [(1, part, a_parcel(part, 20))])) is None:
+    while (reason := await write(log, [(1, part, a_batch(part, 20))])) is None:
         part += 1
     print(part, reason)
-    assert await write(log, [(1, 999, a_parcel(1, 1))]) is None, "a small one still fits"
+    assert await write(log, [(1, 999, a_batch(1, 1))]) is None, "a small one still fits"
     await log.close()
 asyncio.run(scenario())
 """
@@ -128,7 +130,7 @@ asyncio.run(scenario())
 def test_a_disk_that_is_full_is_a_refusal_and_the_log_stays_good(tmp_path: Path) -> None:
     """The limit of the process stands for the disk: the kernel refuses the write in the same way."""
     assert resource.RLIMIT_FSIZE  # there is such a limit here
-    checkout = Path(__file__).parents[2]
+    checkout = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], cwd=checkout, capture_output=True, text=True, check=True
     )

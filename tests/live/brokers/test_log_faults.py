@@ -19,7 +19,7 @@ from rookery.errors import LogError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.disk import FolderDisk
 
-from .test_broker_log import a_parcel, described, write
+from .test_log import a_batch, described, write
 
 #: A short life: parts that are kept (by number) and done with (minus the number), many of them the same part again.
 #: A log that moves from so many octets on does so a few times.
@@ -80,7 +80,7 @@ class Told:
         found = described(log.entries)
         assert self.kept <= found.keys() <= self.kept | self.unsure
         for _, part in found:
-            assert found[1, part] == described([(1, part, a_parcel(part, 1))])[1, part]
+            assert found[1, part] == described([(1, part, a_batch(part, 1))])[1, part]
         assert log.file.torn == 0
         await log.close()
         assert {path.name for path in folder.iterdir()} == {"lock", "log"}
@@ -88,7 +88,7 @@ class Told:
 
 async def live(log: BrokerLog, told: Told, life: list[tuple[int, ...]]) -> None:
     for step in life:
-        kept = [(1, part, a_parcel(part, 1)) for part in step if part > 0]
+        kept = [(1, part, a_batch(part, 1)) for part in step if part > 0]
         done = tuple((1, -part) for part in step if part < 0)
         keys = {(1, part) for _, part, _ in kept}
         if await write(log, kept, done) is None:
@@ -219,10 +219,10 @@ def test_what_is_left_of_a_refused_write_is_not_found_again(tmp_path: Path, monk
             spoiled.setattr(os, "fdatasync", fail)
             spoiled.setattr(os, "ftruncate", fail)
             spoiled.setattr(os, "rename", fail)
-            assert await write(log, [(1, 1, a_parcel(1)), (1, 2, a_parcel(2))])
+            assert await write(log, [(1, 1, a_batch(1)), (1, 2, a_batch(2))])
             spoiled.setattr(os, "fdatasync", lambda _: None)
-            assert await write(log, [(1, 3, a_parcel(3))]), "taken although what lies behind is not known"
-        assert await write(log, [(1, 4, a_parcel(4))]) is None
+            assert await write(log, [(1, 3, a_batch(3))]), "taken although what lies behind is not known"
+        assert await write(log, [(1, 4, a_batch(4))]) is None
         await log.close()
 
     asyncio.run(scenario())
@@ -237,11 +237,11 @@ def test_nothing_is_taken_before_a_refused_write_is_cut_off(tmp_path: Path, monk
         with monkeypatch.context() as spoiled:
             disk = Disk(100, refusals=1, rigid=True)
             disk.install(spoiled)
-            assert await write(log, [(1, part, a_parcel(part, 1)) for part in range(1, 6)])
+            assert await write(log, [(1, part, a_batch(part, 1)) for part in range(1, 6)])
             assert (tmp_path / "log").stat().st_size > log.file.size
             disk.rigid = True
-            assert await write(log, [(1, 6, a_parcel(6, 1))]), "taken although more lies behind it"
-            assert await write(log, [(1, 7, a_parcel(7, 1))]) is None
+            assert await write(log, [(1, 6, a_batch(6, 1))]), "taken although more lies behind it"
+            assert await write(log, [(1, 7, a_batch(7, 1))]) is None
         assert (tmp_path / "log").stat().st_size == log.file.size
         await log.close()
 
@@ -258,11 +258,11 @@ def test_what_is_done_with_on_a_full_disk_is_written_down_with_what_comes_next(
 
     async def scenario() -> None:
         log = BrokerLog(tmp_path)
-        assert await write(log, [(1, part, a_parcel(part)) for part in (1, 2, 3)]) is None
+        assert await write(log, [(1, part, a_batch(part)) for part in (1, 2, 3)]) is None
         with monkeypatch.context() as spoiled:
             Disk(0, refusals=1).install(spoiled)
             assert await write(log, [], ((1, 1), (1, 2)))
-            assert await write(log, [(1, 1, a_parcel(1))]) is None
+            assert await write(log, [(1, 1, a_batch(1))]) is None
         await log.close()
 
     asyncio.run(scenario())
@@ -276,13 +276,13 @@ def test_nothing_is_taken_into_a_file_whose_name_is_not_on_the_disk(
 ) -> None:
     async def scenario() -> None:
         log = BrokerLog(tmp_path, compact_from=MOVE_AT)
-        assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
+        assert await write(log, [(1, part, a_batch(part, 20)) for part in range(4)]) is None
         with monkeypatch.context() as spoiled:
             spoiled.setattr(FolderDisk, "sync", lambda _: os.stat("/nowhere/at/all"))
             assert await write(log, [], tuple((1, part) for part in range(3))) is None
             assert log.file.moves == 1
-            assert await write(log, [(1, 4, a_parcel(4))])
-        assert await write(log, [(1, 5, a_parcel(5))]) is None
+            assert await write(log, [(1, 4, a_batch(4))])
+        assert await write(log, [(1, 5, a_batch(5))]) is None
         await log.close()
 
     asyncio.run(scenario())
@@ -298,12 +298,12 @@ def test_after_a_sync_that_failed_the_log_goes_on_in_a_new_file(
 
     async def scenario() -> None:
         log = BrokerLog(tmp_path)
-        assert await write(log, [(1, 1, a_parcel(1))]) is None
+        assert await write(log, [(1, 1, a_batch(1))]) is None
         before = (tmp_path / "log").stat().st_ino
         with monkeypatch.context() as spoiled:
             spoiled.setattr(os, "fdatasync", lambda _: os.stat("/nowhere/at/all"))
-            assert await write(log, [(1, 2, a_parcel(2))])
-        assert await write(log, [(1, 3, a_parcel(3))]) is None
+            assert await write(log, [(1, 2, a_batch(2))])
+        assert await write(log, [(1, 3, a_batch(3))]) is None
         assert (tmp_path / "log").stat().st_ino != before
         await log.close()
 
@@ -316,7 +316,7 @@ def test_after_a_sync_that_failed_the_log_goes_on_in_a_new_file(
 def test_a_record_that_cannot_be_read_again_is_not_moved(tmp_path: Path) -> None:
     async def scenario() -> None:
         log = BrokerLog(tmp_path, compact_from=MOVE_AT)
-        assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(1, 5)]) is None
+        assert await write(log, [(1, part, a_batch(part, 20)) for part in range(1, 5)]) is None
         end = log.file.size
         with (tmp_path / "log").open("r+b") as file:
             file.seek(end - 1)
@@ -334,7 +334,7 @@ def test_a_move_that_failed_is_not_tried_at_every_write(tmp_path: Path, monkeypa
     async def scenario() -> None:
         log = BrokerLog(tmp_path, compact_from=0)
         for part in range(64):
-            assert await write(log, [(1, part, a_parcel(part, 9))]) is None
+            assert await write(log, [(1, part, a_batch(part, 9))]) is None
         with monkeypatch.context() as spoiled:
             spoiled.setattr(os, "rename", lambda *_: os.stat("/nowhere/at/all"))
             for part in range(63):
@@ -344,7 +344,7 @@ def test_a_move_that_failed_is_not_tried_at_every_write(tmp_path: Path, monkeypa
         before = log.file.size
         while not log.file.moves:
             assert log.file.size < 2 * before
-            assert await write(log, [(1, 99, a_parcel(99))], ()) is None
+            assert await write(log, [(1, 99, a_batch(99))], ()) is None
         assert log.file.size < before
         await log.close()
 
@@ -359,7 +359,7 @@ def test_a_move_is_on_the_disk_before_it_has_the_name(tmp_path: Path, monkeypatc
 
     async def scenario() -> None:
         log = BrokerLog(tmp_path, compact_from=MOVE_AT)
-        assert await write(log, [(1, part, a_parcel(part, 20)) for part in range(4)]) is None
+        assert await write(log, [(1, part, a_batch(part, 20)) for part in range(4)]) is None
         with monkeypatch.context() as watched:
             for name in ("pwrite", "fdatasync", "fsync", "rename"):
                 real = getattr(os, name)
@@ -434,20 +434,20 @@ async def fill_and_move(folder: Path, room: int) -> tuple[set[int], int]:
     alive = set(range(100))
     try:
         for part in alive:
-            assert await write(log, [(1, part, a_parcel(part, 60))]) is None
+            assert await write(log, [(1, part, a_batch(part, 60))]) is None
         assert log.file.size > 190_000
         space = os.statvfs(folder)
         ballast.write_bytes(bytes(space.f_bavail * space.f_frsize - room))
         for part in range(60):
             if await write(log, [], ((1, part),)) is None:
                 alive.discard(part)
-        taken = {part: await write(log, [(1, part, a_parcel(part, 60))]) for part in range(100, 104)}
+        taken = {part: await write(log, [(1, part, a_batch(part, 60))]) for part in range(100, 104)}
         alive |= {part for part, refusal in taken.items() if refusal is None}
         assert set(taken.values()) <= {None, "the broker's disk did not take it: No space left on device"}
         assert not (folder / "log.new").exists()
         moves = log.file.moves
         ballast.unlink()
-        assert await write(log, [(1, 200, a_parcel(200))]) is None
+        assert await write(log, [(1, 200, a_batch(200))]) is None
     finally:
         await log.close()
     return alive | {200}, moves

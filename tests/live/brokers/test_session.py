@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.live.broker_fleet import SCHEMA, SPACE
 
 from rookery import brokers as machine_brokers
-from rookery.brokers.configuration import Durability
-from rookery.brokers.requests import Place, Release, Subscribe
+from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
+from rookery.brokers.configuration import BrokerDurability
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.client import BrokerClient, connect
@@ -22,8 +23,6 @@ from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.tcp import LinkSettings, frame_of
 from rookery.space.notation import read_space
 
-from .broker_fleet import SCHEMA, SPACE
-
 
 def a_broker() -> LiveBroker:
     with socket.socket() as probe:
@@ -31,7 +30,7 @@ def a_broker() -> LiveBroker:
         port = int(probe.getsockname()[1])
     space = read_space(SPACE, SCHEMA)
     return LiveBroker(
-        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=Durability.MEMORY)
+        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=BrokerDurability.MEMORY)
     )
 
 
@@ -41,9 +40,9 @@ def a_broker() -> LiveBroker:
         b"",
         b"abc",
         b"\x92\x33\xa2\xff\xfe",  # a name that is no UTF-8
-        msgspec.msgpack.encode(Release(math.nan)),
-        msgspec.msgpack.encode(Release(-1.0)),
-        msgspec.msgpack.encode(Release(1e9)),
+        msgspec.msgpack.encode(TransferZone(math.nan)),
+        msgspec.msgpack.encode(TransferZone(-1.0)),
+        msgspec.msgpack.encode(TransferZone(1e9)),
         msgspec.msgpack.encode(Subscribe("a/1/", 0, "")),  # versions begin at one
         msgspec.msgpack.encode(Subscribe("a/1/", 1 << 63, "")),  # and end
     ],
@@ -82,7 +81,7 @@ def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
                 await client.welcomed()
                 clients.append(client)
                 if len(clients) == 1:
-                    client._closed = True  # it is dead: nobody dials again
+                    client._driver.close()  # it is dead: nobody dials again
             after = clients[-1]
             async with after.subscribe("quotes", "price < 1") as events:
                 after.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
@@ -102,9 +101,9 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         await broker.start()
         try:
             async with connect("{}:{}".format(*broker.address)) as client:
-                client.order(Release(5.0))
-                client.order(Release(5.0, math.nan))
-                client.order(Place(((1, math.nan),), math.inf))
+                client.order(TransferZone(5.0))
+                client.order(TransferZone(5.0, math.nan))
+                client.order(RequestZone(((1, math.nan),), math.inf))
                 (zone,) = (await client.status())["zones"]
                 assert (zone["path"], zone["cuts"]) == ("", [])
         finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.live.broker_fleet import SCHEMA, SPACE
 
 from rookery.brokers.plans import SplitPlan, next_step
 from rookery.errors import SpaceError
@@ -19,8 +20,7 @@ from rookery.live.brokers.resplit import ask_all, read_statistics
 from rookery.space.notation import read_space
 from rookery.space.tree import KdTree
 
-from .broker_fleet import SCHEMA, SPACE
-from .test_brokers_live import Crowd, Fleet, Load, conditions, run, settled, wanted
+from .test_server import Crowd, Fleet, Load, conditions, run, settled, wanted
 
 
 @pytest.fixture

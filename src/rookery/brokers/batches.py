@@ -1,0 +1,291 @@
+"""Batches: events that travel together, and what brokers say to each other about them.
+
+A publisher sends its events in batches, numbered by itself: an event is named by its publisher and its sequence number
+for good, so whoever gets it twice can tell. A batch holds its events as columns, encoded once by the publisher; a
+broker that passes a batch on whole never looks inside. Where the events of a batch go different ways it is divided,
+and each part knows which of the batch's events it has (`offsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from rookery.brokers.versions import Version
+from rookery.brokers.zones import Path, Point
+
+__all__ = [
+    "MALFORMED",
+    "NOTHING",
+    "Accepted",
+    "Acknowledge",
+    "BatchKey",
+    "BatchMessage",
+    "Columns",
+    "DeliverBatch",
+    "Discard",
+    "EventBatch",
+    "Placed",
+    "Redeliver",
+    "Refused",
+    "ReplicasHeld",
+    "Replicate",
+    "Replicated",
+    "RoutedBatch",
+    "Superseded",
+    "batch_of",
+    "columns_of",
+    "events_of",
+    "first_event",
+    "is_readable",
+    "part_of",
+]
+
+Columns: TypeAlias = dict[str, list[Any]]
+#: Publisher and first sequence number.
+BatchKey: TypeAlias = tuple[int, int]
+#: No batch has more events than this; a larger one from the wire is refused when decoded.
+MOST_EVENTS = 1 << 16
+Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
+
+#: What decoding raises for bytes of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
+_CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+_COLUMN: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[Any])
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder().decode
+#: Bytes of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
+_WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
+    first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
+}
+#: The columns of a batch of which only the numbers are kept.
+NOTHING = msgspec.Raw(_encode({}))
+
+
+class EventBatch(msgspec.Struct, frozen=True, array_like=True):
+    """Events of one publisher; event number i has the sequence number first + (offsets[i] if there are any, else i)."""
+
+    publisher: int
+    first: int
+    count: int
+    columns: msgspec.Raw
+    offsets: Offsets = ()
+
+    @property
+    def key(self) -> BatchKey:
+        """The batch that this is, or is a part of."""
+        return self.publisher, self.first
+
+    def sequences(self) -> Sequence[int]:
+        """Return the sequence numbers of its events."""
+        if self.offsets:
+            return [self.first + offset for offset in self.offsets]
+        return range(self.first, self.first + self.count)
+
+    def numbers(self) -> Sequence[int]:
+        """Return which events of the whole batch these are."""
+        return self.offsets or range(self.count)
+
+
+def batch_of(publisher: int, first: int, events: Sequence[dict[str, Any]]) -> EventBatch:
+    """Put events into a batch; an attribute that an event does not have is NULL there."""
+    names = events[0].keys()
+    if any(event.keys() != names for event in events):
+        names = dict.fromkeys(name for event in events for name in event).keys()
+        columns = {name: [event.get(name) for event in events] for name in names}
+    else:
+        columns = {name: [event[name] for event in events] for name in names}
+    return EventBatch(publisher, first, len(events), msgspec.Raw(_encode(columns)))
+
+
+def columns_of(batch: EventBatch, names: Collection[str] | None = None) -> Columns:
+    """Take the columns out, all or some; none where they cannot be read or are not as long as the batch says."""
+    try:
+        if names is None:
+            columns = _COLUMNS.decode(batch.columns)
+            return columns if all(len(column) == batch.count for column in columns.values()) else {}
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(batch.columns).items()}
+        if any(_header(column)[0] != batch.count for column in closed.values()):
+            return {}
+        return {name: _COLUMN.decode(column) for name, column in closed.items() if name in names}
+    except MALFORMED:
+        return {}
+
+
+def first_event(batch: EventBatch) -> dict[str, Any]:
+    """Take the first event out, and look at no other."""
+    try:
+        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(batch.columns).items()}
+        if any(_header(column)[0] != batch.count for column in closed.values()):
+            return {}
+        return {name: _first_value(column) for name, column in closed.items()}
+    except MALFORMED:
+        return {}
+
+
+def _header(column: bytes) -> tuple[int, int]:
+    """Return how many values an encoded list has and where the first begins; -1 values where it is no list."""
+    tag = column[0]
+    if tag & 0xF0 == 0x90:
+        return tag & 0x0F, 1
+    if tag == 0xDC:
+        return int.from_bytes(column[1:3], "big"), 3
+    return (int.from_bytes(column[1:5], "big"), 5) if tag == 0xDD else (-1, 0)
+
+
+def _first_value(column: bytes) -> Any:
+    """Return the first value of an encoded list; that of a text, a number or NULL is found without the others."""
+    _, at = _header(column)
+    tag = column[at]
+    if tag & 0xE0 == 0xA0:  # a short text
+        end = at + 1 + (tag & 0x1F)
+    elif tag == 0xD9:  # a text of up to 255 bytes
+        end = at + 2 + column[at + 1]
+    elif tag < 0x80 or tag >= 0xE0 or tag in _WIDTHS:
+        end = at + _WIDTHS.get(tag, 1)
+    else:
+        return _COLUMN.decode(column)[0]
+    return _decode(column[at:end])
+
+
+def events_of(batch: EventBatch) -> list[dict[str, Any]]:
+    """Take the events out."""
+    columns = columns_of(batch)
+    if not columns:
+        return [{} for _ in range(batch.count)]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = None) -> EventBatch:
+    """Return the part with the events in these rows; the batch itself if that is all of them."""
+    if len(rows) == batch.count:
+        return batch
+    if columns is None:
+        columns = columns_of(batch)
+    part = {name: [column[row] for row in rows] for name, column in columns.items()}
+    numbers = batch.numbers()
+    return EventBatch(
+        batch.publisher,
+        batch.first,
+        len(rows),
+        msgspec.Raw(_encode(part)),
+        tuple(numbers[row] for row in rows),
+    )
+
+
+def is_readable(batch: EventBatch) -> bool:
+    """Tell whether a batch from the wire is what it says."""
+    if not 0 < batch.count <= MOST_EVENTS or batch.first < 0:
+        return False
+    return not batch.offsets or len(batch.offsets) == batch.count
+
+
+# ---- messages ------------------------------------------------------------------------------------------------------
+
+
+class RoutedBatch(msgspec.Struct, frozen=True, array_like=True, tag=30):
+    """A batch on its way to the owners of its events' points; `origin` wants to know when they have it."""
+
+    batch: EventBatch
+    points: tuple[Point, ...]
+    origin: int
+    visited: tuple[int, ...] = ()
+
+
+class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
+    """These events of a batch are safe; all of them where no offsets are said."""
+
+    publisher: int
+    first: int
+    offsets: Offsets = ()
+
+
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
+    """This batch cannot be taken, and why; or not yet, where that is not final."""
+
+    publisher: int
+    first: int
+    reason: str
+    final: bool = True
+
+
+class Replicate(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """Keep replicas of these batches of mine, on your disk, for the day I am gone."""
+
+    batches: tuple[tuple[int, EventBatch], ...]
+
+
+class Replicated(msgspec.Struct, frozen=True, array_like=True, tag=34):
+    """They are on my disk."""
+
+    numbers: tuple[int, ...]
+
+
+class Discard(msgspec.Struct, frozen=True, array_like=True, tag=35):
+    """These need no replica any more: everyone who wants their events has them."""
+
+    numbers: tuple[int, ...]
+
+
+class ReplicasHeld(msgspec.Struct, frozen=True, array_like=True, tag=36):
+    """I have replicas of yours, these; said at a beat to learn whether you are there and still want them."""
+
+    numbers: tuple[int, ...]
+
+
+class DeliverBatch(msgspec.Struct, frozen=True, array_like=True, tag=37):
+    """Events for clients of yours: all of the batch for the names in `every`, row by row for the others."""
+
+    number: int
+    batch: EventBatch
+    every: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Acknowledge(msgspec.Struct, frozen=True, array_like=True, tag=38):
+    """The clients have what was delivered under these numbers."""
+
+    numbers: tuple[int, ...]
+
+
+class Redeliver(msgspec.Struct, frozen=True, array_like=True, tag=39):
+    """Clients can take events again: deliver once more what has these numbers."""
+
+    numbers: tuple[int, ...]
+
+
+class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
+    """Your subscription is stored in this zone, in this version."""
+
+    subscription_id: str
+    version: Version
+    path: Path
+
+
+class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
+    """This version of your subscription is not stored: one as great or greater stands in its way; go above it."""
+
+    subscription_id: str
+    version: Version
+    stored: Version
+
+
+BatchMessage: TypeAlias = (
+    RoutedBatch
+    | Accepted
+    | Refused
+    | Replicate
+    | Replicated
+    | Discard
+    | ReplicasHeld
+    | DeliverBatch
+    | Acknowledge
+    | Redeliver
+    | Placed
+    | Superseded
+)

@@ -1,0 +1,457 @@
+"""Deliveries of an owner: which events are in flight, who still has to get them, and when they are accepted.
+
+Rule 1: an event is accepted when it lies on two disks, the owner's and its backup's. `stored` says the first, the
+backup's `Replicated` the second. Weaker promises have names (`BrokerDurability`) and must be asked for.
+Rule 2: an event is in flight until every client that wants it has acknowledged it, or has unsubscribed, or has let its
+lease end, or has fallen behind by more than `backlog` events.
+Rule 3: nothing is delivered twice. An event has its publisher's number for good; what arrives again within the dedup
+window is accepted again, and whatever a crash makes ambiguous is redelivered and dropped by the subscriber.
+Rule 4: who takes over a zone may not know all of its subscriptions before their brokers have sent them again. Until
+then the zone has a grace period: its events are matched as they come and once more when that ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rookery.brokers.batch_matches import BatchMatches, match_batches, sorted_by_broker
+from rookery.brokers.batches import (
+    Accepted,
+    BatchKey,
+    Columns,
+    Discard,
+    EventBatch,
+    Refused,
+    Replicate,
+    Replicated,
+    RoutedBatch,
+    events_of,
+    part_of,
+)
+from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.in_flight import InFlightBatch
+from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.store import ZoneStore
+
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
+
+__all__ = ["Deliveries"]
+
+#: Batches remembered so that none is taken twice: the dedup window.
+DEDUP_WINDOW = 1 << 14
+#: Batches redelivered at one beat, and replicas in one message.
+MOST_REDELIVERED = 64
+#: Why a broker on its own refuses.
+ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
+
+
+class Deliveries:
+    """The batches that one broker owns."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.in_flight: dict[int, InFlightBatch] = {}
+        self.backup: int | None = None
+        #: When there was a backup last.
+        self._with_backup = -(1 << 62)
+        self._numbers = 0
+        #: By number of a delivery that is not acknowledged.
+        self._unacknowledged: dict[int, InFlightBatch] = {}
+        self._dedup_window: dict[BatchKey, list[InFlightBatch]] = {}
+        self._incoming: list[tuple[OwnedZone, InFlightBatch, Columns | None]] = []
+        self._unwritten: list[InFlightBatch] = []
+        self._unreplicated: list[InFlightBatch] = []
+        self._discarded: list[int] = []
+        self._done: list[tuple[int, int]] = []
+        #: Subscriptions that are attached elsewhere now, and those that are gone.
+        self._moved: dict[str, int] = {}
+        self._gone: set[str] = set()
+
+    # ---- batches come in -----------------------------------------------------------------------------------------
+
+    def take(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
+        """Take a batch whose events all lie in an own zone."""
+        broker, batch = self._broker, routed.batch
+        known = self._dedup_window.setdefault(batch.key, [])
+        if known:
+            fresh = self._fresh(routed, known)
+            if not fresh:
+                return
+            if len(fresh) < batch.count:
+                routed = RoutedBatch(
+                    part_of(batch, fresh, columns), tuple(routed.points[row] for row in fresh), routed.origin
+                )
+                batch, columns = routed.batch, None
+        refusal = self._refusal()
+        if refusal is not None:
+            broker.counters["refused"] += 1
+            broker.send(routed.origin, Refused(batch.publisher, batch.first, refusal, final=False))
+            return
+        self._numbers += 1
+        entry = InFlightBatch(
+            self._numbers, batch, routed.points[0], {routed.origin}, broker.now, {}, owned.grace_until
+        )
+        known.append(entry)
+        self._incoming.append((owned, entry, columns))
+        if len(self._dedup_window) > DEDUP_WINDOW:
+            del self._dedup_window[next(iter(self._dedup_window))]
+
+    def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
+        """Return the rows that were never taken; say again that the others are safe, as soon as they are."""
+        seen: set[int] = set()
+        for entry in known:
+            seen.update(entry.numbers() if entry.gone else entry.batch.numbers())
+            if entry.accepted:
+                self._send_accepted(entry, routed.origin)
+            else:
+                entry.origins.add(routed.origin)
+        self._broker.counters["repeated"] += 1
+        return [row for row, number in enumerate(routed.batch.numbers()) if number not in seen]
+
+    def _refusal(self) -> str | None:
+        configuration = self._broker.configuration
+        if len(self.in_flight) >= configuration.most_in_flight:
+            return f"{len(self.in_flight)} batches are in flight, not acknowledged by their subscribers"
+        if configuration.durability is BrokerDurability.TWO_DISKS and self._is_alone():
+            return ALONE
+        return None
+
+    def _is_alone(self) -> bool:
+        """Tell whether there has been nobody to take over for longer than a takeover lasts."""
+        return self._choose_backup() is None and self._was_alone()
+
+    def _was_alone(self) -> bool:
+        configuration = self._broker.configuration
+        return self._broker.now - self._with_backup > (configuration.silence + 1) * configuration.beat
+
+    # ---- once per buffer of messages------------------------------------------------------------------------------
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to match, send or write."""
+        return bool(
+            self._incoming
+            or self._moved
+            or self._gone
+            or self._unreplicated
+            or self._discarded
+            or self._unwritten
+            or self._done
+        )
+
+    def settle(self) -> None:
+        """Match what came in together; send and write what follows from it."""
+        if self._moved or self._gone:
+            self._follow_moved()
+        if self._incoming:
+            incoming, self._incoming = self._incoming, []
+            for owned, entry, by_broker in match_batches(incoming):
+                self._begin(owned, entry, by_broker)
+        self.replicate()
+        if self._discarded and self.backup is not None:
+            self._broker.send(self.backup, Discard(tuple(self._discarded)))
+        self._discarded.clear()
+
+    def records(self) -> tuple[list[tuple[int, int, EventBatch]], list[InFlightBatch], list[tuple[int, int]]]:
+        """Return what is to be written: entries, the batches that wait for it, and what is done with."""
+        unwritten, self._unwritten = self._unwritten, []
+        done, self._done = self._done, []
+        unwritten = [entry for entry in unwritten if entry.number in self.in_flight]
+        return [(self._broker.id, entry.number, entry.batch) for entry in unwritten], unwritten, done
+
+    def _begin(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+        broker = self._broker
+        broker.counters["matched"] += entry.batch.count
+        owned.reservoir.add(entry.point, broker.random)
+        owned.reservoir.seen += entry.batch.count - 1
+        if entry.grace_until:
+            entry.delivered.update(match for matches in by_broker.values() for match in matches.each(entry.batch.count))
+        if not by_broker and not entry.grace_until:
+            self._accept(entry)  # nobody wants it: there is nothing to lose
+            entry.empty()
+            return
+        self.in_flight[entry.number] = entry
+        self._deliver(entry, by_broker)
+        if broker.configuration.durability is BrokerDurability.MEMORY:
+            self._accept(entry)
+            return
+        self._unwritten.append(entry)
+        if broker.configuration.durability is BrokerDurability.TWO_DISKS:
+            self._unreplicated.append(entry)
+        else:
+            entry.replicated = True
+
+    def _deliver(self, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+        """Deliver matches to the brokers of their clients, those of each under a number of its own."""
+        for access_broker, matches in by_broker.items():
+            self._numbers += 1
+            entry.deliveries[self._numbers] = (access_broker, matches)
+            self._unacknowledged[self._numbers] = entry
+            self._broker.send(access_broker, matches.delivery(self._numbers, entry.batch))
+
+    def _end_delivery(self, entry: InFlightBatch, number: int) -> None:
+        del entry.deliveries[number]
+        del self._unacknowledged[number]
+
+    # ---- when events are accepted --------------------------------------------------------------------------------
+
+    def stored(self, written: Iterable[InFlightBatch]) -> None:
+        """Batches are on the own disk."""
+        for entry in written:
+            entry.stored = True
+            self._check(entry)
+
+    def not_stored(self, written: Iterable[InFlightBatch], reason: str, *, final: bool = True) -> None:
+        """The disk did not take them: neither do we."""
+        for entry in written:
+            self._broker.counters["refused"] += 1
+            for origin in entry.origins:
+                self._broker.send(origin, Refused(entry.batch.publisher, entry.batch.first, reason, final))
+            known = self._dedup_window.get(entry.batch.key)
+            if known is not None and entry in known:
+                known.remove(entry)
+            self._finish(entry)
+
+    def replicated(self, message: Replicated, sender: int) -> None:
+        """Batches are on the backup's disk."""
+        for number in message.numbers:
+            entry = self.in_flight.get(number)
+            if entry is not None and sender == self.backup:
+                entry.replicated = True
+                self._check(entry)
+
+    def _check(self, entry: InFlightBatch) -> None:
+        if entry.stored and entry.replicated and not entry.accepted:
+            self._accept(entry)
+            self._check_finished(entry)
+
+    def _accept(self, entry: InFlightBatch) -> None:
+        entry.accepted = True
+        for origin in entry.origins:
+            self._send_accepted(entry, origin)
+        entry.origins.clear()
+
+    def _send_accepted(self, entry: InFlightBatch, origin: int) -> None:
+        offsets = entry.batch.offsets
+        if entry.gone:
+            offsets = tuple(entry.numbers())
+            if not offsets:
+                return
+        self._broker.send(origin, Accepted(entry.batch.publisher, entry.batch.first, offsets))
+
+    def _choose_backup(self) -> int | None:
+        home = self._broker.home()
+        backups = home.backups(self._broker.routing_table.alive) if home is not None else ()
+        if self.backup is not None and self.backup in backups:
+            return self.backup
+        backup = backups[0] if backups else None
+        if backup is None and self.backup is not None:
+            self._with_backup = self._broker.now
+        if backup != self.backup:
+            self.backup = backup
+            for entry in self.in_flight.values():
+                entry.replicated = False
+            if self._broker.configuration.durability is BrokerDurability.TWO_DISKS:
+                self._unreplicated = list(self.in_flight.values())
+        return backup
+
+    def replicate(self) -> None:
+        """Bring new batches to the backup."""
+        if self._unreplicated and self._choose_backup() is not None:
+            assert self.backup is not None
+            unreplicated, self._unreplicated = self._unreplicated, []
+            batches = tuple((entry.number, entry.batch) for entry in unreplicated if entry.number in self.in_flight)
+            for first in range(0, len(batches), MOST_REDELIVERED):
+                self._broker.send(self.backup, Replicate(batches[first : first + MOST_REDELIVERED]))
+
+    # ---- when they have been acknowledged ------------------------------------------------------------------------
+
+    def acknowledge(self, numbers: Iterable[int], access_broker: int) -> None:
+        """The clients of a broker have these deliveries."""
+        for number in numbers:
+            entry = self._unacknowledged.get(number)
+            if entry is not None and entry.deliveries[number][0] == access_broker:
+                self._end_delivery(entry, number)
+                self._check_finished(entry)
+
+    def _check_finished(self, entry: InFlightBatch) -> None:
+        if not entry.deliveries and not entry.grace_until and not entry.moving and entry.accepted:
+            self._finish(entry)
+
+    def _finish(self, entry: InFlightBatch) -> None:
+        if self.in_flight.pop(entry.number, None) is None:
+            return
+        if self._broker.configuration.durability is not BrokerDurability.MEMORY:
+            self._done.append((self._broker.id, entry.number))
+            if entry.replicated:
+                self._discarded.append(entry.number)
+        for number in list(entry.deliveries):
+            self._end_delivery(entry, number)
+        entry.delivered.clear()
+        entry.empty()  # it is remembered by its numbers
+
+    def redeliver(self, numbers: Iterable[int], access_broker: int) -> None:
+        """Clients of a broker can take these deliveries now."""
+        for number in numbers:
+            entry = self._unacknowledged.get(number)
+            if entry is not None and entry.deliveries[number][0] == access_broker:
+                self._broker.send(access_broker, entry.deliveries[number][1].delivery(number, entry.batch))
+
+    def move(self, name: str, access_broker: int) -> None:
+        """A client has attached to another broker."""
+        self._moved[name] = access_broker
+
+    def follow(self, store: ZoneStore) -> None:
+        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
+        for entry in self.in_flight.values():
+            for access_broker, matches in entry.deliveries.values():
+                for name in matches.all_names():
+                    present = store.get(name)
+                    if present is not None and present.access_broker != access_broker:
+                        self._moved[name] = present.access_broker
+
+    def drop(self, name: str) -> None:
+        """A subscription is gone: nobody waits for its events."""
+        self._gone.add(name)
+
+    def _follow_moved(self) -> None:
+        """Follow the clients that have moved, forget those that are gone: one pass for all of them."""
+        moved, gone = self._moved, self._gone
+        self._moved, self._gone = {}, set()
+        by_access_broker: dict[int, set[str]] = {}
+        for name, access_broker in moved.items():
+            by_access_broker.setdefault(access_broker, set()).add(name)
+        for entry in list(self.in_flight.values()):
+            fresh: dict[int, BatchMatches] = {}
+            for number, (access_broker, matches) in list(entry.deliveries.items()):
+                left = matches.without(gone)
+                for target, names in by_access_broker.items():
+                    if target != access_broker and left.concerns(names):
+                        going = left.only(names)
+                        fresh[target] = fresh[target].joined(going) if target in fresh else going
+                        left = left.without(names)
+                if left is not matches:
+                    self._shrink(entry, number, left)
+            self._deliver(entry, fresh)
+            self._check_finished(entry)
+
+    def _shrink(self, entry: InFlightBatch, number: int, left: BatchMatches) -> None:
+        """Fewer wait for a delivery now: tell their broker, which need not wait for the others."""
+        access_broker = entry.deliveries[number][0]
+        if left:
+            entry.deliveries[number] = (access_broker, left)
+            self._broker.send(access_broker, left.delivery(number, entry.batch))
+        else:
+            self._end_delivery(entry, number)
+
+    def unneeded_replicas(self, numbers: Iterable[int], holder: int) -> tuple[int, ...]:
+        """Say which replicas that a peer has are not needed: done with, or at the present backup as well."""
+        unneeded = []
+        for number in numbers:
+            entry = self.in_flight.get(number)
+            if entry is None or (holder != self.backup and entry.replicated):
+                unneeded.append(number)
+        return tuple(unneeded)
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Match again after a grace period, replicate to a new backup, redeliver, let go of what nobody takes."""
+        broker = self._broker
+        backup = self._choose_backup()
+        self.replicate()
+        if backup is None and broker.configuration.durability is BrokerDurability.TWO_DISKS and self._was_alone():
+            self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
+        self._end_grace_periods()
+        self._trim_backlog()
+        patience = 2 * broker.configuration.beat
+        sent = 0
+        for entry in list(self.in_flight.values()):
+            if entry.moving or broker.now - entry.since < 2 * patience:
+                continue
+            dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.deliveries.values())
+            if dead:
+                self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
+            if not entry.moving and sent < MOST_REDELIVERED:
+                entry.since = broker.now
+                for number, (access_broker, matches) in entry.deliveries.items():
+                    if broker.routing_table.alive(access_broker):
+                        sent += 1
+                        broker.send(access_broker, matches.delivery(number, entry.batch))
+
+    def moved_on(self, number: int) -> None:
+        """The present owners have accepted what was sent on to them."""
+        entry = self.in_flight.get(number)
+        if entry is None:
+            return
+        entry.moving = False
+        for delivery, (_, matches) in list(entry.deliveries.items()):
+            left = matches.without_rows(entry.gone, entry.batch.count)
+            if left is not matches:
+                self._shrink(entry, delivery, left)
+        self._check_finished(entry)
+
+    def _end_grace_periods(self) -> None:
+        broker = self._broker
+        for entry in [
+            entry for entry in self.in_flight.values() if entry.grace_until and entry.grace_until <= broker.now
+        ]:
+            entry.grace_until = 0
+            self._send_on(entry)
+            rows: list[int] = []
+            late: list[PlacedSubscription] = []
+            for row, event in enumerate(events_of(entry.batch)):
+                points = broker.publishing.points_of([event])
+                owned = broker.owned_at(points[0]) if points else None
+                for one in owned.store.match(event) if owned is not None else ():
+                    if row not in entry.gone and (row, one.subscription_id) not in entry.delivered:
+                        rows.append(row)
+                        late.append(one)
+            broker.counters["matched late"] += len(late)
+            self._deliver(entry, sorted_by_broker(rows, late))
+            entry.delivered.clear()
+            self._check_finished(entry)
+
+    def _send_on(self, entry: InFlightBatch) -> None:
+        """Bring what does not lie in own zones any more to the present owners, who finish with it."""
+        points = self._broker.publishing.points_of(events_of(entry.batch)) or ()
+        away = [
+            row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in entry.gone
+        ]
+        if away and not entry.moving:
+            entry.moving = True
+            entry.gone |= frozenset(away)
+            self._broker.replicas.adopt(self._broker.id, entry.number, part_of(entry.batch, away))
+
+    def _trim_backlog(self) -> None:
+        """Let the oldest events go of subscriptions that have more than `backlog` waiting."""
+        most = self._broker.configuration.backlog
+        if sum(entry.batch.count for entry in self.in_flight.values()) <= most:
+            return
+        each: Counter[str] = Counter()
+        for entry in self.in_flight.values():
+            for _, matches in entry.deliveries.values():
+                each.update(matches.names)
+                for name in matches.every:
+                    each[name] += entry.batch.count
+        if not each or max(each.values()) <= most:
+            return
+        waiting: dict[str, int] = {}
+        for entry in reversed(self.in_flight.values()):
+            over = set()
+            for _, matches in entry.deliveries.values():
+                for name, more in matches.counts(entry.batch.count).items():
+                    count = waiting[name] = waiting.get(name, 0) + more
+                    if count > most:
+                        over.add(name)
+            if over:
+                self._broker.counters["given up"] += len(over)
+                for number, (_, matches) in list(entry.deliveries.items()):
+                    if matches.concerns(over):
+                        self._shrink(entry, number, matches.without(over))
+        for entry in list(self.in_flight.values()):
+            self._check_finished(entry)

@@ -1,0 +1,46 @@
+"""A batch at its owner: from its arrival until nobody waits for it.
+
+What `deliveries.py` knows of each: where it came from, who still has to acknowledge which of its events, whether it is
+on both disks, and which of its rows have been sent on because their zone went elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rookery.brokers.batch_matches import BatchMatches
+from rookery.brokers.batches import NOTHING, EventBatch
+from rookery.brokers.zones import Point
+
+__all__ = ["InFlightBatch"]
+
+
+@dataclass(slots=True)
+class InFlightBatch:
+    """A batch, or the part of one that lies in own zones, from its arrival until nobody waits for it."""
+
+    number: int
+    batch: EventBatch
+    point: Point
+    origins: set[int]
+    since: int
+    #: What clients have not acknowledged: by number of the delivery, their broker and their matches.
+    deliveries: dict[int, tuple[int, BatchMatches]]
+    #: When the grace period of its zone ends, 0 if there is none; until then all matches that were delivered.
+    grace_until: int = 0
+    delivered: set[tuple[int, str]] = field(default_factory=set)
+    stored: bool = False
+    replicated: bool = False
+    accepted: bool = False
+    #: Rows sent on to their present owners, and whether these have not accepted them yet.
+    gone: frozenset[int] = frozenset()
+    moving: bool = False
+
+    def empty(self) -> None:
+        """Let the events go: from here on the batch is remembered by its numbers only."""
+        batch = self.batch
+        self.batch = EventBatch(batch.publisher, batch.first, batch.count, NOTHING, batch.offsets)
+
+    def numbers(self) -> list[int]:
+        """Return which events of the batch are this broker's affair."""
+        return [number for row, number in enumerate(self.batch.numbers()) if row not in self.gone]

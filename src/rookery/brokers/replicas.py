@@ -1,0 +1,176 @@
+"""What a broker has of its peers, and what is left of the dead: replicas and orphans.
+
+A broker has replicas of the batches of the one whose backup it is. When that one is gone, and after a restart for
+everything the log still has, the batches are orphans: they are sent again to whoever owns their points now, under their
+old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
+the same orphan: numbers say what is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rookery.brokers.batches import (
+    Accepted,
+    BatchKey,
+    Discard,
+    EventBatch,
+    Refused,
+    ReplicasHeld,
+    Replicate,
+    Replicated,
+    RoutedBatch,
+    events_of,
+    is_readable,
+    part_of,
+)
+from rookery.brokers.configuration import BrokerDurability
+
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
+
+__all__ = ["Replicas"]
+
+#: Orphans on the way at one time.
+MOST_ORPHANS = 256
+
+
+class Replicas:
+    """Batches of peers, and those that nobody owns."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.batches: dict[int, dict[int, EventBatch]] = {}
+        #: By owner and number: the batch, and which of its numbers were accepted.
+        self.orphans: dict[tuple[int, int], tuple[EventBatch, set[int]]] = {}
+        self._by_key: dict[BatchKey, set[tuple[int, int]]] = {}
+        self._sent: dict[tuple[int, int], int] = {}
+        self._unwritten: list[tuple[int, int, EventBatch]] = []
+        self._done: list[tuple[int, int]] = []
+        #: Replicas that the disk did not take when it was asked last.
+        self._refused: list[tuple[int, int]] = []
+
+    # ---- replicas ------------------------------------------------------------------------------------------------
+
+    def store(self, message: Replicate, owner: int) -> None:
+        """Store replicas; `Replicated` is said when they are on the disk."""
+        batches = self.batches.setdefault(owner, {})
+        for number, batch in message.batches:
+            batches[number] = batch
+            if (owner, number) in self._done:  # discarded a moment ago: what is done with is written after what is kept
+                self._done.remove((owner, number))
+            self._unwritten.append((owner, number, batch))
+
+    def written(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Replicas are on the disk: tell their owners."""
+        by_owner: dict[int, list[int]] = {}
+        for owner, number in entries:
+            by_owner.setdefault(owner, []).append(number)
+        for owner, numbers in by_owner.items():
+            self._broker.send(owner, Replicated(tuple(numbers)))
+
+    def not_written(self, entries: Iterable[tuple[int, int]]) -> None:
+        """The disk did not take replicas: try again at a beat, for their owner waits."""
+        self._refused += entries
+
+    def discard(self, message: Discard, owner: int) -> None:
+        """Their owner needs these replicas no more."""
+        batches = self.batches.get(owner)
+        if batches is None:
+            return
+        for number in message.numbers:
+            if batches.pop(number, None) is not None:
+                self._done.append((owner, number))
+        if not batches:
+            del self.batches[owner]
+
+    def lost(self, owner: int) -> None:
+        """A broker is gone: what was its own is an orphan now."""
+        for number, batch in self.batches.pop(owner, {}).items():
+            self.adopt(owner, number, batch)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._unwritten or self._done)
+
+    def records(self) -> tuple[list[tuple[int, int, EventBatch]], list[tuple[int, int]]]:
+        """Return what is to be written: entries, and those that are done with."""
+        unwritten, self._unwritten = self._unwritten, []
+        done, self._done = self._done, []
+        return unwritten, done
+
+    # ---- orphans -------------------------------------------------------------------------------------------------
+
+    def adopt(self, owner: int, number: int, batch: EventBatch) -> None:
+        """Bring a batch to its present owners, however long that takes."""
+        if (owner, number) in self.orphans or not is_readable(batch):
+            return
+        self._broker.counters["orphans"] += 1
+        self.orphans[owner, number] = (batch, set())
+        self._by_key.setdefault(batch.key, set()).add((owner, number))
+        if self._broker.owned:
+            self._send((owner, number))
+
+    def _send(self, orphan: tuple[int, int]) -> None:
+        broker = self._broker
+        if len(self._sent) >= MOST_ORPHANS and orphan not in self._sent:
+            return  # at a later beat
+        self._sent[orphan] = broker.now
+        batch, accepted = self.orphans[orphan]
+        left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
+        batch = part_of(batch, left)
+        points = broker.publishing.points_of(events_of(batch))
+        if points is None:  # from a log of another schema: nobody can ever read it
+            self._settle(orphan)
+        else:
+            broker.publishing.route(RoutedBatch(batch, points, broker.id))
+
+    def accepted(self, message: Accepted) -> bool:
+        """Events are safe with their owner; say whether they were orphans of ours."""
+        waiting = self._by_key.get((message.publisher, message.first))
+        if not waiting:
+            return False
+        for orphan in list(waiting):
+            batch, accepted = self.orphans[orphan]
+            accepted.update(message.offsets or batch.numbers())
+            if accepted.issuperset(batch.numbers()):
+                self._settle(orphan)
+        return True
+
+    def refused(self, message: Refused) -> bool:
+        """An owner cannot take them now: they are sent again later."""
+        return (message.publisher, message.first) in self._by_key
+
+    def _settle(self, orphan: tuple[int, int]) -> None:
+        batch, _ = self.orphans.pop(orphan)
+        self._sent.pop(orphan, None)
+        others = self._by_key[batch.key]
+        others.discard(orphan)
+        if not others:
+            del self._by_key[batch.key]
+        owner, number = orphan
+        if owner == self._broker.id:
+            self._broker.deliveries.moved_on(number)
+        elif self._broker.configuration.durability is not BrokerDurability.MEMORY:
+            self._done.append(orphan)
+
+    # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Ask the owners of replicas whether they are there; send orphans again."""
+        broker = self._broker
+        for owner in list(self.batches):
+            broker.send(owner, ReplicasHeld(tuple(self.batches[owner])))
+        refused, self._refused = self._refused, []
+        for owner, number in refused:
+            if number in self.batches.get(owner, ()):
+                self._unwritten.append((owner, number, self.batches[owner][number]))
+        if not broker.owned:
+            return
+        patience = 2 * broker.configuration.beat
+        for orphan in list(self.orphans):
+            sent = self._sent.get(orphan)
+            if sent is None or broker.now - sent >= patience:
+                self._send(orphan)

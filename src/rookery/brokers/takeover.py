@@ -1,0 +1,136 @@
+"""Takeover: what happens to the zones of the dead, and who yields when two own one zone.
+
+A dead broker's zone is taken over by its backups, in the order that it named itself, each waiting two beats for the one
+before; after them by any neighbor. A takeover makes a greater epoch (`ownership.py`), so a mistake, such as taking over
+from a broker that was only slow, ends by itself: the lesser epoch yields, and its subscriptions go to the winner.
+Nothing here needs agreement, only that news spreads.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rookery.brokers.messages import ReplicateSubscriptions, ZoneState
+from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.spanhop import depth_of
+from rookery.brokers.zones import ROOT, Path, Point, box_of, contains, overlap, sibling
+
+if TYPE_CHECKING:
+    from rookery.brokers.broker import Broker
+    from rookery.brokers.membership import Membership
+
+__all__ = ["Takeover", "carve"]
+
+#: Beats after which a place from which nobody answers is taken for ownerless.
+OWNERLESS_BEATS = 8
+
+
+class Takeover:
+    """Disputes and deaths, as one broker sees them."""
+
+    def __init__(self, broker: Broker, membership: Membership) -> None:
+        self._broker = broker
+        self._membership = membership
+        #: Holes in the neighbor tables and since when nobody has answered from there.
+        self._holes: dict[Point, int] = {}
+
+    def contest(self, ownership: ZoneOwnership) -> bool:
+        """Settle who owns a zone of one's own that a peer says it owns; say whether the peer lost."""
+        broker = self._broker
+        lost = False
+        for owned in list(broker.owned.values()):
+            if not overlap(owned.path, ownership.path):
+                continue
+            if ownership.prevails(owned.ownership):
+                self._give_way(owned, ownership)
+            else:
+                lost = True
+                self._membership.greet(ownership.owner)
+        pending = [made for made in self._membership.unconfirmed() if overlap(made.path, ownership.path)]
+        return lost or any(made.prevails(ownership) for made in pending)
+
+    def _give_way(self, owned: OwnedZone, winner: ZoneOwnership) -> None:
+        broker = self._broker
+        broker.counters["yielded"] += 1
+        before = self._membership.owners(owned)
+        self._membership.close(owned)
+        broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
+        if len(winner.path) > len(owned.path):
+            state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
+            for piece in carve(owned.path, winner.path):
+                self._membership.open(ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position), state)
+        self._membership.announce(before)
+        if not broker.owned and not self._membership.leaving:
+            self._membership.seek(winner.owner)
+
+    def take_over_dead(self) -> None:
+        """Take over the zones of dead neighbors whose turn has come to oneself."""
+        broker = self._broker
+        beat = broker.configuration.beat
+        for owned in list(broker.owned.values()):
+            if broker.owned.get(owned.path) is not owned:
+                continue
+            for ownership in list(owned.neighbors):
+                if broker.routing_table.alive(ownership.owner):
+                    continue
+                report = owned.details.get(ownership.path)
+                backups = report.backups if report is not None else ()
+                rank = backups.index(broker.id) if broker.id in backups else MOST_BACKUPS + 1 + broker.id % MOST_BACKUPS
+                if broker.routing_table.silence(ownership.owner) >= 2 * rank * beat:
+                    self._take_over(ownership, () if report is None else report.neighbors)
+
+    def _take_over(self, dead: ZoneOwnership, neighbors: tuple[tuple[ZoneOwnership, int], ...]) -> None:
+        broker = self._broker
+        broker.counters["taken over"] += 1
+        ownership = ZoneOwnership(dead.path, dead.epoch + 1, broker.id, 0, broker.position)
+        subscriptions = broker.placement.taken_over(dead.path)
+        grace_period = broker.configuration.grace_period
+        self._membership.take(ownership, ZoneState(ownership, neighbors, (), subscriptions, (), 0, (), grace_period))
+        self._membership.announce()
+
+    def take_everything(self, since: int) -> None:
+        """Having given one's zone away and found none since, for long: whoever had all zones is gone. Own everything.
+
+        With epoch 0, as ownerless: if there is an owner of any part after all, it prevails.
+        """
+        broker = self._broker
+        if not since or broker.now - since < OWNERLESS_BEATS * broker.configuration.beat:
+            return
+        broker.counters["ownerless taken"] += 1
+        owned = self._membership.open(ZoneOwnership(ROOT, 0, broker.id, 0, broker.position))
+        owned.grace_until = broker.now + broker.configuration.grace_period
+        for peer in broker.routing_table.known_peers:
+            self._membership.greet(peer)
+        broker.placement.resubscribe()
+
+    def take_ownerless(self) -> None:
+        """Own what has had no owner for long: so many died together that nobody is left who knows their zones.
+
+        It goes as far up as the last cut before the hole, with epoch 0: whoever owns a part of it prevails, and
+        what is left after all of them have said so is ownerless.
+        """
+        broker = self._broker
+        patience = OWNERLESS_BEATS * broker.configuration.beat
+        holes = {point: owned for owned in broker.owned.values() for point in owned.holes()}
+        self._holes = {point: self._holes.get(point, broker.now) for point in holes}
+        for point, owned in holes.items():
+            if broker.now - self._holes[point] < patience or broker.owned_at(point) is not None:
+                continue
+            depth = depth_of(owned.path, point, owned.dimensions)
+            pieces = [sibling(owned.path[: depth + 1])]
+            known = [ownership for one in broker.owned.values() for ownership in (one.ownership, *one.neighbors)]
+            for ownership in known:
+                pieces = [part for piece in pieces for part in carve(piece, ownership.path)]
+            for piece in pieces:
+                if contains(box_of(piece, owned.dimensions), point):
+                    broker.counters["ownerless taken"] += 1
+                    taken = self._membership.open(ZoneOwnership(piece, 0, broker.id, 0, broker.position))
+                    taken.grace_until = broker.now + broker.configuration.grace_period
+
+
+def carve(whole: Path, part: Path) -> list[Path]:
+    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart."""
+    if not overlap(whole, part):
+        return [whole]
+    return [sibling(part[: depth + 1]) for depth in range(len(whole), len(part))]

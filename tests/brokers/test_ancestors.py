@@ -1,0 +1,31 @@
+"""The ancestor queue: the latest residents first, the silent forgotten."""
+
+from __future__ import annotations
+
+import random
+
+from rookery.brokers.ancestors import AncestorQueue
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.static import StaticBrokers
+from rookery.brokers.zones import (
+    box_of,
+    contains,
+)
+
+
+def test_the_ancestor_queue_keeps_the_latest_residents_and_forgets_the_silent() -> None:
+    zones = StaticBrokers.balanced(2, 4).paths()
+    queue = AncestorQueue(zones[0], dimensions=2, bits=2, capacity=3)
+    for owner in range(4, 8):
+        queue.learn(ZoneOwnership(zones[owner], 1, owner))
+    (residents,) = [entries for zone, entries in queue.levels[1].items() if zone == zones[4][:2]]
+    assert [ownership.owner for ownership in residents] == [7, 6, 5]
+    queue.prefer(ZoneOwnership(zones[5], 1, 5))
+    queue.learn(ZoneOwnership(zones[4], 1, 4))
+    assert [ownership.owner for ownership in residents] == [5, 4, 7]
+    queue.forget(5)
+    for _ in range(3):
+        queue.renew()
+        queue.learn(ZoneOwnership(zones[4], 1, 4))
+    assert [ownership.owner for ownership in queue] == [4]
+    assert all(not contains(box_of(zones[0][:2], 2), point) for point in queue.probes(random.Random(1))[:2])

@@ -1,0 +1,67 @@
+"""Replicas of a peer's batches: confirmed from the disk, discarded when told to, orphans when the peer is gone."""
+
+from __future__ import annotations
+
+from rookery.brokers.batches import Discard, ReplicasHeld, Replicate, Replicated, batch_of
+from rookery.brokers.configuration import BrokerDurability
+
+from .alone import alone, sent, writes
+
+OWNER = 2
+BATCH = batch_of(7, 0, [{"x": 0.5, "y": 0.5}])
+
+
+def test_a_replica_is_confirmed_when_it_is_on_the_disk() -> None:
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    effects = broker.effects()
+    (write,) = writes(effects)
+    assert write.entries == ((OWNER, 5, BATCH),)
+    assert not sent(effects)
+    broker.completed(write, None, 2)
+    assert sent(broker.effects()) == [(OWNER, Replicated((5,)))]
+
+
+def test_a_replica_that_the_disk_did_not_take_is_tried_again_at_a_beat() -> None:
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    (write,) = writes(broker.effects())
+    broker.completed(write, "the disk is full", 2)
+    assert not broker.effects()
+    beat = broker.timer()
+    assert beat is not None
+    broker.wake(beat)
+    effects = broker.effects()
+    assert [again.entries for again in writes(effects)] == [write.entries]
+    assert (OWNER, ReplicasHeld((5,))) in sent(effects)
+
+
+def test_a_discarded_replica_is_done_with() -> None:
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH), (6, BATCH))), OWNER, 1)
+    broker.effects()
+    broker.receive(Discard((5, 99)), OWNER, 2)
+    (write,) = writes(broker.effects())
+    assert write.done == ((OWNER, 5),)
+    assert broker.replicas.batches == {OWNER: {6: BATCH}}
+
+
+def test_discarded_and_replicated_in_one_buffer_it_stays() -> None:
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    broker.effects()
+    broker.receive_many((Discard((5,)), Replicate(((5, BATCH),))), OWNER, 2)
+    (write,) = writes(broker.effects())
+    assert (write.entries, write.done) == (((OWNER, 5, BATCH),), ())
+
+
+def test_what_a_dead_peer_owned_goes_to_the_present_owner_and_is_done_with() -> None:
+    broker = alone(durability=BrokerDurability.ONE_DISK)
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    broker.effects()
+    broker.lose(OWNER, 2)
+    (write,) = writes(broker.effects())  # nobody wants the event, so its owner, this broker, accepts it at once
+    assert write.done == ((OWNER, 5),)
+    assert not broker.replicas.batches
+    assert not broker.replicas.orphans
+    assert broker.counters["matched"] == 1

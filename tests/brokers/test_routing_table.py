@@ -1,0 +1,71 @@
+"""The routing table: who is alive, and which peers are remembered."""
+
+from __future__ import annotations
+
+from rookery.brokers.messages import BrokerHeartbeat, OwnerFound
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.routing_table import FORGOTTEN, MOST_KNOWN_PEERS
+from rookery.brokers.zones import split
+
+from .alone import alone
+
+BEAT = 5_000_000
+
+
+def test_a_peer_that_a_message_did_not_reach_is_dead_until_it_speaks() -> None:
+    broker = alone()
+    table = broker.routing_table
+    assert table.alive(2)
+    broker.undeliverable(BrokerHeartbeat(()), 2, 1)
+    assert not table.alive(2)
+    assert 2 not in table.known_peers
+    broker.receive(BrokerHeartbeat(()), 2, 2)
+    assert table.alive(2)
+    assert list(table.known_peers) == [2]
+
+
+def test_a_failed_message_is_forgiven_after_a_while() -> None:
+    broker = alone()
+    broker.lose(2, 1)
+    broker.now = FORGOTTEN * BEAT + 2
+    broker.routing_table.prune()
+    assert broker.routing_table.alive(2)
+
+
+def test_a_neighbor_is_dead_after_three_beats_of_silence() -> None:
+    broker = alone()
+    _, upper = split((), 0.5)
+    broker.membership.close(broker.owned[()])
+    lower = ((0, 0.5),)
+    broker.membership.open(ZoneOwnership(lower, 1, broker.id))
+    broker.receive(OwnerFound(ZoneOwnership(upper, 1, 2)), 2, 1)
+    table = broker.routing_table
+    assert [ownership.owner for ownership in broker.owned[lower].neighbors] == [2]
+    broker.now = 1 + 3 * BEAT
+    assert table.alive(2)
+    broker.now += 1
+    assert not table.alive(2)
+    assert table.silence(2) == 1
+    assert table.ages(broker.owned[lower]) == ((ZoneOwnership(upper, 1, 2), 3 * BEAT + 1),)
+
+
+def test_news_of_the_dead_is_not_taken_for_news() -> None:
+    """At second hand a broker is as old as the news of it, so two peers cannot keep a dead one alive."""
+    broker = alone()
+    broker.membership.close(broker.owned[()])
+    lower, upper = split((), 0.5)
+    owned = broker.membership.open(ZoneOwnership(lower, 1, broker.id))
+    broker.now = 100 * BEAT
+    broker.routing_table.learn(ZoneOwnership(upper, 1, 2), broker.now - 3 * BEAT - 1)
+    assert not len(owned.neighbors)
+    broker.routing_table.learn(ZoneOwnership(upper, 1, 2), broker.now - 3 * BEAT)
+    assert len(owned.neighbors) == 1
+
+
+def test_the_peers_met_last_are_remembered() -> None:
+    table = alone().routing_table
+    for peer in range(2, 2 + 2 * MOST_KNOWN_PEERS):
+        table.remember(peer)
+    table.remember(1)  # oneself is no peer
+    assert list(table.known_peers) == list(range(2 + MOST_KNOWN_PEERS, 2 + 2 * MOST_KNOWN_PEERS))
+    assert table.living() == sorted(table.known_peers)

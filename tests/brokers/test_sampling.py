@@ -1,0 +1,24 @@
+"""What a zone knows of its events: a uniform sample, and where it is cut."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from rookery.brokers.sampling import Reservoir, cut_of
+from rookery.brokers.zones import (
+    ZoneBox,
+)
+
+
+def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
+    generator = random.Random(1)
+    reservoir = Reservoir()
+    for number in range(10_000):
+        reservoir.add((number / 10_000, 0.5), generator)
+    assert (len(reservoir.points), reservoir.seen) == (256, 10_000)
+    assert cut_of(ZoneBox((0, 0), (1, 1)), 0, reservoir.points) == pytest.approx(0.5, abs=0.1)
+    assert cut_of(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == 0.5  # the median is on the border
+    half = reservoir.part(ZoneBox((0, 0), (0.5, 1)))
+    assert half.seen == pytest.approx(5000, rel=0.2)

@@ -1,0 +1,70 @@
+"""Sessions of clients: deliveries in flight within a window, a backlog beyond it, acknowledgments to the owner."""
+
+from __future__ import annotations
+
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Redeliver, batch_of
+from rookery.brokers.broker import Broker
+from rookery.brokers.client_messages import Attach, ClientAcknowledge, DeliverToClient, Subscribe, Subscribed
+
+from .alone import CLIENT, ask, attached, sent
+
+OWNER = 2
+NAME = "9/1/s"
+
+
+def subscribed(**options: object) -> Broker:
+    broker = attached(**options)
+    assert (CLIENT, Subscribed(NAME, 1)) in sent(ask(broker, Subscribe(NAME, 1, "x >= 0")))
+    return broker
+
+
+def delivery(number: int, *, names: tuple[str, ...] = (NAME,)) -> DeliverBatch:
+    return DeliverBatch(number, batch_of(7, 10 * number, [{"x": 0.5}, {"x": 0.6}]), names)
+
+
+def deliver(broker: Broker, message: DeliverBatch) -> list[tuple[object, object]]:
+    broker.receive(message, OWNER, broker.now)
+    return sent(broker.effects())
+
+
+def test_a_delivery_is_acknowledged_to_its_owner_when_the_client_has_it() -> None:
+    broker = subscribed()
+    assert deliver(broker, delivery(4)) == [(CLIENT, DeliverToClient(OWNER, delivery(4)))]
+    assert sent(ask(broker, ClientAcknowledge(((OWNER, 4), (OWNER, 99))))) == [(OWNER, Acknowledge((4,)))]
+    assert not sent(ask(broker, ClientAcknowledge(((OWNER, 4),))))
+
+
+def test_delivered_twice_it_goes_to_the_client_once_while_it_is_in_flight() -> None:
+    broker = subscribed()
+    deliver(broker, delivery(4))
+    assert deliver(broker, delivery(4)) == []
+
+
+def test_what_no_client_here_wants_is_acknowledged_at_once() -> None:
+    assert deliver(subscribed(), delivery(4, names=("8/1/s",))) == [(OWNER, Acknowledge((4,)))]
+
+
+def test_beyond_its_window_a_client_has_a_backlog_that_is_asked_for_when_there_is_room() -> None:
+    broker = subscribed(window=1)
+    deliver(broker, delivery(4))
+    assert deliver(broker, delivery(5)) == []
+    assert set(sent(ask(broker, ClientAcknowledge(((OWNER, 4),))))) == {
+        (OWNER, Acknowledge((4,))),
+        (OWNER, Redeliver((5,))),
+    }
+    assert deliver(broker, delivery(5)) == [(CLIENT, DeliverToClient(OWNER, delivery(5)))]
+
+
+def test_what_was_in_flight_to_a_client_that_went_away_is_asked_for_when_it_is_back() -> None:
+    broker = subscribed()
+    deliver(broker, delivery(4))
+    broker.lose(CLIENT, broker.now)
+    assert not sent(broker.effects())
+    assert (OWNER, Redeliver((4,))) in sent(ask(broker, Attach()))
+
+
+def test_what_a_dead_owner_delivered_takes_no_room_in_the_window() -> None:
+    broker = subscribed(window=1)
+    deliver(broker, delivery(4))
+    broker.lose(OWNER, broker.now)
+    assert broker.sessions.attached == {CLIENT.number: 0}

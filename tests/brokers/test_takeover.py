@@ -1,0 +1,37 @@
+"""What is left of a zone when a part of it has another owner; whole takeovers are in `test_turmoil.py`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from rookery.brokers.messages import OwnerFound
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.brokers.takeover import carve
+from rookery.brokers.zones import Path, box_of, inside, overlap, split, volume
+
+from .alone import alone
+from .test_zones import paths
+
+
+@given(whole=paths(longest=3), part=paths())
+def test_what_is_left_and_the_part_tile_the_zone(whole: Path, part: Path) -> None:
+    left = carve(whole, part)
+    if inside(whole, part):
+        assert left == []
+        return
+    pieces = [*left, part] if inside(part, whole) else left
+    assert all(inside(piece, whole) for piece in pieces)
+    assert not any(overlap(a, b) for a in pieces for b in pieces if a is not b)
+    assert sum(volume(box_of(piece, 2)) for piece in pieces) == pytest.approx(volume(box_of(whole, 2)))
+
+
+def test_a_greater_epoch_takes_its_zone_and_leaves_the_rest() -> None:
+    broker = alone()
+    lower, upper = split((), 0.5)
+    broker.receive(OwnerFound(ZoneOwnership(upper, 1, 0)), 2, 1)
+    assert list(broker.owned) == [()], "the same epoch of a lesser id"
+    broker.receive(OwnerFound(ZoneOwnership(upper, 2, 2)), 2, 1)
+    assert list(broker.owned) == [lower]
+    assert [ownership.owner for ownership in broker.owned[lower].neighbors] == [2]
+    assert broker.counters["yielded"] == 1
