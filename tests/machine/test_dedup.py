@@ -31,6 +31,32 @@ def test_a_window_holds_the_latest_keys_of_its_lifetime(
         assert len(window) == len(held) <= limit
 
 
+@given(
+    st.lists(st.tuples(st.lists(st.integers(0, 12), max_size=8), st.integers(0, 5)), max_size=20),
+    st.integers(1, 12),
+    st.none() | st.integers(1, 10),
+)
+def test_many_keys_come_in_together(drawn: list[tuple[list[int], int]], limit: int, lifetime: int | None) -> None:
+    window: DedupWindow[int, int] = DedupWindow(limit, lifetime=lifetime)
+    held: list[tuple[int, int]] = []
+    now = 0
+    for keys, pause in drawn:
+        now += pause
+        known = {key for key, _ in held}
+        is_new = [key not in known and key not in keys[:place] for place, key in enumerate(keys)]
+        assert window.add_many(keys, now, now) == is_new
+        held += [(key, now) for key, new in zip(keys, is_new, strict=True) if new]
+        held = [one for one in held if lifetime is None or one[1] + lifetime > now][-limit:]
+        assert list(window) == [key for key, _ in held]
+        assert [window.get(key) for key in window] == [when for _, when in held]
+
+
+def test_only_a_key_that_was_seen_can_be_changed() -> None:
+    window: DedupWindow[str, int] = DedupWindow(8)
+    with pytest.raises(KeyError):
+        window.change("a", 1)
+
+
 def test_a_key_keeps_its_value_and_its_age() -> None:
     window: DedupWindow[str, int] = DedupWindow(8, lifetime=10)
     assert window.get("a") is None

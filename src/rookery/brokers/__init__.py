@@ -1,8 +1,9 @@
 """The K-D broker network of seed 003: zones, Spanhop, topology awareness. See docs/brokers.md.
 
 Read in this order: `zones` (paths and boxes), `ownership` (who owns what), `spanhop` (routing), `owned_zone` and
-`ancestors` (what an owner knows), `broker` (the verbs) with `routing_table`, `membership`, `takeover`, `delivery` and
-`proximity`. `static` and its kernels run whole trees without messages; `tables` is the slow, obvious answer for tests.
+`ancestors` (what an owner knows), `broker` (the commands) with `routing_table`, `membership`, `takeover`, `placement`
+and `proximity`. An event: `batches`, `publishing`, `batch_matches`, `deliveries`, `replicas`, `sessions`; its other end
+is `client`. `static` and its kernels run whole trees without messages; `tables` is the slow, obvious answer for tests.
 """
 
 from __future__ import annotations

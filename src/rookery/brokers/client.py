@@ -45,6 +45,7 @@ from rookery.brokers.client_messages import (
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send, Write
+from rookery.machine.dedup import DedupWindow
 
 __all__ = ["ClientMachine"]
 
@@ -78,7 +79,8 @@ class _Open:
     conditions: dict[str, tuple[str, str, tuple[object, ...]]]
     #: Names that some zone does not have yet.
     waiting: set[str] = field(default_factory=set)
-    seen: dict[tuple[str, int, int], None] = field(default_factory=dict)
+    #: Names, publishers and sequence numbers of the matches that it has had.
+    seen: DedupWindow[tuple[str, int, int], None] = field(default_factory=lambda: DedupWindow(DEDUP_WINDOW))
 
 
 class ClientMachine:
@@ -373,27 +375,24 @@ class ClientMachine:
     def _fresh(self, number: int, key: DeliveryKey, delivery: DeliverBatch) -> Delivered | None:
         """Return the matches of a subscription that it has not had; None if there are none."""
         opened, batch = self._open[number], delivery.batch
-        conditions, seen = opened.conditions, opened.seen
-        publisher, sequences = batch.publisher, batch.sequences()
-        pairs = [(row, name) for name in delivery.every if name in conditions for row in range(batch.count)]
-        pairs += [(row, name) for row, name in zip(delivery.rows, delivery.names, strict=True) if name in conditions]
-        names: list[str] = []
-        rows: list[int] = []
-        for row, name in pairs:
-            match = (name, publisher, sequences[row])
-            if match in seen:
-                self.repeated += 1
-                continue
-            seen[match] = None
-            names.append(conditions[name][0])
-            rows.append(row)
-        if len(seen) > DEDUP_WINDOW:
-            for match in list(seen)[: DEDUP_WINDOW // 2]:
-                del seen[match]
-        if not rows:
+        conditions, publisher, sequences = opened.conditions, batch.publisher, batch.sequences()
+        matches = [(row, name) for name in delivery.every if name in conditions for row in range(batch.count)]
+        matches += [(row, name) for row, name in zip(delivery.rows, delivery.names, strict=True) if name in conditions]
+        is_new = opened.seen.add_many([(name, publisher, sequences[row]) for row, name in matches], None)
+        if not all(is_new):
+            self.repeated += is_new.count(False)
+            matches = [match for match, new in zip(matches, is_new, strict=True) if new]
+        if not matches:
             return None
         events = events_of(batch)
-        return Delivered(number, key, publisher, names, [sequences[row] for row in rows], [events[row] for row in rows])
+        return Delivered(
+            number,
+            key,
+            publisher,
+            [conditions[name][0] for _, name in matches],
+            [sequences[row] for row, _ in matches],
+            [events[row] for row, _ in matches],
+        )
 
     # ---- publishing ----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.store import ZoneStore
+from rookery.machine.dedup import DedupWindow
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -61,7 +62,8 @@ class Deliveries:
         self._numbers = 0
         #: By number of a delivery that is not acknowledged.
         self._unacknowledged: dict[int, InFlightBatch] = {}
-        self._dedup_window: dict[BatchKey, list[InFlightBatch]] = {}
+        #: Batches that were taken, in flight or done with: what is published again is found here.
+        self._taken: DedupWindow[BatchKey, list[InFlightBatch]] = DedupWindow(DEDUP_WINDOW)
         self._incoming: list[tuple[OwnedZone, InFlightBatch, Columns | None]] = []
         self._unwritten: list[InFlightBatch] = []
         self._unreplicated: list[InFlightBatch] = []
@@ -76,8 +78,11 @@ class Deliveries:
     def take(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
         """Take a batch whose events all lie in an own zone."""
         broker, batch = self._broker, routed.batch
-        known = self._dedup_window.setdefault(batch.key, [])
-        if known:
+        known = self._taken.get(batch.key)
+        if known is None:
+            known = []
+            self._taken.add(batch.key, known)
+        elif known:
             fresh = self._fresh(routed, known)
             if not fresh:
                 return
@@ -97,8 +102,6 @@ class Deliveries:
         )
         known.append(entry)
         self._incoming.append((owned, entry, columns))
-        if len(self._dedup_window) > DEDUP_WINDOW:
-            del self._dedup_window[next(iter(self._dedup_window))]
 
     def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
         """Return the rows that were never taken; say again that the others are safe, as soon as they are."""
@@ -211,7 +214,7 @@ class Deliveries:
             self._broker.counters["refused"] += 1
             for origin in entry.origins:
                 self._broker.send(origin, Refused(entry.batch.publisher, entry.batch.first, reason, final))
-            known = self._dedup_window.get(entry.batch.key)
+            known = self._taken.get(entry.batch.key)
             if known is not None and entry in known:
                 known.remove(entry)
             self._finish(entry)

@@ -35,7 +35,7 @@ STAY = 1.0
 #: Seconds between signs of life of the brokers: the demonstration may run on a machine that is busy with other things.
 BEAT = 5.0
 _RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
-_PARCEL = 512
+_BATCH = 512
 #: Octets of what a broker said last that are kept for the case that it falls.
 _SAID = 4_096
 
@@ -146,9 +146,9 @@ async def _through(
 
 async def _publish(publisher: BrokerClient, events: Sequence[Mapping[str, Any]]) -> None:
     """Publish events as fast as they are taken, and wait until all are on two disks."""
-    for start in range(0, len(events), _PARCEL):
+    for start in range(0, len(events), _BATCH):
         await publisher.room()
-        for event in events[start : start + _PARCEL]:
+        for event in events[start : start + _BATCH]:
             publisher.publish(TOPIC, event)
         await asyncio.sleep(0)
     await publisher.flush(TOPIC, seconds=300)
