@@ -7,12 +7,8 @@ Rule 3: a key may carry a value. To change it does not make the key younger.
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from collections.abc import Hashable, Iterator
-=======
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
->>>>>>> words
 from typing import Generic, TypeVar
 
 from rookery.errors import SettingsError
@@ -26,63 +22,31 @@ Value = TypeVar("Value")
 class DedupWindow(Generic[Key, Value]):
     """Keys that were seen, each with a value."""
 
-<<<<<<< HEAD
-    __slots__ = ("_lifetime", "_limit", "_seen")
-=======
     __slots__ = ("_lifetime", "_limit", "_order", "_seen", "_times")
->>>>>>> words
 
     def __init__(self, limit: int, *, lifetime: int | None = None) -> None:
         if limit < 1 or (lifetime is not None and lifetime < 1):
             raise SettingsError(f"a window of {limit} keys for {lifetime} µs; give at least 1 of each")
         self._limit = limit
         self._lifetime = lifetime
-<<<<<<< HEAD
-        self._seen: dict[Key, tuple[int, Value]] = {}
-=======
         self._seen: dict[Key, Value] = {}
         # The dict has the same order, but to find its first key it steps over all that were deleted before: 100 µs each
         # in a full window of 100,000.
         self._order: deque[Key] = deque()
         #: When each was first seen, where that matters.
         self._times: deque[int] = deque()
->>>>>>> words
 
     def __len__(self) -> int:
         return len(self._seen)
 
     def __iter__(self) -> Iterator[Key]:
-<<<<<<< HEAD
-        return iter(self._seen)
-=======
         return iter(self._order)
->>>>>>> words
 
     def __contains__(self, key: object) -> bool:
         return key in self._seen
 
     def add(self, key: Key, value: Value, now: int = 0) -> bool:
         """Remember a key; say whether it is new. That of a key that is not stays as it was."""
-<<<<<<< HEAD
-        seen = self._seen
-        if key in seen:
-            return False
-        seen[key] = (now, value)
-        while True:
-            oldest = next(iter(seen))
-            if len(seen) <= self._limit and (self._lifetime is None or seen[oldest][0] + self._lifetime > now):
-                return True
-            del seen[oldest]
-
-    def get(self, key: Key) -> Value | None:
-        """Return the value of a key that was seen; None for one that was not."""
-        found = self._seen.get(key)
-        return None if found is None else found[1]
-
-    def change(self, key: Key, value: Value) -> None:
-        """Give a key that was seen another value."""
-        self._seen[key] = (self._seen[key][0], value)
-=======
         if key in self._seen:
             return False
         self._seen[key] = value
@@ -126,4 +90,3 @@ class DedupWindow(Generic[Key, Value]):
             del seen[order.popleft()]
             if lifetime is not None:
                 times.popleft()
->>>>>>> words
