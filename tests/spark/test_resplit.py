@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rookery import Schema
-from rookery.brokers.plans import Release, SplitPlan, next_step
+from rookery.brokers.plans import SplitPlan, TransferStep, next_step
 from rookery.brokers.zones import ROOT, box_of, contains, split
 from rookery.live.brokers.resplit import read_statistics
 from rookery.space.axes import Axis, EventSpace
@@ -32,7 +32,7 @@ def test_zones_by_the_statistics_of_a_job_share_its_events(spark: Any, tmp_path:
     plan = SplitPlan.of_tree(tree, space, loads=loads)
     zones, waiting = [ROOT], 3
     while (step := next_step(plan, zones, waiting)) is not None:
-        assert not isinstance(step, Release)
+        assert not isinstance(step, TransferStep)
         assert step.cut is not None
         zones.remove(step.path)
         zones += split(step.path, step.cut)
