@@ -160,7 +160,7 @@ async def islands() -> AsyncIterator[tuple[Publish, Take]]:
     ):
         node.advertise(TOPIC, schema=SCHEMA)
         async with other.subscribe(TOPIC, "price >= 0", schema=SCHEMA) as events:
-            await node.wait_for_readers(TOPIC)
+            await node.wait_for_readers(TOPIC, seconds=60)
             await asyncio.sleep(1)
             yield lambda event: node.publish(TOPIC, event), events.__anext__
 

@@ -86,12 +86,12 @@ def test_effects_are_done_in_order_and_a_receiver_gets_one_write() -> None:
         ]
         driver.flush()
         assert ends.did == [
-            ("event", "x"),
             ("send", 3, ["d"]),
             ("disconnect", 3, "over"),
             ("send", 1, ["a", "c"]),
             ("send", 2, ["b"]),
             ("send", 3, ["e"]),
+            ("event", "x"),
         ]
 
     run(proof)

@@ -47,11 +47,12 @@ from rookery.brokers.publishing import Publishing
 from rookery.brokers.replicas import Replicas
 from rookery.brokers.requests import Requests
 from rookery.brokers.routing_table import RoutingTable
-from rookery.brokers.sampling import RandomNumbers, Reservoir
+from rookery.brokers.sampling import Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.zones import Path, Point, contains, gap
 from rookery.machine import ClientId, Effect, Emit, Send, Write
+from rookery.machine.randomness import RandomNumbers
 
 __all__ = ["Broker"]
 

@@ -8,24 +8,16 @@ the zone where the sample is too small or its median lies on the border.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from rookery.brokers.zones import Point, ZoneBox, contains
+from rookery.machine.randomness import RandomNumbers
 
-__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "RandomNumbers", "Reservoir", "cut_of"]
+__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Reservoir", "cut_of"]
 
 #: Points that a zone keeps of its events.
 RESERVOIR = 256
 #: Below this many points a median says nothing.
 FEWEST_SAMPLES = 8
-
-
-class RandomNumbers(Protocol):
-    """Where randomness comes from: a seeded `random.Random` is one."""
-
-    def random(self) -> float:
-        """Return a number in [0, 1)."""
-        ...
 
 
 class Reservoir:

@@ -4,9 +4,10 @@
     driver.receive(messages, sender)          # from the transport: what came in one buffer goes in together
     machine.publish(…); driver.flush()        # a command of the owner, and what it wants done
 
-Rule 1: after every call of the machine its effects are done, in their order: `flush`. A flush within a flush (the
-program answers an event with a command) is part of it.
-Rule 2: what the machine says to one receiver in one flush goes out in one write.
+Rule 1: after every call of the machine its effects are done: `flush`. A flush within a flush (the program answers an
+event with a command) is part of it.
+Rule 2: what the machine says to one receiver in one flush goes out in one write, in its order. The program hears of
+events when all that is out: one that takes its time does not keep others waiting.
 Rule 3: there is one timer. Most flushes move it to a later time: it is left as it is, and set anew when it runs out.
 """
 
@@ -149,6 +150,7 @@ class Driver:
     def _perform(self, effects: list[Effect]) -> None:
         transport = self.transport
         waiting: dict[Any, list[Any]] = {}
+        events: list[Any] = []
         for effect in effects:
             if type(effect) is Send:
                 messages = waiting.get(effect.receiver)
@@ -157,7 +159,7 @@ class Driver:
                 else:
                     messages.append(effect.message)
             elif type(effect) is Emit:
-                self._on_event(effect.event)
+                events.append(effect.event)
             elif type(effect) is Write:
                 assert self.log is not None, "a machine that writes needs a log"
                 self.log.append(effect.entries, effect.done, self._when_written(effect))
@@ -167,6 +169,8 @@ class Driver:
                 transport.disconnect(effect.node, effect.reason)
         for receiver, messages in waiting.items():
             transport.send(receiver, messages)
+        for event in events:
+            self._on_event(event)
 
     def _when_written(self, write: Write) -> Callable[[str | None], None] | None:
         if write.token is None:
