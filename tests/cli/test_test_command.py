@@ -100,3 +100,10 @@ def test_continuous_integration_runs_exactly_this() -> None:
     assert script.count("./rookery") == 1  # what comes before installs programs, and runs nothing of ours
     subprocess.run(["bash", "-n", root / ".ci" / "run"], check=True)
     assert command_module.steps([], slow=False)[-1].command[0] == sys.executable
+
+
+def test_coverage_is_measured_when_asked_for(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert command_module.command(coverage=True) == 0
+    assert "TOTAL" in capfd.readouterr().out
+    assert command_module.command() == 0
+    assert "TOTAL" not in capfd.readouterr().out

@@ -51,16 +51,19 @@ def command(
     keyword: Annotated[str | None, typer.Option("-k", help="Run the tests whose names match.", metavar="WORDS")] = None,
     marker: Annotated[str | None, typer.Option("-m", help="Run the tests of a marker.", metavar="MARKER")] = None,
     slow: Annotated[bool, typer.Option("--slow", help="Run the on-demand proofs too.")] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Say which lines no test runs; takes twice as long.")
+    ] = False,
     json: Json = False,
 ) -> int:
-    """Run everything CI runs: lint, format, types, import layers, tests and coverage.
+    """Run everything CI runs: lint, format, types, import layers and tests.
 
-    With names of tests, -k or -m only pytest runs, without coverage.
+    With names of tests, -k or -m only pytest runs.
     """
     root = checkout()
     selection = [*(tests or []), *(["-k", keyword] if keyword else []), *(["-m", marker] if marker else [])]
     finished = []
-    for step in steps(selection, slow=slow):
+    for step in steps(selection, slow=slow, coverage=coverage):
         note(f"{step.name}: {' '.join(step.command[1:])}")
         started = time.perf_counter()
         # With --json the document is the only data, and what the tools print is progress.
@@ -75,10 +78,11 @@ def command(
     return ExitCode.DONE if passed else ExitCode.FAILED
 
 
-def steps(selection: list[str], *, slow: bool) -> list[Step]:
+def steps(selection: list[str], *, slow: bool, coverage: bool = False) -> list[Step]:
     """Return the steps: all of them, or pytest alone when `selection` names tests."""
     python = sys.executable
-    pytest = (python, "-m", "pytest", *(["--slow"] if slow else []))
+    measured = ["--cov", "--cov-report=term"] if coverage else []
+    pytest = (python, "-m", "pytest", *(["--slow"] if slow else []), *measured)
     if selection:
         return [Step("pytest", (*pytest, *selection))]
     return [
@@ -86,7 +90,7 @@ def steps(selection: list[str], *, slow: bool) -> list[Step]:
         Step("ruff format", (python, "-m", "ruff", "format", "--check")),
         Step("mypy", (python, "-m", "mypy")),
         Step("import layers", (python, "-c", "from importlinter.cli import lint_imports_command as main; main()")),
-        Step("pytest", (*pytest, *SPREAD, "--cov", "--cov-report=term")),
+        Step("pytest", (*pytest, *SPREAD)),
     ]
 
 

@@ -9,7 +9,7 @@ and so on (Zeller's delta debugging).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Faults", "fewest", "live_or_shrink", "replayed"]
 
@@ -60,13 +60,13 @@ def live_or_shrink(live: Callable[[int, Faults], object], seed: int, *, test: st
         ) from error
 
 
-def replayed() -> tuple[int, Faults] | None:
-    """Return the history that a replay command names, if one does."""
-    if "ROOKERY_SEED" not in os.environ:
+def replayed(environment: Mapping[str, str] = os.environ) -> tuple[int, Faults] | None:
+    """Return the history that a replay command names, if one does: for tests, no command reads these variables."""
+    if "ROOKERY_SEED" not in environment:
         return None
-    named = os.environ.get("ROOKERY_FAULTS", "")
+    named = environment.get("ROOKERY_FAULTS", "")
     only = None if not named else [int(fault) for fault in named.split(",") if fault != "none"]
-    return int(os.environ["ROOKERY_SEED"]), Faults(only)
+    return int(environment["ROOKERY_SEED"]), Faults(only)
 
 
 def _fails(live: Callable[[int, Faults], object], seed: int, only: list[int]) -> bool:
