@@ -107,7 +107,7 @@ def _batch(
 
     from rookery.model.datasets import find_dataset
     from rookery.spark.events import default_event_id, events_format, read_events
-    from rookery.spark.files import parquet_schema, run_files, session_zone
+    from rookery.spark.files import parquet_schema, run_files, session_zone, write_frame
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
     from rookery.spark.rules import Reading, describe, require_columns, schema_of
@@ -142,8 +142,7 @@ def _batch(
     hits = match_compiled(
         frame.observe(seen, count(lit(1)).alias("events")), compiled, reading, chosen, explain=explain
     )
-    mode = "overwrite" if overwrite else "append"
-    hits.drop("zone").write.format("rookery.parquet").mode(mode).save(output.path)
+    write_frame(hits.drop("zone"), output, overwrite=overwrite)
     matches, top = _count(out)
     return {
         "events": seen.get["events"], "matches": matches, "top": top,

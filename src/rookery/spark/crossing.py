@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.spark.rules import Reading
+from rookery.spark.types import spark_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,9 +57,7 @@ def folded_schema(
 
 def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
     """Return the schema of what crosses as Spark knows it; a column of the event keeps the type that it has there."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    made = from_arrow_schema(output, prefer_timestamp_ntz=True)
+    made = spark_schema_of(output, local=True)
     for field in made.fields:
         if field.name.startswith(CARRIED):
             field.dataType = events.schema[field.name.removeprefix(CARRIED)].dataType

@@ -24,14 +24,15 @@ from rookery.spark.carriers import Carrier, carry
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions
+from rookery.spark.types import arrow_schema_of, spark_schema_of
 from rookery.spark.worker import loaded, match_schema, matches
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from rookery import CompiledSet
 
-__all__ = ["Outcome", "match_files", "parquet_schema"]
+__all__ = ["Outcome", "match_files", "parquet_schema", "write_frame"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -140,15 +141,7 @@ def run_files(
         event_id,
         tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    try:
-        manifest = spark.range(0, tasks, 1, tasks).mapInArrow(task, from_arrow_schema(MANIFEST)).collect()
-    except Exception:
-        output.sweep()
-        raise
-    staged = [Staged(line["name"], line["matches"]) for line in manifest]
-    output.publish(staged, task.output, overwrite=overwrite)
+    manifest = _publish(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
     return Outcome(
         events=sum(line["events"] for line in manifest),
         matches=sum(line["matches"] for line in manifest),
@@ -157,6 +150,24 @@ def run_files(
         plan=plan.name,
         reason=plan.reason,
     )
+
+
+def write_frame(frame: DataFrame, output: StagedOutput, *, overwrite: bool = False) -> int:
+    """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
+    output.check_free(overwrite=overwrite)
+    manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
+    return sum(line["matches"] for line in manifest)
+
+
+def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: StagedOutput, *, overwrite: bool) -> list[Any]:
+    """Run a task that stages files, make them visible as one folder, and return the lines of its manifest."""
+    try:
+        manifest = frame.mapInArrow(task, spark_schema_of(MANIFEST)).collect()
+    except Exception:
+        output.sweep()
+        raise
+    output.publish([Staged(line["name"], line["matches"]) for line in manifest], task.output, overwrite=overwrite)
+    return list(manifest)
 
 
 class RowGroup(NamedTuple):
@@ -273,6 +284,19 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
             return
     for first in range(0, group.rows, SLICE):
         yield None, min(SLICE, group.rows - first)
+
+
+@dataclass(frozen=True, slots=True)
+class StageRows:
+    """The task that writes a DataFrame: its rows into one staged file."""
+
+    output_folder: StagedOutput
+    output: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the task's rows and report the file."""
+        staged = self.output_folder.write(batches, self.output)
+        yield pa.record_batch([[staged.name], [staged.rows], [staged.rows], ["[]"]], schema=MANIFEST)
 
 
 class Count:

@@ -19,6 +19,7 @@ from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.plans import Plan, choose
 from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
 from rookery.spark.subscriptions import Subscriptions
+from rookery.spark.types import arrow_schema_of
 from rookery.spark.worker import MatchRows, crossing_schema
 
 if TYPE_CHECKING:
@@ -134,9 +135,7 @@ def validate(events: DataFrame | pa.Schema, rules: Any) -> list[Any]:
 
 def arrow_schema(events: DataFrame) -> pa.Schema:
     """Return the Arrow schema in which Spark hands these events to Python."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(events.schema, timezone="UTC")
+    return arrow_schema_of(events.schema)
 
 
 def explain_plan(events: DataFrame, rules: Any, *, plan: PlanName = "auto", event_id: str = "event_id") -> Plan:

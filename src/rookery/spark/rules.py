@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from rookery.errors import PipelineError, SchemaError, SubscriptionError
 from rookery.model.tables import FAULT
+from rookery.spark.types import spark_schema_of
 
 if TYPE_CHECKING:
     from rookery import CompiledSet, Schema
@@ -90,9 +91,7 @@ def schema_of(arrow: pa.Schema) -> Schema:
 
 def ddl_of(schema: Schema) -> str:
     """Return the events' columns as Spark writes them (`x double, s string`), in types that hold every value."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    fields = from_arrow_schema(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
+    fields = spark_schema_of(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
     return ", ".join(f"`{one.name}` {one.dataType.simpleString()}" for one in fields)
 
 

@@ -25,6 +25,7 @@ from rookery.model.tables import TRIGGER_COLUMNS
 from rookery.spark.crossing import unfold
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
+from rookery.spark.types import spark_schema_of
 from rookery.spark.versions import SetVersion, VersionLog
 from rookery.spark.worker import crossing_schema, loaded, rows
 
@@ -184,8 +185,6 @@ def match_stream(
     events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, explain: bool = False
 ) -> DataFrame:
     """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
     records = live.log.records(first)
     if any(name in records.column_names for name in TRIGGER_COLUMNS):
@@ -194,4 +193,4 @@ def match_stream(
         return match_triggers(events, live, records)
     id_type = records.schema.field("subscription_id").type
     output = crossing_schema(live.events.field(reading.event_id).type, id_type, explain=explain)
-    return unfold(events.mapInArrow(MatchStream(live, output), from_arrow_schema(output)))
+    return unfold(events.mapInArrow(MatchStream(live, output), spark_schema_of(output)))

@@ -23,6 +23,7 @@ import pyarrow as pa
 from rookery.errors import PipelineError
 from rookery.space import Boxes, KdTree
 from rookery.spark.carriers import ShippedSet, ship
+from rookery.spark.compat import partition_by, table_of
 from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.rules import CompiledRules, Reading
 from rookery.spark.worker import crossing_schema, loaded, rows
@@ -222,7 +223,7 @@ def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
     turn = pmod(xxhash64(col(f"`{event_id}`")), share.cast("bigint"))
     number = (offset + turn).cast("int") if zone_map.partitions > zone_map.tree.zone_count else col(ZONE)
     placed = placed.withColumn(PARTITION, number if zone_map.partitions > 1 else lit(0))
-    return placed.repartitionById(zone_map.partitions, PARTITION)
+    return partition_by(placed, zone_map.partitions, PARTITION)
 
 
 def _attributes(events: DataFrame, rules: CompiledRules) -> list[str]:
@@ -255,7 +256,7 @@ def _sample(events: DataFrame, attributes: list[str], rows_wanted: int) -> np.nd
     total = points.count()
     if total > rows_wanted:
         points = points.sample(fraction=min(1.0, 1.1 * rows_wanted / total), seed=3)
-    table = points.limit(2 * rows_wanted).toArrow()
+    table = table_of(points.limit(2 * rows_wanted))
     return (
         np.column_stack([table[name].to_numpy() for name in attributes])
         if table.num_rows
