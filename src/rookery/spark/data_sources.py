@@ -36,19 +36,19 @@ if has((4, 2)):
 else:
     from dataclasses import dataclass
 
-    class ReadLimit:
+    class ReadLimit:  # type: ignore[no-redef]
         """How far a micro-batch may go."""
 
-    class ReadAllAvailable(ReadLimit):
+    class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
         """To the end."""
 
     @dataclass
-    class ReadMaxRows(ReadLimit):
+    class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
         """So many rows."""
 
         max_rows: int
 
-    class SupportsTriggerAvailableNow:
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Says that a reader can fix its end."""
 
 

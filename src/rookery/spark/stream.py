@@ -25,7 +25,7 @@ from rookery.model.tables import TRIGGER_COLUMNS
 from rookery.spark.crossing import unfold
 from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
-from rookery.spark.types import spark_schema_of
+from rookery.spark.types import arrow_schema_of, crosses, spark_schema_of
 from rookery.spark.versions import SetVersion, VersionLog
 from rookery.spark.worker import crossing_schema, loaded, rows
 
@@ -185,6 +185,10 @@ def match_stream(
     events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, explain: bool = False
 ) -> DataFrame:
     """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire."""
+    # Rules that are not written yet may read any column, so all that Spark can hand over go to the workers.
+    held = [one.name for one in arrow_schema_of(events.schema) if crosses(one.type)]
+    require_columns(held, event_id=reading.event_id, time=reading.time)
+    events = events.select(*(f"`{name}`" for name in held))
     live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
     records = live.log.records(first)
     if any(name in records.column_names for name in TRIGGER_COLUMNS):

@@ -17,7 +17,7 @@ from rookery.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["arrow_schema_of", "arrow_type_of", "spark_schema_of", "spark_type_of"]
+__all__ = ["arrow_schema_of", "arrow_type_of", "crosses", "spark_schema_of", "spark_type_of"]
 
 #: Plain types by the names that Spark gives them in DDL.
 PLAIN = {
@@ -38,7 +38,17 @@ PLAIN = {
 
 def arrow_schema_of(columns: StructType) -> pa.Schema:
     """Return the Arrow schema in which Spark hands such rows to Python."""
-    return pa.schema([pa.field(one.name, arrow_type_of(one.dataType), one.nullable) for one in columns])
+    kinds = [arrow_type_of(one.dataType) for one in columns]
+    return pa.schema(
+        [pa.field(one.name, kind, one.nullable or kind == pa.null()) for one, kind in zip(columns, kinds, strict=True)]
+    )
+
+
+def crosses(kind: pa.DataType) -> bool:
+    """Say whether Spark can hand a column of this type to Python: none without a form, and no struct without fields."""
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(crosses(one.type) for one in kind)
+    return kind != pa.null() and all(crosses(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def arrow_type_of(kind: DataType) -> pa.DataType:
