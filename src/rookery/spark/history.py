@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
+from rookery.spark.carried import carried_name
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.compat import frame_of
-from rookery.spark.crossing import carried_name
 from rookery.spark.rules import Reading
 from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, matches
