@@ -78,7 +78,11 @@ def session(
         from rookery.spark.daemon import warm_once
 
         warm_once()
+    # A package sent by --py-files reaches an executor only after its first Python process: the plain one must start it.
+    unsent = {"spark.python.daemon.module"} if given.get("spark.submit.pyFiles") else set()
     for key, value in options(master=master, memory=memory, verbose=verbose).items():
+        if key in unsent:
+            continue
         builder = builder if key in given else builder.config(key, value)
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
