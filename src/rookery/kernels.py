@@ -12,8 +12,10 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,9 +40,8 @@ def cache_folder() -> Path:
 
 def _kernel_cache() -> Path:
     digest = blake2b(numba.__version__.encode(), digest_size=8)
-    package = Path(__file__).parent
-    for source in sorted(package.rglob("*kernels.py")):
-        digest.update(source.relative_to(package).as_posix().encode())
+    for name, source in sorted(_sources(files("rookery"), "")):
+        digest.update(name.encode())
         digest.update(source.read_bytes())
     folder = cache_folder() / f"kernels-{digest.hexdigest()}"
     try:
@@ -50,6 +51,16 @@ def _kernel_cache() -> Path:
     except OSError:
         pass  # a read-only home: compile into a folder of our own for this process tree
     return Path(tempfile.mkdtemp(prefix="rookery-kernels-"))
+
+
+def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    """Find the kernel files, also of a package in a zip file, as Spark's --py-files sends it."""
+    for entry in folder.iterdir():
+        name = f"{path}{entry.name}"
+        if entry.is_dir():
+            yield from _sources(entry, f"{name}/")
+        elif name.endswith("kernels.py"):
+            yield name, entry
 
 
 #: Where the compiled kernels are.

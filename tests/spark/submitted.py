@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from rookery.spark import match, match_files, register, session
 from rookery.spark.workloads import oracle, workload
@@ -23,12 +24,27 @@ def main(out: str) -> None:
     said = {
         "master": spark.sparkContext.master,
         "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
-        "daemon": spark.conf.get("spark.python.daemon.module"),
+        "daemon": spark.conf.get("spark.python.daemon.module", None),
+        "places": places(spark),
         "matches": found,
         "oracle": len(oracle(load.table(ROWS), load.bounds(RULES, 1))),
     }
     sys.stdout.write(json.dumps(said) + "\n")
     spark.stop()
+
+
+def places(spark: Any) -> list[str]:
+    """Return from where the workers import Rookery."""
+
+    def where(batches: Any) -> Any:
+        import pyarrow as pa
+
+        import rookery
+
+        for _ in batches:
+            yield pa.record_batch([[str(rookery.__file__)]], names=["place"])
+
+    return sorted({row["place"] for row in spark.range(4).mapInArrow(where, "place string").collect()})
 
 
 if __name__ == "__main__":

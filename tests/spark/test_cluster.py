@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,6 +179,46 @@ def test_a_program_runs_under_spark_submit_on_the_master_that_it_names(
     assert (said["partitions"], said["daemon"]) == ("3", "rookery.spark.daemon")
     assert said["matches"] == said["oracle"] > 0
     assert len(list((tmp_path / "out").glob("*.parquet"))) > 0
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with all that Rookery needs and without Rookery: a `.pth` file names packages and follows no other."""
+    folder = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (place,) = folder.glob("lib/python*/site-packages")
+    (place / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    python = folder / "bin" / "python"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    assert subprocess.run([python, "-c", "import rookery"], env=env, capture_output=True, check=False).returncode
+    return python
+
+
+@pytest.mark.parametrize("how", ["--py-files", "--archives"])
+def test_a_package_that_travels_with_the_job(
+    cluster: tuple[str, list[subprocess.Popen[bytes]]], bare_python: Path, tmp_path: Path, how: str
+) -> None:
+    """Rookery is installed nowhere: Spark sends it, and the workers import what was sent."""
+    package = tmp_path / "rookery.zip"
+    source = HERE.parents[1] / "src"
+    with zipfile.ZipFile(package, "w") as archive:
+        for path in sorted((source / "rookery").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(source))
+    env = environment() | {"PYSPARK_PYTHON": str(bare_python), "PYSPARK_DRIVER_PYTHON": str(bare_python)}
+    env["PYTHONPATH"] = "" if how == "--py-files" else str(package)  # the driver has it as its own business
+    sent = [how, str(package)]
+    if how == "--archives":
+        sent = [how, f"{package}#sent", "--conf", "spark.executorEnv.PYTHONPATH=./sent"]
+    submit = str(Path(env["SPARK_HOME"]) / "bin" / "spark-submit")
+    flags = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=700m", *sent]
+    command = [submit, "--master", cluster[0], *flags, str(HERE / "submitted.py"), "out"]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["matches"] == said["oracle"] > 0
+    assert all(("rookery.zip" if how == "--py-files" else "/sent/") in place for place in said["places"])
+    assert len(list((tmp_path / "out").glob("*.parquet"))) > 0  # a relative folder is where the driver runs
 
 
 def test_a_standalone_cluster_survives_the_loss_of_any_part(

@@ -221,6 +221,17 @@ def test_mistakes_with_checkpoints_and_outputs(bench: Bench) -> None:
         bench.matches()
 
 
+def test_columns_that_no_worker_can_be_given_are_left_out(bench: Bench) -> None:
+    """A struct without fields and a variant: nobody reads them, so they stop nothing."""
+    bench.set_rules({"subscription_id": "r", "where": "x > 1"})
+    bench.add_events((0, "a", 1.0), (1, "a", 2.0))
+    events = bench.spark.readStream.schema(SCHEMA).parquet(str(bench.events))
+    odd = events.selectExpr("*", "named_struct() as nothing", "parse_json('1') as any")
+    hits = match(odd, Subscriptions.files(bench.rules), checkpoint=bench.checkpoint, time="ts")
+    write_stream(hits, str(bench.out), checkpoint=bench.checkpoint, trigger={"availableNow": True}).awaitTermination()
+    assert read_pairs(bench.out) == [(1, "r", 1)]
+
+
 def test_a_changed_event_schema_is_named(bench: Bench) -> None:
     bench.set_rules({"subscription_id": "hot", "where": "x > 10"})
     bench.add_events((1, "a", 15))

@@ -41,11 +41,12 @@ def command(
     from rookery.model import Schema
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
+    from rookery.spark.files import write_frame
     from rookery.spark.history import diff
     from rookery.spark.pipeline import validate
     from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
-    from rookery.spark.sql import register_sources
+    from rookery.spark.staging import StagedOutput
     from rookery.spark.subscriptions import Subscriptions
 
     before, after = (Subscriptions.files(path, id_type=id_type) for path in (old, new))
@@ -56,8 +57,7 @@ def command(
         frame, name = read_events(spark, events, schema=columns, event_id=event_id)
         found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
         if out is not None:
-            register_sources(spark)
-            found.write.format("rookery.parquet").mode("append").save(str(out.absolute()))
+            write_frame(found, StagedOutput(str(out.absolute())))
             found = spark.read.parquet(str(out.absolute()))
         quarantined = {
             side: [describe(error) for error in validate(frame, rules)]

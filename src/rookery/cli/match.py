@@ -19,6 +19,7 @@ EXAMPLES = [
     "rookery match --subscriptions rules.csv --events events/ --out matches/ --time ts",
     "rookery match -s rules.jsonl -e events.parquet -o matches/ --as-of 2026-03-01",
     "rookery match -s rules.csv -e events.parquet -o matches/ --engine matrix",
+    "rookery match -s rules.csv -e events/ -o alerts/ --columns device,value --subscription-columns severity",
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
@@ -47,6 +48,15 @@ def command(
         str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
     ] = "bitmap",
     master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of the event to write with each match, with commas between.")
+    ] = None,
+    subscription_columns: Annotated[
+        str | None, typer.Option(help="Columns of the rule to write with each match: severity,team.")
+    ] = None,
+    fail_on_quarantine: Annotated[
+        bool, typer.Option("--fail-on-quarantine", help="Stop before any matching if a rule does not compile.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what the output folder holds.")] = False,
     json: Json = False,
 ) -> int:
@@ -60,8 +70,10 @@ def command(
     from rookery.spark.subscriptions import Subscriptions
 
     rules = Subscriptions.files(subscriptions, id_type=id_type)
-    columns = None if schema is None else ddl_of(Schema.read(schema))
+    ddl = None if schema is None else ddl_of(Schema.read(schema))
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of, "engine": engine}
+    carried = {"columns": _names(columns), "subscription_columns": _names(subscription_columns)}
+    on_error = "raise" if fail_on_quarantine else "quarantine"
     spark = session(master=master)
     register_sources(spark)
     started = clock.perf_counter()
@@ -74,8 +86,8 @@ def command(
                 rules,
                 events,
                 out,
-                asked,
-                schema=columns,
+                {**asked, **carried, "on_error": on_error},
+                schema=ddl,
                 checkpoint=checkpoint,
                 drain=drain,
                 format=format,
@@ -84,7 +96,7 @@ def command(
             logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the summary names what was quarantined
             with task_progress(spark):
                 summary = _batch(
-                    spark, rules, events, out, asked, schema=columns, plan=plan, explain=explain,
+                    spark, rules, events, out, asked, carried, on_error, schema=ddl, plan=plan, explain=explain,
                     only_plan=explain_plan, overwrite=overwrite,
                 )  # fmt: skip
     except Exception as error:
@@ -99,18 +111,20 @@ def command(
 
 
 def _batch(
-    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
-    plan: str, explain: bool, only_plan: bool, overwrite: bool,
+    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], carried: dict[str, list[str]],
+    on_error: Any, *, schema: str | None, plan: str, explain: bool, only_plan: bool, overwrite: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
     from rookery.model.datasets import find_dataset
+    from rookery.spark.carried import rule_columns_of, shown_names
+    from rookery.spark.crossing import shown
     from rookery.spark.events import default_event_id, events_format, read_events
-    from rookery.spark.files import parquet_schema, run_files, session_zone
+    from rookery.spark.files import parquet_schema, run_files, session_zone, write_frame
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
-    from rookery.spark.rules import Reading, describe, require_columns, schema_of
+    from rookery.spark.rules import Reading, check_quarantined, describe, require_all, require_columns, schema_of
     from rookery.spark.staging import StagedOutput
 
     output = StagedOutput(str(out.absolute()))
@@ -123,33 +137,41 @@ def _batch(
         reading = Reading(**{**asked, "event_id": named or "event_id"})
         require_columns(columns.names, event_id=named, time=reading.time)
         compiled = rules.compiled(schema_of(columns), reading)
+        check_quarantined(compiled, on_error)
         chosen = choose(compiled.compiled, plan=plan, paths=True)
         if only_plan:
             return {"plan": chosen.name, "reason": chosen.reason}
         if chosen.name == "files":
-            done = run_files(spark, data, columns, compiled, reading, output, named, overwrite=overwrite)
+            done = run_files(spark, data, columns, compiled, reading, output, named, **carried, overwrite=overwrite)
             return {
                 "events": done.events, "matches": done.matches, "top": done.top,
                 "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),
             }  # fmt: skip
     frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"])
     reading = Reading(**{**asked, "event_id": name})
-    compiled = prepare(frame, rules, reading)
+    compiled = prepare(frame, rules, reading, on_error=on_error)
+    require_all(frame.columns, carried["columns"])
     chosen = choose(compiled.compiled, plan=plan)
     if only_plan:
         return {"plan": chosen.name, "reason": chosen.reason}
     seen = Observation("events")
     hits = match_compiled(
-        frame.observe(seen, count(lit(1)).alias("events")), compiled, reading, chosen, explain=explain
-    )
-    mode = "overwrite" if overwrite else "append"
-    hits.drop("zone").write.format("rookery.parquet").mode(mode).save(output.path)
+        frame.observe(seen, count(lit(1)).alias("events")), compiled, reading, chosen, explain=explain,
+        columns=carried["columns"], rule_columns=rule_columns_of(compiled.records, carried["subscription_columns"]),
+    )  # fmt: skip
+    hits = shown(hits, shown_names(carried["columns"], carried["subscription_columns"]))
+    write_frame(hits.drop("zone"), output, overwrite=overwrite)
     matches, top = _count(out)
     return {
         "events": seen.get["events"], "matches": matches, "top": top,
         "quarantined": [describe(error) for error in compiled.quarantined],
         "plan": chosen.name, "reason": chosen.reason, "out": str(out),
     }  # fmt: skip
+
+
+def _names(text: str | None) -> list[str]:
+    """Return the names of a list with commas."""
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _count(out: Path) -> tuple[int, list[tuple[Any, int]]]:

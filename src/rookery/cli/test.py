@@ -25,12 +25,17 @@ __all__ = ["EXAMPLES", "Step", "checkout", "command", "steps"]
 EXAMPLES = [
     "rookery test",
     "rookery test --slow",
+    "rookery test --sparks",
     "rookery test tests/filters -k ribbon",
     "rookery test tests/model -- --pdb -x",
 ]
 
 #: All cores, each file in one process; tests/conftest.py says which files share one.
 SPREAD = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
+
+
+#: The tests behind --sparks.
+EVERY_SPARK = ("tests/spark/test_every_spark.py", "-v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ def command(
     coverage: Annotated[
         bool, typer.Option("--coverage", help="Say which lines no test runs; takes twice as long.")
     ] = False,
+    sparks: Annotated[
+        bool,
+        typer.Option("--sparks", help="Run one job in every way on each PySpark, 3.5 to 4.3, and nothing else."),
+    ] = False,
     json: Json = False,
 ) -> int:
     """Run everything CI runs: lint, format, types, import layers and tests.
@@ -62,6 +71,8 @@ def command(
     """
     root = checkout()
     selection = [*(tests or []), *(["-k", keyword] if keyword else []), *(["-m", marker] if marker else [])]
+    if sparks:
+        selection, slow = [*EVERY_SPARK, *selection], True
     finished = []
     for step in steps(selection, slow=slow, coverage=coverage):
         note(f"{step.name}: {' '.join(step.command[1:])}")

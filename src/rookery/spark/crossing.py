@@ -4,20 +4,21 @@ A row that crosses costs the JVM a call for each of its columns, and an event wi
 times. A list is copied as a whole, and the code that Spark generates unfolds it: twenty million matches of two million
 events cross in less than half the time. Explanations, of which each is a text, cross flat.
 
-Columns of the event may cross with its matches. Whoever needs them takes them from there: an event's id may repeat, so
-a join of the matches with the events by id would give a match as often as its id is there.
+Columns of the event cross with its matches once, those of the rules in lists beside the ids (`carried`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rookery.spark.carried import EVENT, RULE, RuleColumns, carried_name, rule_name
 from rookery.spark.rules import Reading
+from rookery.spark.types import spark_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,41 +28,37 @@ if TYPE_CHECKING:
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["OUTPUT_ROWS", "carried_name", "fold", "folded_schema", "is_folded", "spark_schema", "unfold"]
-
-#: How the columns of an event are named while they cross, so that they hide none of the match's own.
-CARRIED = "_rookery_event_"
+__all__ = ["OUTPUT_ROWS", "fold", "folded_schema", "is_folded", "shown", "spark_schema", "unfold"]
 
 #: Matches of one output batch: enough to be fast, few enough that a broad rule does not fill the worker's memory.
 OUTPUT_ROWS = 262_144
 
 
-def carried_name(name: str) -> str:
-    """Return how a column of the event is named beside its matches."""
-    return CARRIED + name
-
-
 def folded_schema(
-    event_id: pa.DataType, subscription_id: pa.DataType, *, versions: bool, columns: Sequence[pa.Field] = ()
+    event_id: pa.DataType,
+    subscription_id: pa.DataType,
+    *,
+    versions: bool,
+    columns: Sequence[pa.Field] = (),
+    rule_columns: Sequence[pa.Field] = (),
 ) -> pa.Schema:
     """Return the schema of folded matches; without `versions` the rules have one version, and it need not cross.
 
-    `columns` are those of the event that cross with its matches.
+    `columns` of the event and `rule_columns` cross with the matches.
     """
     fields = [pa.field("event_id", event_id), pa.field("subscription_ids", pa.list_(subscription_id))]
     if versions:
         fields.append(pa.field("versions", pa.list_(pa.int64())))
+    fields += [pa.field(rule_name(one.name), pa.list_(one.type)) for one in rule_columns]
     return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
 
 
 def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
     """Return the schema of what crosses as Spark knows it; a column of the event keeps the type that it has there."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    made = from_arrow_schema(output, prefer_timestamp_ntz=True)
+    made = spark_schema_of(output, local=True)
     for field in made.fields:
-        if field.name.startswith(CARRIED):
-            field.dataType = events.schema[field.name.removeprefix(CARRIED)].dataType
+        if field.name.startswith(EVENT):
+            field.dataType = events.schema[field.name.removeprefix(EVENT)].dataType
     return made
 
 
@@ -71,7 +68,13 @@ def is_folded(output: pa.Schema) -> bool:
 
 
 def fold(
-    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+    compiled: CompiledSet,
+    batch: pa.RecordBatch,
+    reading: Reading,
+    output: pa.Schema,
+    *,
+    most: int | None = None,
+    rule_columns: RuleColumns | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Match one batch and give the events that match, each with its subscriptions.
 
@@ -85,7 +88,7 @@ def fold(
     offsets = np.append(first, len(found))
     # A batch ends with the event that fills it: the matches of one event stay together, however many they are.
     ends = np.unique(np.searchsorted(offsets, np.arange(OUTPUT_ROWS, len(found) + OUTPUT_ROWS, OUTPUT_ROWS)))
-    carried = [name.removeprefix(CARRIED) for name in output.names if name.startswith(CARRIED)]
+    carried = [name.removeprefix(EVENT) for name in output.names if name.startswith(EVENT)]
     start = 0
     for end in np.minimum(ends, len(first)).tolist():
         begin = offsets[start]
@@ -95,6 +98,9 @@ def fold(
         columns = [batch.column(reading.event_id).take(chosen), pa.ListArray.from_arrays(places, ids)]
         if "versions" in output.names:
             columns.append(pa.ListArray.from_arrays(places, versions))
+        if rule_columns is not None:
+            lists = rule_columns.of(compiled, slots[begin : offsets[end]]).values()
+            columns += [pa.ListArray.from_arrays(places, one) for one in lists]
         columns += [batch.column(name).take(chosen) for name in carried]
         yield pa.record_batch([one.cast(field.type) for one, field in zip(columns, output, strict=True)], schema=output)
         start = end
@@ -118,6 +124,13 @@ def _first(most: int, order: Numbers, slots: Numbers) -> Numbers:
     return np.sort(sorted_[rank < most])
 
 
+def shown(found: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """Return matches with what they carry under the names of the output."""
+    from pyspark.sql.functions import col
+
+    return found.select(*(col(f"`{name}`").alias(names.get(name, name)) for name in found.columns)) if names else found
+
+
 def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
     """Return matches that crossed as `event_id, subscription_id, version, zone [, explain]` and what they carried.
 
@@ -129,7 +142,9 @@ def unfold(found: DataFrame, *, version: int | None = None) -> DataFrame:
         found = found.select("*", posexplode("subscription_ids").alias("place", "subscription_id"))
         each = get("versions", "place") if version is None else lit(version).cast("bigint")
         found = found.withColumn("version", each)
+        lists = {name: get(name, "place") for name in found.columns if name.startswith(RULE)}
+        found = found.withColumns(lists) if lists else found
     if "zone" not in found.columns:
         found = found.withColumn("zone", lit(0))
-    tail = [name for name in found.columns if name == "explain" or name.startswith(CARRIED)]
+    tail = [name for name in found.columns if name == "explain" or name.startswith((EVENT, RULE))]
     return found.select("event_id", "subscription_id", "version", "zone", *(f"`{name}`" for name in tail))

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from rookery.errors import SinkError
+from rookery.spark.data_sources import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage, stream_writer
 from rookery.spark.sinks import arrow_of
 
 __all__ = ["DeltaSink"]
@@ -46,7 +46,8 @@ class DeltaSink(DataSource):
         for option in ("path", "query"):
             if option not in self.options:
                 raise SinkError(f"the sink rookery.delta needs the option {option!r} (write_stream sets it)")
-        return DeltaWriter(self.options["path"], self.options["query"], arrow_of(schema))
+        columns = arrow_of(schema)
+        return stream_writer(DeltaWriter(self.options["path"], self.options["query"], columns), columns)
 
 
 class DeltaWriter(DataSourceStreamArrowWriter):

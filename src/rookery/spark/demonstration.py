@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rookery.errors import PipelineError
+from rookery.spark.compat import table_of
 from rookery.spark.pipeline import match
 from rookery.spark.sinks import write_stream
 from rookery.spark.sql import register_sources
@@ -125,7 +126,7 @@ def demonstrate(
     say(_bulk(spark, rules, bulk))
     if observer is not None:
         observer.began(_events(spark), records)
-    found = _pairs(match(_events(spark, rows=JUDGED), rules, time="ts").drop("zone").toArrow())
+    found = _pairs(table_of(match(_events(spark, rows=JUDGED), rules, time="ts").drop("zone")))
     say(f"batch   {JUDGED:,} events, {len(found):,} matches, oracle {len(expected):,}")
     streamed, changed = _stream(spark, rules, records, folder, say, observer)
     # Batches before the change are judged by the old bounds, the rest by the new.

@@ -24,6 +24,8 @@ from rookery.discovery.planning.sizes import record_size
 from rookery.discovery.planning.summaries import SUMMARIES, build_summary
 from rookery.discovery.planning.topology import INFRASTRUCTURE, Endpoint
 from rookery.errors import PipelineError
+from rookery.spark.compat import table_of
+from rookery.spark.types import arrow_type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -111,7 +113,6 @@ def contact_counts(
     its summary says yes to them (scaled up where a sample was asked); `octets` are those of its own records.
     """
     from pyspark.sql import functions
-    from pyspark.sql.pandas.types import to_arrow_type
 
     if protocol not in SUMMARIES:
         raise PipelineError(f"no protocol with a summary is called {protocol!r}; choose from {', '.join(SUMMARIES)}")
@@ -119,14 +120,14 @@ def contact_counts(
     keys = key_counts(interested)
     heard = _heard(interested, keys)
     # What is asked of a summary is what somebody seeks; the same sample for all, by the order of its hash.
-    sample = keys.orderBy(functions.xxhash64("key"), "key").limit(ask_at_most).select("sought", "records").toArrow()
+    sample = table_of(keys.orderBy(functions.xxhash64("key"), "key").limit(ask_at_most).select("sought", "records"))
     total = keys.agg(functions.count("*"), functions.sum("records")).first()
     questions = sample["sought"].combine_chunks()  # in Arrow, so that no task makes strings of them again
     asked, weights = questions.to_pylist(), sample["records"].to_numpy().astype(np.float64)
     scale = _scale(total, weights)
     counted = [pa.field(name, pa.int64()) for name in ("summary_octets", "announced_octets", "false_contacts", "asked")]
     identity = interested.schema["participant"].dataType
-    arrow_schema = pa.schema([pa.field("participant", to_arrow_type(identity)), *counted])
+    arrow_schema = pa.schema([pa.field("participant", arrow_type_of(identity)), *counted])
 
     def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows: list[tuple[Any, int, int, int, int]] = []

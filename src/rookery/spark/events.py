@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import DataFile, Dataset, find_dataset, table_kind
+from rookery.spark.compat import frame_of
 from rookery.spark.files import session_zone
 from rookery.spark.rules import require_columns
+from rookery.spark.types import spark_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -146,20 +148,19 @@ def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Iden
 def _read_declared(spark: SparkSession, data: Dataset, identify: Identify) -> DataFrame:
     """Read a table whose log declares its columns: what a file does not have is its partition's value, or NULL."""
     from pyspark.sql.functions import broadcast
-    from pyspark.sql.pandas.types import from_arrow_schema
 
     assert data.declared is not None
     if not data.files:  # Spark reads no empty list of files
         named = "event_id" in data.declared.names
         declared = data.declared if named else data.declared.append(pa.field("event_id", pa.string()))
-        return spark.createDataFrame([], from_arrow_schema(declared, prefer_timestamp_ntz=True))
+        return spark.createDataFrame([], spark_schema_of(declared, local=True))
     own = pa.schema([field for field in data.declared if field.name not in data.partitions.names])
-    frame = spark.read.schema(from_arrow_schema(own, prefer_timestamp_ntz=True)).parquet(*_named(data.files))
+    frame = spark.read.schema(spark_schema_of(own, local=True)).parquet(*_named(data.files))
     frame = identify(frame.withColumn(FILE, _file()))
     known = [pa.array(_named(data.files), pa.string())]
     for place, field in enumerate(data.partitions):
         known.append(pa.array([file.values[place] for file in data.files], field.type))
-    values = spark.createDataFrame(pa.table(known, names=[FILE, *data.partitions.names]))
+    values = frame_of(spark, pa.table(known, names=[FILE, *data.partitions.names]))
     joined = frame.join(broadcast(values), FILE) if data.partitions.names else frame
     added = [name for name in frame.columns if name not in own.names and name != FILE]
     return joined.select(*(f"`{name}`" for name in [*data.declared.names, *added]))
@@ -183,10 +184,9 @@ def _columns(spark: SparkSession, paths: list[str], kind: str, schema: str | Non
 
 def _with_partitions(columns: Any, data: Dataset, *, given: bool) -> Any:
     """Add the partition columns; of two with one name the folders' counts, but a type that was given stays."""
-    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructType
 
-    added = {field.name.lower(): field for field in from_arrow_schema(data.partitions)}
+    added = {field.name.lower(): field for field in spark_schema_of(data.partitions)}
     named = {field.name.lower() for field in columns}
     kept = [field if given else added.get(field.name.lower(), field) for field in columns]
     return StructType([*kept, *(field for name, field in added.items() if name not in named)])

@@ -20,18 +20,28 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import Dataset, complete_batch, find_dataset
+from rookery.spark.carried import Carried, rule_columns_of
 from rookery.spark.carriers import Carrier, carry
-from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
+from rookery.spark.rules import (
+    CompiledRules,
+    OnError,
+    Reading,
+    check_quarantined,
+    require_all,
+    require_columns,
+    schema_of,
+)
 from rookery.spark.staging import Staged, StagedOutput
 from rookery.spark.subscriptions import Subscriptions
-from rookery.spark.worker import loaded, match_schema, matches
+from rookery.spark.types import arrow_schema_of, spark_schema_of
+from rookery.spark.worker import flat, loaded, match_schema, matches
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from rookery import CompiledSet
 
-__all__ = ["Outcome", "match_files", "parquet_schema"]
+__all__ = ["Outcome", "match_files", "parquet_schema", "write_frame"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -95,19 +105,26 @@ def match_files(
     topic: str | None = None,
     as_of: datetime | None = None,
     engine: str = "bitmap",
+    columns: Sequence[str] = (),
+    subscription_columns: Sequence[str] = (),
+    on_error: OnError = "quarantine",
     overwrite: bool = False,
 ) -> Outcome:
-    """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version`.
+    """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version` and what they carry.
 
     `paths` are files, folders (partition folders `column=value` are columns) or a Delta table. Without `event_id` an
-    event is named by its place, `path#row`.
+    event is named by its place, `path#row`. `columns`, `subscription_columns` and `on_error` are as in `match`.
     """
     data = find_dataset(paths, zone=session_zone(spark))
     schema = parquet_schema(data)
     reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine)
     require_columns(schema.names, event_id=event_id, time=time)
     compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
-    return run_files(spark, data, schema, compiled, reading, StagedOutput(str(out)), event_id, overwrite=overwrite)
+    check_quarantined(compiled, on_error)
+    return run_files(
+        spark, data, schema, compiled, reading, StagedOutput(str(Path(out).absolute())), event_id,
+        columns=columns, subscription_columns=subscription_columns, overwrite=overwrite,
+    )  # fmt: skip
 
 
 def run_files(
@@ -119,6 +136,8 @@ def run_files(
     output: StagedOutput,
     event_id: str | None,
     *,
+    columns: Sequence[str] = (),
+    subscription_columns: Sequence[str] = (),
     overwrite: bool = False,
 ) -> Outcome:
     """Run the plan on a compiled set and publish the result."""
@@ -129,26 +148,21 @@ def run_files(
     plan = choose(rules.compiled, plan="files", paths=True)
     groups = row_groups(data)
     id_type = pa.string() if event_id is None else schema.field(event_id).type
-    columns = reading.columns(rules.columns, schema.names)
+    require_all(schema.names, columns)
+    carried = Carried(tuple(columns), rule_columns_of(rules.records, subscription_columns))
+    needed = reading.columns([*rules.columns, *columns], schema.names)
     tasks = task_count(groups, spark_parallelism(spark))
     task = MatchGroups(
         carry(spark, rules.compiled),
         reading,
         output,
-        match_schema(id_type, rules.id_type),
-        pa.schema([schema.field(name) for name in columns]),
+        carried.schema(match_schema(id_type, rules.id_type), schema),
+        pa.schema([schema.field(name) for name in needed]),
         event_id,
+        carried,
         tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    try:
-        manifest = spark.range(0, tasks, 1, tasks).mapInArrow(task, from_arrow_schema(MANIFEST)).collect()
-    except Exception:
-        output.sweep()
-        raise
-    staged = [Staged(line["name"], line["matches"]) for line in manifest]
-    output.publish(staged, task.output, overwrite=overwrite)
+    manifest = _publish(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
     return Outcome(
         events=sum(line["events"] for line in manifest),
         matches=sum(line["matches"] for line in manifest),
@@ -157,6 +171,24 @@ def run_files(
         plan=plan.name,
         reason=plan.reason,
     )
+
+
+def write_frame(frame: DataFrame, output: StagedOutput, *, overwrite: bool = False) -> int:
+    """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
+    output.check_free(overwrite=overwrite)
+    manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
+    return sum(line["matches"] for line in manifest)
+
+
+def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: StagedOutput, *, overwrite: bool) -> list[Any]:
+    """Run a task that stages files, make them visible as one folder, and return the lines of its manifest."""
+    try:
+        manifest = frame.mapInArrow(task, spark_schema_of(MANIFEST)).collect()
+    except Exception:
+        output.sweep()
+        raise
+    output.publish([Staged(line["name"], line["matches"]) for line in manifest], task.output, overwrite=overwrite)
+    return list(manifest)
 
 
 class RowGroup(NamedTuple):
@@ -215,6 +247,7 @@ class MatchGroups:
     output: pa.Schema
     columns: pa.Schema
     event_id: str | None
+    carried: Carried
     shares: tuple[tuple[RowGroup, ...], ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -234,12 +267,20 @@ class MatchGroups:
             except (pa.ArrowInvalid, OSError) as error:
                 raise PipelineError(f"{group.path}: cannot be read as Parquet: {error}") from error
 
+    def _found(self, compiled: CompiledSet, piece: pa.RecordBatch) -> pa.Table:
+        if not self.carried:
+            return matches(compiled, piece, self.reading)
+        columns, rules = self.carried.columns, self.carried.rules
+        return flat(compiled, piece, self.reading, columns=columns, rule_columns=rules).rename_columns(
+            self.output.names
+        )
+
     def _pieces(self, compiled: CompiledSet, batch: pa.RecordBatch, count: Count) -> Iterator[pa.Table]:
         """Match one slice in pieces whose size follows the density of the matches."""
         place = 0
         while place < batch.num_rows:
             piece = batch.slice(place, count.piece)
-            found = matches(compiled, piece, self.reading)
+            found = self._found(compiled, piece)
             place += piece.num_rows
             count.add(piece.num_rows, found)
             if found.num_rows > DENSE * piece.num_rows:
@@ -273,6 +314,19 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
             return
     for first in range(0, group.rows, SLICE):
         yield None, min(SLICE, group.rows - first)
+
+
+@dataclass(frozen=True, slots=True)
+class StageRows:
+    """The task that writes a DataFrame: its rows into one staged file."""
+
+    output_folder: StagedOutput
+    output: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the task's rows and report the file."""
+        staged = self.output_folder.write(batches, self.output)
+        yield pa.record_batch([[staged.name], [staged.rows], [staged.rows], ["[]"]], schema=MANIFEST)
 
 
 class Count:

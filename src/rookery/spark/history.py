@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
+from rookery.spark.carried import carried_name
 from rookery.spark.carriers import Carrier, carry
-from rookery.spark.crossing import carried_name
+from rookery.spark.compat import frame_of
 from rookery.spark.rules import Reading
+from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, matches
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def backtest(
     shown = [_carried(name).alias(f"event_{name}" if name in OWN else name) for name in others]
     sampled = chosen.select(*OWN, *shown)
     names = compiled.compiled.subscriptions.select(["subscription_id"]).group_by("subscription_id").aggregate([])
-    known = events.sparkSession.createDataFrame(names)
+    known = frame_of(events.sparkSession, names)
     silent = known.join(found.select("subscription_id").distinct(), "subscription_id", "left_anti")
     return Backtest(counts, keys, sampled, silent.orderBy("subscription_id"))
 
@@ -114,8 +116,6 @@ def diff(
 
     `change` is added, removed, or changed: matched before and after, by another version.
     """
-    from pyspark.sql.pandas.types import from_arrow_schema
-
     from rookery.spark.pipeline import arrow_schema, prepare
 
     reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
@@ -134,7 +134,7 @@ def diff(
     needed = reading.columns([*before.columns, *after.columns], events.columns)
     spark = events.sparkSession
     task = MatchBoth(carry(spark, before.compiled), carry(spark, after.compiled), reading, output)
-    return events.select(*(f"`{name}`" for name in needed)).mapInArrow(task, from_arrow_schema(output))
+    return events.select(*(f"`{name}`" for name in needed)).mapInArrow(task, spark_schema_of(output))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
+from pyspark.sql.types import StructType
+
+from rookery.errors import PipelineError, SinkError
+from rookery.spark.data_sources import (
     DataSource,
     DataSourceStreamArrowWriter,
     DataSourceStreamReader,
     InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
     WriterCommitMessage,
+    stream_reader,
+    stream_writer,
 )
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
-from pyspark.sql.types import StructType
-
-from rookery.errors import PipelineError, SinkError
+from rookery.spark.types import arrow_schema_of
 
 __all__ = ["KafkaEvents"]
 
@@ -68,14 +74,15 @@ class KafkaEvents(DataSource):
         starting = self.options.get("startingOffsets", "earliest")
         if starting not in ("earliest", "latest"):
             raise PipelineError(f"startingOffsets is 'earliest' or 'latest', not {starting!r}")
-        return KafkaReader(servers, topic, starting, None if limit is None else int(limit))
+        reader = KafkaReader(servers, topic, starting, None if limit is None else int(limit))
+        return stream_reader(reader, option="maxOffsetsPerTrigger")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
         """Return the writer to a topic."""
         servers, topic = self._required("kafka.bootstrap.servers", "topic")
         if "value" not in schema.names:
             raise PipelineError("rookery.kafka writes a column 'value' (and 'key' if there is one)")
-        return KafkaWriter(servers, topic)
+        return stream_writer(KafkaWriter(servers, topic), arrow_schema_of(schema))
 
 
 @dataclass

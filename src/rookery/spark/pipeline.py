@@ -14,11 +14,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from rookery.errors import PipelineError
+from rookery.spark.carried import RuleColumns, rule_columns_of, shown_names
 from rookery.spark.carriers import carry
-from rookery.spark.crossing import spark_schema, unfold
+from rookery.spark.crossing import shown, spark_schema, unfold
 from rookery.spark.plans import Plan, choose
-from rookery.spark.rules import CompiledRules, Reading, require_columns, schema_of
+from rookery.spark.rules import (
+    CompiledRules,
+    OnError,
+    Reading,
+    check_quarantined,
+    require_all,
+    require_columns,
+    schema_of,
+)
 from rookery.spark.subscriptions import Subscriptions
+from rookery.spark.types import arrow_schema_of
 from rookery.spark.worker import MatchRows, crossing_schema
 
 if TYPE_CHECKING:
@@ -45,6 +55,9 @@ def match(
     zones: int | None = None,
     checkpoint: str | None = None,
     engine: str = "bitmap",
+    columns: Sequence[str] = (),
+    subscription_columns: Sequence[str] = (),
+    on_error: OnError = "quarantine",
 ) -> DataFrame:
     """Return which subscriptions want which events.
 
@@ -52,6 +65,9 @@ def match(
     rules need; `topic` states one topic for all events. A streaming DataFrame needs the `checkpoint` that its query
     will have: the set of rules that judged each micro-batch is recorded there. `engine` matches in the workers:
     bitmap, matrix, index or counting, with the same pairs.
+
+    `columns` of the event and `subscription_columns` of the rule go out with each match. A rule that does not compile
+    is quarantined, with a warning; with `on_error="raise"` the first such rule raises instead.
     """
     reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     if events.isStreaming:
@@ -61,11 +77,19 @@ def match(
             raise PipelineError("a stream is matched with plan='broadcast' (or 'auto'): zones are fitted on a batch")
         if checkpoint is None:
             raise PipelineError("matching a stream needs checkpoint=, the checkpointLocation that its query will have")
-        return match_stream(events, Subscriptions.of(rules), reading, checkpoint=checkpoint, explain=explain)
-    compiled = prepare(events, rules, reading)
+        return match_stream(
+            events, Subscriptions.of(rules), reading, checkpoint=checkpoint, explain=explain,
+            columns=columns, subscription_columns=subscription_columns, on_error=on_error,
+        )  # fmt: skip
+    require_all(events.columns, columns)
+    compiled = prepare(events, rules, reading, on_error=on_error)
     chosen = choose(compiled.compiled, plan=plan)
     log.info("plan %s: %s", chosen.name, chosen.reason)
-    return match_compiled(events, compiled, reading, chosen, share=share, zones=zones, explain=explain)
+    found = match_compiled(
+        events, compiled, reading, chosen, share=share, zones=zones, explain=explain, columns=columns,
+        rule_columns=rule_columns_of(compiled.records, subscription_columns),
+    )  # fmt: skip
+    return shown(found, shown_names(columns, subscription_columns))
 
 
 def match_compiled(
@@ -78,18 +102,23 @@ def match_compiled(
     zones: int | None = None,
     explain: bool = False,
     columns: Sequence[str] = (),
+    rule_columns: RuleColumns | None = None,
     most: int | None = None,
 ) -> DataFrame:
     """Match a batch with rules that are compiled and a plan that is chosen.
 
-    `columns` of the events cross with the matches, named by `carried_name`. `most` is how many matches of a
-    subscription a task need give of each of its batches: the ones whose ids are the least.
+    `columns` of the events and `rule_columns` cross with the matches, under the names that `carried` gives them. `most`
+    is how many matches of a subscription a task need give of each of its batches: the ones whose ids are the least.
     """
     if plan.name == "zoned":
         from rookery.spark.zones import match_zoned
 
-        return match_zoned(events, rules, reading, zones=zones, explain=explain, columns=columns, most=most)
-    return match_broadcast(events, rules, reading, share=share, explain=explain, columns=columns, most=most)
+        return match_zoned(
+            events, rules, reading, zones=zones, explain=explain, columns=columns, rule_columns=rule_columns, most=most
+        )
+    return match_broadcast(
+        events, rules, reading, share=share, explain=explain, columns=columns, rule_columns=rule_columns, most=most
+    )
 
 
 def match_broadcast(
@@ -100,6 +129,7 @@ def match_broadcast(
     share: Literal["auto", "broadcast", "file"] = "auto",
     explain: bool = False,
     columns: Sequence[str] = (),
+    rule_columns: RuleColumns | None = None,
     most: int | None = None,
 ) -> DataFrame:
     """Match with the whole set in every worker."""
@@ -107,20 +137,21 @@ def match_broadcast(
     version = rules.compiled.version
     output = crossing_schema(
         arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None,
-        columns=[arrow.field(name) for name in columns],
+        columns=[arrow.field(name) for name in columns], rule_columns=rule_columns,
     )  # fmt: skip
     needed = reading.columns([*rules.columns, *columns], events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
     found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
-        MatchRows(carrier, reading, output, most), spark_schema(output, events)
+        MatchRows(carrier, reading, output, most, rule_columns), spark_schema(output, events)
     )
     return unfold(found, version=version)
 
 
-def prepare(events: DataFrame, rules: Any, reading: Reading) -> CompiledRules:
-    """Check the columns, compile the rules against the events' schema, and log what was set aside."""
+def prepare(events: DataFrame, rules: Any, reading: Reading, *, on_error: OnError = "quarantine") -> CompiledRules:
+    """Check the columns, compile the rules against the events' schema, and log or raise what was set aside."""
     require_columns(events.columns, event_id=reading.event_id, time=reading.time)
     compiled = Subscriptions.of(rules).compiled(schema_of(arrow_schema(events)), reading)
+    check_quarantined(compiled, on_error)
     for error in compiled.quarantined:
         log.warning("quarantined %s", error)
     return compiled
@@ -134,9 +165,7 @@ def validate(events: DataFrame | pa.Schema, rules: Any) -> list[Any]:
 
 def arrow_schema(events: DataFrame) -> pa.Schema:
     """Return the Arrow schema in which Spark hands these events to Python."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(events.schema, timezone="UTC")
+    return arrow_schema_of(events.schema)
 
 
 def explain_plan(events: DataFrame, rules: Any, *, plan: PlanName = "auto", event_id: str = "event_id") -> Plan:

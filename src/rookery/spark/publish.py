@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rookery.errors import HistoryFullError, SinkError
 from rookery.model import Schema
+from rookery.spark.types import arrow_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -164,9 +165,8 @@ class Publication:
 
     def _schema_of(self, rows: DataFrame) -> tuple[Schema, tuple[str, ...]]:
         import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
 
-        arrow = to_arrow_schema(rows.schema, timezone="UTC")
+        arrow = arrow_schema_of(rows.schema)
         if BATCH in arrow.names:
             raise SinkError(f"the rows have a column {BATCH!r} already: rename it, the sample needs that name")
         moments = tuple(column.name for column in arrow if pa.types.is_timestamp(column.type))

@@ -11,27 +11,34 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError, SchemaError, SubscriptionError
 from rookery.model.tables import FAULT
+from rookery.spark.types import spark_schema_of
 
 if TYPE_CHECKING:
     from rookery import CompiledSet, Schema
 
 __all__ = [
     "CompiledRules",
+    "OnError",
     "Reading",
     "check_dates",
+    "check_quarantined",
     "compile_rules",
     "ddl_of",
     "describe",
+    "require_all",
     "require_columns",
     "schema_of",
 ]
+
+
+OnError = Literal["quarantine", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +69,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRules:
-    """A compiled set, and the rules that were set aside."""
+    """A compiled set, the rules that were set aside, and the records that both come from."""
 
     compiled: CompiledSet
     quarantined: tuple[SubscriptionError, ...]
+    records: pa.Table
 
     @property
     def id_type(self) -> pa.DataType:
@@ -90,9 +98,7 @@ def schema_of(arrow: pa.Schema) -> Schema:
 
 def ddl_of(schema: Schema) -> str:
     """Return the events' columns as Spark writes them (`x double, s string`), in types that hold every value."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    fields = from_arrow_schema(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
+    fields = spark_schema_of(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
     return ", ".join(f"`{one.name}` {one.dataType.simpleString()}" for one in fields)
 
 
@@ -115,7 +121,7 @@ def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None 
         check_dates(records, reading)
     matcher = rookery.matcher(schema, on_error="quarantine")
     matcher.add_many(records)
-    return CompiledRules(matcher.compile(), tuple(matcher.quarantined))
+    return CompiledRules(matcher.compile(), tuple(matcher.quarantined), records)
 
 
 def require_columns(available: Iterable[str], **named: str | None) -> None:
@@ -127,6 +133,26 @@ def require_columns(available: Iterable[str], **named: str | None) -> None:
             hint = f"; did you mean {near[0]!r}?" if near else f"; they have {', '.join(known)}"
             option = "--" + role.replace("_", "-")
             raise PipelineError(f"the events have no column {name!r} ({role}=, {option}){hint}")
+
+
+def require_all(available: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse a column to carry that the events do not have."""
+    known = list(available)
+    for name in columns:
+        require_columns(known, columns=name)
+
+
+def check_quarantined(rules: CompiledRules, on_error: OnError) -> None:
+    """Refuse what nobody can want: bad rules where they are to raise, and rules of which none compiles."""
+    if on_error not in ("quarantine", "raise"):
+        raise PipelineError(f"on_error is 'quarantine' or 'raise', not {on_error!r}")
+    if rules.quarantined and on_error == "raise":
+        raise rules.quarantined[0]
+    if rules.quarantined and not len(rules.compiled):
+        first = rules.quarantined[0]
+        raise PipelineError(
+            f"none of the {len(rules.quarantined)} rules compiles, so nothing could match; the first: {first}"
+        ) from first
 
 
 def check_dates(rules: pa.Table, reading: Reading) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from rookery.errors import SparkUnavailableError
 from rookery.kernels import cache_folder
+from rookery.spark.compat import check_version, checkpoint_file_manager
 from rookery.spark.java import Java, find_java
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
 
-CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
 
 def session(
     *,
@@ -60,6 +59,7 @@ def session(
     """
     if importlib.util.find_spec("pyspark") is None:
         raise SparkUnavailableError("this needs Spark: run `pip install 'rookery[spark]'`")
+    check_version()
     from pyspark.sql import SparkSession
 
     given = _submitted()
@@ -78,7 +78,11 @@ def session(
         from rookery.spark.daemon import warm_once
 
         warm_once()
+    # A package sent by --py-files reaches an executor only after its first Python process: the plain one must start it.
+    unsent = {"spark.python.daemon.module"} if given.get("spark.submit.pyFiles") else set()
     for key, value in options(master=master, memory=memory, verbose=verbose).items():
+        if key in unsent:
+            continue
         builder = builder if key in given else builder.config(key, value)
     for key, value in (settings or {}).items():
         builder = builder.config(key, value)
@@ -100,7 +104,7 @@ def options(
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         # The default manager forks `readlink` and `chmod` for every log file: 154 against 100 ms a batch.
-        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
+        "spark.sql.streaming.checkpointFileManagerClass": checkpoint_file_manager(),
         "spark.python.daemon.module": "rookery.spark.daemon",
         "spark.sql.session.timeZone": "UTC",  # a naive timestamp is UTC (spec, subscriptions)
         "spark.sql.streaming.stateStore.providerClass": (

@@ -13,16 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-from pyspark.sql.datasource import (
+from pyspark.sql.types import StructType
+
+from rookery.errors import SinkError
+from rookery.spark.data_sources import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
+    stream_writer,
 )
-from pyspark.sql.types import StructType
-
-from rookery.errors import SinkError
 from rookery.spark.staging import Staged, StagedOutput
+from rookery.spark.types import arrow_schema_of
 from rookery.spark.versions import VersionLog
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ class ParquetSink(DataSource):
                 "another stream from writing to the same folder (write_stream sets it)"
             )
         output.claim(self.options["query"])
-        return StagedStreamWriter(output, arrow_of(schema))
+        columns = arrow_of(schema)
+        return stream_writer(StagedStreamWriter(output, columns), columns)
 
 
 class JsonLinesSink(ParquetSink):
@@ -86,9 +89,7 @@ class JsonLinesSink(ParquetSink):
 
 def arrow_of(schema: StructType) -> pa.Schema:
     """Return the Arrow schema of the rows that the sink is given."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(schema, timezone="UTC")
+    return arrow_schema_of(schema)
 
 
 class StagedWriter(DataSourceArrowWriter):

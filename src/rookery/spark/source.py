@@ -19,12 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import DataFile, Dataset, complete_batch, find_dataset
+from rookery.spark.data_sources import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+    stream_reader,
+)
+from rookery.spark.types import spark_schema_of
 from rookery.spark.workloads import workload
 
 __all__ = ["RecordedTape", "RookerySource", "WorkloadTape"]
@@ -143,13 +153,11 @@ class RookerySource(DataSource):
 
     def schema(self) -> StructType:
         """Return the schema of the rows."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         if "spool" in self.options:
             from rookery.spark.spool import spool_tape
 
-            return from_arrow_schema(spool_tape(self.options).schema)
-        return from_arrow_schema(self.tape().schema)
+            return spark_schema_of(spool_tape(self.options).schema)
+        return spark_schema_of(self.tape().schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch."""
@@ -164,8 +172,10 @@ class RookerySource(DataSource):
         if "spool" in self.options:
             from rookery.spark.spool import SpoolStream, spool_tape
 
-            return SpoolStream(spool_tape(self.options), self.options)
-        return TapeStream(self.tape(), int(self.options.get("partitions", 2)), self.options.get("rowsPerBatch"))
+            reader: Any = SpoolStream(spool_tape(self.options), self.options)
+        else:
+            reader = TapeStream(self.tape(), int(self.options.get("partitions", 2)), self.options.get("rowsPerBatch"))
+        return stream_reader(reader, option="rowsPerBatch")
 
 
 def cut(first: int, last: int, pieces: int) -> list[Rows]:
@@ -213,6 +223,12 @@ class TapeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         row, end = int(start["row"]), self.tape.rows
         allowed = limit.max_rows if isinstance(limit, ReadMaxRows) else (end if end < ENDLESS else 8192)
         return {"row": min(end, row + allowed)}
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Report how far the tape goes."""
+        if self.tape.rows >= ENDLESS:
+            raise PipelineError("an endless workload needs Spark 4.2, which admits it block by block: give 'rows'")
+        return {"row": self.tape.rows}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Refuse to drain what has no end."""

@@ -19,11 +19,18 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from rookery.errors import CheckpointError, PipelineError
 from rookery.live.spool import Spool
+from rookery.spark.data_sources import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 from rookery.spark.source import cut
 
 __all__ = ["SpoolReader", "SpoolStream", "SpoolTape", "spool_tape"]

@@ -1,8 +1,9 @@
 """Rookery in Spark SQL, and the registration of its data sources.
 
 After `register(spark, rules=…)`, `select * from rookery_match(table(events))` gives the matches of a table or a
-subquery. A table function learns the columns of its rows only when they come, so each worker compiles the rules at
-its first rows.
+subquery, and `select *, rookery_matches(struct(*)) from events` the ids that want each row. A table function learns the
+columns of its rows only when they come, so each worker compiles the rules at its first rows; a scalar function does so
+too unless `events` tells them. Spark 3.5 has the scalar function alone, and no Python data sources.
 """
 
 from __future__ import annotations
@@ -14,28 +15,34 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rookery.spark.carriers import keep
-from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
+from rookery.spark.compat import arrow_batches, has, need
+from rookery.spark.functions import UncompiledRules, matches_of
+from rookery.spark.rules import Reading, require_columns
 from rookery.spark.subscriptions import MemoryRules, Subscriptions
+from rookery.spark.types import arrow_schema_of, arrow_type_of, spark_schema_of
 from rookery.spark.worker import match_schema, rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from rookery import CompiledSet
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = ["register", "register_sources"]
 
+#: Rows that the table function of Spark 4.0 gathers before it matches them.
+GATHERED = 10_000
+
 
 def register_sources(spark: SparkSession) -> None:
-    """Make `format("rookery")` and the sinks `rookery.*` known to the session."""
+    """Make `format("rookery")` and the sinks `rookery.*` known to the session; Spark 3.5 has no Python data sources."""
+    if not has((4, 0)):
+        return
+    from importlib.util import find_spec
+
     from rookery.spark.sinks import JsonLinesSink, ParquetSink
     from rookery.spark.source import RookerySource
 
     for source in (RookerySource, ParquetSink, JsonLinesSink):
         spark.dataSource.register(source)
-    from importlib.util import find_spec
-
     if find_spec("deltalake") is not None:
         from rookery.spark.delta import DeltaSink
 
@@ -50,6 +57,7 @@ def register(
     spark: SparkSession,
     *,
     rules: Any = None,
+    events: DataFrame | StructType | None = None,
     event_id: str = "event_id",
     time: str | None = None,
     topic: str | None = None,
@@ -57,47 +65,83 @@ def register(
     engine: str = "bitmap",
     id_type: str = "string",
     name: str = "rookery_match",
+    scalar: str = "rookery_matches",
 ) -> None:
-    """Register the data sources and, with `rules`, the table function; `id_type` is the SQL type of `event_id`."""
+    """Register the data sources and, with `rules`, the table function `name` and the scalar function.
+
+    `id_type` is the SQL type of `event_id` (Spark 4.0 finds it itself). `events` tells the columns of the rows that the
+    scalar function will see; before Spark 4.1 there is none without.
+    """
     register_sources(spark)
     if rules is None:
         return
-    from pyspark.sql.functions import arrow_udtf
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-    from pyspark.sql.types import DataType
-
     records = Subscriptions.of(rules).records()
-    identity = to_arrow_type(DataType.fromDDL(id_type), timezone="UTC")
-    output = match_schema(identity, records.schema.field("subscription_id").type)
     reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     rule_set = UncompiledRules(MemoryRules(records).fingerprint(), records, reading)
+    if has((4, 1)) or events is not None:
+        wanted = matches_of(spark, records, events=events, time=time, topic=topic, as_of=as_of, engine=engine)
+        spark.udf.register(scalar, wanted)
+    if has((4, 1)):
+        spark.udtf.register(name, _arrow_table_function(rule_set, id_type))
+    elif has((4, 0)):
+        spark.udtf.register(name, _row_table_function(rule_set))
+    elif events is None:
+        need((4, 0), "a table function that sees its table's columns", f"give events= and use {scalar}(struct(*))")
+
+
+def _arrow_table_function(rules: UncompiledRules, id_type: str) -> Any:
+    """Return the table function over Arrow."""
+    from pyspark.sql.functions import arrow_udtf
+    from pyspark.sql.types import DataType
+
+    reading = rules.reading
+    output = match_schema(
+        arrow_type_of(DataType.fromDDL(id_type)), rules.records.schema.field("subscription_id").type
+    )  # fmt: skip
 
     class RookeryMatch:
         def eval(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
-            found = [*rows(rule_set.compiled(batch.schema), batch, reading, output)]
+            require_columns(batch.schema.names, event_id=reading.event_id)
+            found = [*rows(rules.compiled(batch.schema), batch, reading, output)]
             yield pa.Table.from_batches(found, schema=output)
 
     RookeryMatch.eval.__annotations__ = {"batch": pa.RecordBatch, "return": Iterator[pa.Table]}
-    spark.udtf.register(name, arrow_udtf(RookeryMatch, returnType=from_arrow_schema(output)))
+    return arrow_udtf(RookeryMatch, returnType=spark_schema_of(output))
 
 
-@dataclass(frozen=True, slots=True)
-class UncompiledRules:
-    """Records that wait for the first rows: only then is the events' schema known. Compiled once in each worker."""
+def _row_table_function(rules: UncompiledRules) -> Any:
+    """Return the table function of Spark 4.0, which sees rows: they are gathered and matched in batches."""
+    from pyspark.sql.functions import AnalyzeArgument, AnalyzeResult, udtf
 
-    key: str
-    records: pa.Table
-    reading: Reading
+    reading = rules.reading
+    id_type = rules.records.schema.field("subscription_id").type
 
-    def compiled(self, events: pa.Schema) -> CompiledSet:
-        """Return the set, compiled against the schema of the rows at hand."""
-        require_columns(events.names, event_id=self.reading.event_id, time=self.reading.time)
-        from rookery.matching import matched_by
+    @dataclass
+    class Columns(AnalyzeResult):  # type: ignore[misc, unused-ignore]
+        events: Any = None
 
-        reading = self.reading
-        return keep(
-            f"{self.key}|{events}|{reading.engine}",
-            lambda: matched_by(
-                compile_rules(self.records, schema_of(events), reading=reading).compiled, reading.engine
-            ),
-        )
+    class RookeryMatch:
+        def __init__(self, columns: Columns) -> None:
+            self.events, self.gathered = columns.events, list[Any]()
+            self.output = match_schema(self.events.field(reading.event_id).type, id_type)
+
+        @staticmethod
+        def analyze(table: AnalyzeArgument) -> AnalyzeResult:
+            events = arrow_schema_of(table.dataType)
+            require_columns(events.names, event_id=reading.event_id)
+            output = match_schema(events.field(reading.event_id).type, id_type)
+            return Columns(schema=spark_schema_of(output), events=events)
+
+        def eval(self, row: Any) -> Iterator[tuple[Any, ...]]:
+            self.gathered.append(row)
+            if len(self.gathered) >= GATHERED:
+                yield from self.terminate()
+
+        def terminate(self) -> Iterator[tuple[Any, ...]]:
+            compiled = rules.compiled(self.events)
+            for batch in arrow_batches(iter(self.gathered), self.events):
+                for found in rows(compiled, batch, reading, self.output):
+                    yield from zip(*(column.to_pylist() for column in found.columns), strict=True)
+            self.gathered = []
+
+    return udtf(RookeryMatch)

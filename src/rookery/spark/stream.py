@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -22,16 +22,25 @@ import pyarrow as pa
 
 from rookery.errors import CheckpointError, PipelineError, RookeryError
 from rookery.model.tables import TRIGGER_COLUMNS
-from rookery.spark.crossing import unfold
-from rookery.spark.rules import Reading, compile_rules, require_columns, schema_of
+from rookery.spark.carried import rule_columns_as, rule_columns_of, shown_names
+from rookery.spark.crossing import shown, spark_schema, unfold
+from rookery.spark.rules import (
+    OnError,
+    Reading,
+    check_quarantined,
+    compile_rules,
+    require_all,
+    require_columns,
+    schema_of,
+)
 from rookery.spark.subscriptions import FileRules, MemoryRules, RuleSource, Subscriptions
+from rookery.spark.types import arrow_schema_of, crosses
 from rookery.spark.versions import SetVersion, VersionLog
 from rookery.spark.worker import crossing_schema, loaded, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rookery import CompiledSet
 
 __all__ = ["LiveRules", "MatchStream", "RulePoll", "batch_number", "match_stream", "open_rules"]
 
@@ -93,10 +102,6 @@ class LiveRules:
             self.log.forget(before=batch - KEPT_BATCHES)
         return self.log.bind(batch, self.refresh().number)
 
-    def load(self, batch: int) -> CompiledSet:
-        """Return the compiled set that judges a batch."""
-        return loaded(self.log.carrier(self.judge(batch)), self.reading)
-
 
 @dataclass(frozen=True, slots=True)
 class MatchStream:
@@ -104,16 +109,20 @@ class MatchStream:
 
     rules: LiveRules
     output: pa.Schema
+    rule_fields: tuple[pa.Field, ...] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's rows against the set of their micro-batch."""
-        compiled = None
+        compiled, carried = None, None
         for batch in batches:
             if not batch.num_rows:
                 continue
             if compiled is None:
-                compiled = self.rules.load(batch_number())
-            yield from rows(compiled, batch, self.rules.reading, self.output)
+                version = self.rules.judge(batch_number())
+                compiled = loaded(self.rules.log.carrier(version), self.rules.reading)
+                if self.rule_fields:
+                    carried = rule_columns_as(self.rules.log.records(version), self.rule_fields)
+            yield from rows(compiled, batch, self.rules.reading, self.output, rule_columns=carried)
 
 
 def batch_number() -> int:
@@ -181,17 +190,43 @@ def open_rules(
 
 
 def match_stream(
-    events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, explain: bool = False
+    events: DataFrame,
+    rules: Subscriptions,
+    reading: Reading,
+    *,
+    checkpoint: str,
+    explain: bool = False,
+    columns: Sequence[str] = (),
+    subscription_columns: Sequence[str] = (),
+    on_error: OnError = "quarantine",
 ) -> DataFrame:
-    """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire."""
-    from pyspark.sql.pandas.types import from_arrow_schema
+    """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire.
 
+    `on_error` is for the rules that are there now: one that is edited badly later never stops a stream.
+    """
+    # Rules that are not written yet may read any column, so all that Spark can hand over go to the workers.
+    held = [one.name for one in arrow_schema_of(events.schema) if crosses(one.type)]
+    require_columns(held, event_id=reading.event_id, time=reading.time)
+    events = events.select(*(f"`{name}`" for name in held))
+    require_all(held, columns)
+    if on_error == "raise":
+        check_quarantined(rules.compiled(schema_of(arrow_schema_of(events.schema)), reading), on_error)
     live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
     records = live.log.records(first)
     if any(name in records.column_names for name in TRIGGER_COLUMNS):
         from rookery.spark.trigger import match_triggers
 
+        if columns or subscription_columns or explain:
+            raise PipelineError(
+                "a match of a trigger rule has its names alone: leave columns, subscription_columns and explain out"
+            )
         return match_triggers(events, live, records)
     id_type = records.schema.field("subscription_id").type
-    output = crossing_schema(live.events.field(reading.event_id).type, id_type, explain=explain)
-    return unfold(events.mapInArrow(MatchStream(live, output), from_arrow_schema(output)))
+    carried = rule_columns_of(records, subscription_columns)
+    fields = () if carried is None else tuple(carried.fields)
+    output = crossing_schema(
+        live.events.field(reading.event_id).type, id_type, explain=explain,
+        columns=[live.events.field(name) for name in columns], rule_columns=carried,
+    )  # fmt: skip
+    found = unfold(events.mapInArrow(MatchStream(live, output, fields), spark_schema(output, events)))
+    return shown(found, shown_names(columns, subscription_columns))

@@ -18,6 +18,7 @@ import pyarrow as pa
 from rookery.errors import PipelineError, SubscriptionError
 from rookery.model.datasets import find_dataset
 from rookery.model.tables import read_subscriptions
+from rookery.spark.compat import table_of
 from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
 
 if TYPE_CHECKING:
@@ -68,9 +69,9 @@ class FrameRules:
             if not self.spark.catalog.tableExists(self.table):
                 raise PipelineError(f"there is no table {self.table!r} in the catalog")
             self.spark.catalog.refreshTable(self.table)
-            return read_subscriptions(self.spark.table(self.table).toArrow())
+            return read_subscriptions(table_of(self.spark.table(self.table)))
         assert self.frame is not None
-        return read_subscriptions(self.frame.toArrow())
+        return read_subscriptions(table_of(self.frame))
 
     def fingerprint(self) -> str:
         """Sign the content: a table gives no cheaper sign that every format has."""

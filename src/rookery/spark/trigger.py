@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from rookery.errors import PipelineError
 from rookery.model.tables import FAULT
 from rookery.spark.stream import LiveRules, MatchStream, batch_number
+from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, match_schema, matches
 
 if TYPE_CHECKING:
@@ -178,7 +179,6 @@ class MatchUntriggered:
 def match_triggers(events: DataFrame, rules: LiveRules, records: pa.Table, *, lateness: str = LATENESS) -> DataFrame:
     """Return the matches that fire: those of plain rules at once, those of trigger rules by their state."""
     from pyspark.sql.functions import lit
-    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.streaming.state import GroupStateTimeout
 
     reading = rules.reading
@@ -189,15 +189,15 @@ def match_triggers(events: DataFrame, rules: LiveRules, records: pa.Table, *, la
     instant = pa.timestamp("us", tz="UTC")
     names = ("_attribute", "_key", "event_id", "ts", "matched")
     keyed = pa.schema(list(zip(names, (pa.string(), pa.string(), id_type, instant, pa.string()), strict=True)))
-    straight = events.mapInArrow(MatchUntriggered(MatchStream(rules, plain)), from_arrow_schema(plain))
-    moments = events.mapInArrow(MatchKeys(rules, keyed), from_arrow_schema(keyed, prefer_timestamp_ntz=False))
+    straight = events.mapInArrow(MatchUntriggered(MatchStream(rules, plain)), spark_schema_of(plain))
+    moments = events.mapInArrow(MatchKeys(rules, keyed), spark_schema_of(keyed))
     numeric = pa.types.is_integer(plain.field("subscription_id").type)
     fired = (
         moments.withWatermark("ts", lateness)
         .groupBy("_attribute", "_key")
         .applyInPandasWithState(
             Advance(numeric),
-            from_arrow_schema(plain),
+            spark_schema_of(plain),
             "state string",
             "append",
             GroupStateTimeout.EventTimeTimeout,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery.spark.carried import EVENT, RuleColumns, carried_name, rule_name
 from rookery.spark.carriers import Carrier, keep
 from rookery.spark.crossing import OUTPUT_ROWS, fold, folded_schema, is_folded
 from rookery.spark.rules import Reading
@@ -21,7 +22,7 @@ from rookery.spark.rules import Reading
 if TYPE_CHECKING:
     from rookery import CompiledSet
 
-__all__ = ["MatchRows", "crossing_schema", "explained", "loaded", "match_schema", "matches"]
+__all__ = ["MatchRows", "crossing_schema", "flat", "loaded", "match_schema", "matches"]
 
 
 def match_schema(event_id: pa.DataType, subscription_id: pa.DataType, *, explain: bool = False) -> pa.Schema:
@@ -37,11 +38,15 @@ def crossing_schema(
     explain: bool,
     versions: bool = True,
     columns: Sequence[pa.Field] = (),
+    rule_columns: RuleColumns | None = None,
 ) -> pa.Schema:
-    """Return the schema in which matches cross to the JVM, where `unfold` takes them; explanations carry no columns."""
-    if explain:
-        return match_schema(event_id, subscription_id, explain=True)
-    return folded_schema(event_id, subscription_id, versions=versions, columns=columns)
+    """Return the schema in which matches cross to the JVM, `unfold` takes them: explanations flat, else folded."""
+    attached = [] if rule_columns is None else rule_columns.fields
+    if not explain:
+        return folded_schema(event_id, subscription_id, versions=versions, columns=columns, rule_columns=attached)
+    fields = [*match_schema(event_id, subscription_id, explain=True)]
+    fields += [pa.field(rule_name(one.name), one.type) for one in attached]
+    return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
 
 
 def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
@@ -51,9 +56,31 @@ def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
     )
 
 
-def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
-    """Match one batch and say for each match why, as JSON. One explanation at a time: for reading, not for bulk."""
+def flat(
+    compiled: CompiledSet,
+    batch: Any,
+    reading: Reading,
+    *,
+    explain: bool = False,
+    columns: Sequence[str] = (),
+    rule_columns: RuleColumns | None = None,
+) -> pa.Table:
+    """Match one batch into one row a match, with what it carries and, if asked, why."""
     found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    ids, versions = compiled.names(slots)
+    made = {"event_id": batch.column(reading.event_id).take(pa.array(found)), "subscription_id": ids}
+    made["version"] = versions
+    if explain:
+        made["explain"] = pa.array(_reasons(compiled, batch, reading, found, slots), pa.string())
+    if rule_columns is not None:
+        made |= rule_columns.of(compiled, slots)
+    for name in columns:
+        made[carried_name(name)] = batch.column(name).take(pa.array(found))
+    return pa.table(made)
+
+
+def _reasons(compiled: CompiledSet, batch: Any, reading: Reading, found: Any, slots: Any) -> list[str]:
+    """Say for each match why, as JSON. One explanation at a time: for reading, not for bulk."""
     events = {row: batch.slice(row, 1).to_pylist()[0] for row in set(found.tolist())}
     records = compiled.subscriptions.select(["subscription_id", "version"]).take(pa.array(slots))
     texts = []
@@ -63,9 +90,7 @@ def explained(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
         moment = reading.as_of if reading.as_of is not None else (event[reading.time] if reading.time else None)
         why = compiled.explain(record["subscription_id"], event, topic=topic, time=moment, version=record["version"])
         texts.append(json.dumps(why.to_dict(), default=str, ensure_ascii=False))
-    ids = batch.column(reading.event_id).take(pa.array(found))
-    columns = [ids, records["subscription_id"], records["version"], pa.array(texts, pa.string())]
-    return pa.table(columns, names=["event_id", "subscription_id", "version", "explain"])
+    return texts
 
 
 def loaded(carrier: Carrier, reading: Reading) -> CompiledSet:
@@ -86,22 +111,31 @@ class MatchRows:
     reading: Reading
     output: pa.Schema
     most: int | None = None
+    rule_columns: RuleColumns | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches."""
         compiled = loaded(self.carrier, self.reading)
         for batch in batches:
-            yield from rows(compiled, batch, self.reading, self.output, most=self.most)
+            yield from rows(compiled, batch, self.reading, self.output, most=self.most, rule_columns=self.rule_columns)
 
 
 def rows(
-    compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading, output: pa.Schema, *, most: int | None = None
+    compiled: CompiledSet,
+    batch: pa.RecordBatch,
+    reading: Reading,
+    output: pa.Schema,
+    *,
+    most: int | None = None,
+    rule_columns: RuleColumns | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Match one batch and give the matches in batches of the declared form and types, which Spark does not cast."""
     if not batch.num_rows:
         return
     if is_folded(output):
-        yield from fold(compiled, batch, reading, output, most=most)
+        yield from fold(compiled, batch, reading, output, most=most, rule_columns=rule_columns)
         return
-    found = (explained if "explain" in output.names else matches)(compiled, batch, reading)
+    columns = [name.removeprefix(EVENT) for name in output.names if name.startswith(EVENT)]
+    explain = "explain" in output.names
+    found = flat(compiled, batch, reading, explain=explain, columns=columns, rule_columns=rule_columns)
     yield from found.select(output.names).cast(output).to_batches(max_chunksize=OUTPUT_ROWS)

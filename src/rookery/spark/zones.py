@@ -22,7 +22,9 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.space import Boxes, KdTree
+from rookery.spark.carried import RuleColumns
 from rookery.spark.carriers import ShippedSet, ship
+from rookery.spark.compat import partition_by, table_of
 from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.rules import CompiledRules, Reading
 from rookery.spark.worker import crossing_schema, loaded, rows
@@ -133,6 +135,7 @@ def match_zoned(
     zones: int | None = None,
     explain: bool = False,
     columns: Sequence[str] = (),
+    rule_columns: RuleColumns | None = None,
     most: int | None = None,
 ) -> DataFrame:
     """Match with the rules of one zone at a time in each worker."""
@@ -148,12 +151,12 @@ def match_zoned(
     arrow, version = arrow_schema(events), rules.compiled.version
     output = crossing_schema(
         arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None,
-        columns=[arrow.field(name) for name in columns],
+        columns=[arrow.field(name) for name in columns], rule_columns=rule_columns,
     )  # fmt: skip
     output = output.append(pa.field("zone", pa.int32()))
     needed = reading.columns([*rules.columns, *zone_map.tree.attributes, *columns], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
-    found = placed.mapInArrow(MatchZone(carriers, reading, output, most), spark_schema(output, events))
+    found = placed.mapInArrow(MatchZone(carriers, reading, output, most, rule_columns), spark_schema(output, events))
     return unfold(found, version=version)
 
 
@@ -165,6 +168,7 @@ class MatchZone:
     reading: Reading
     output: pa.Schema
     most: int | None = None
+    rule_columns: RuleColumns | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the task's batches; Spark may have coalesced several zones into one task."""
@@ -178,7 +182,8 @@ class MatchZone:
                 if carrier is None:
                     continue
                 part = batch if (numbers == zone).all() else batch.filter(pa.array(numbers == zone))
-                for found in rows(loaded(carrier, self.reading), part, self.reading, pairs, most=self.most):
+                compiled, carried = loaded(carrier, self.reading), self.rule_columns
+                for found in rows(compiled, part, self.reading, pairs, most=self.most, rule_columns=carried):
                     label = pa.array(np.full(found.num_rows, zone, dtype=np.int32))
                     yield pa.record_batch([*found.columns, label], schema=self.output)
 
@@ -222,7 +227,7 @@ def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
     turn = pmod(xxhash64(col(f"`{event_id}`")), share.cast("bigint"))
     number = (offset + turn).cast("int") if zone_map.partitions > zone_map.tree.zone_count else col(ZONE)
     placed = placed.withColumn(PARTITION, number if zone_map.partitions > 1 else lit(0))
-    return placed.repartitionById(zone_map.partitions, PARTITION)
+    return partition_by(placed, zone_map.partitions, PARTITION)
 
 
 def _attributes(events: DataFrame, rules: CompiledRules) -> list[str]:
@@ -255,7 +260,7 @@ def _sample(events: DataFrame, attributes: list[str], rows_wanted: int) -> np.nd
     total = points.count()
     if total > rows_wanted:
         points = points.sample(fraction=min(1.0, 1.1 * rows_wanted / total), seed=3)
-    table = points.limit(2 * rows_wanted).toArrow()
+    table = table_of(points.limit(2 * rows_wanted))
     return (
         np.column_stack([table[name].to_numpy() for name in attributes])
         if table.num_rows
