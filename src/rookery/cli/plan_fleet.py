@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rookery.errors import TopologyError
-
 if TYPE_CHECKING:
     from rookery.discovery.planning.constants import Network
     from rookery.discovery.planning.plan import Plan
@@ -64,8 +62,4 @@ def _read(spark: Any, path: Path, group_by: str | None) -> Any:
         topology = read_topology(path.read_bytes(), name=path.name, group_by=group_by)
         rows = [(who.name, end.kind, end.topic, end.type_name) for who, end in topology.endpoints()]
         return spark.createDataFrame(rows, _COLUMNS)
-    if group_by is not None:
-        raise TopologyError(
-            f"nodes can be grouped by {group_by!r} in a graph; in a table, write the participant you mean"
-        )
     return read_frame(spark, path, schema=_COLUMNS)
