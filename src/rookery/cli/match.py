@@ -119,9 +119,10 @@ def command(
         raise plain_failure(error) from error
     if engine != "bitmap":
         summary["engine"] = engine
-    summary["seconds"] = round(clock.perf_counter() - started, 2)
+    seconds = clock.perf_counter() - started
+    summary["seconds"] = round(seconds, 2)
     if summary.get("events"):
-        summary["events_per_second"] = round(summary["events"] / summary["seconds"])
+        summary["events_per_second"] = round(summary["events"] / seconds)
     write_json(summary) if json else _print(summary)
     return 0
 
