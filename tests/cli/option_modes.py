@@ -1,10 +1,10 @@
 """What a case is: a mode of a command, and what each option changes there, or that it is refused.
 
 A mode is a command line that runs. `effects` gives for an option what is added to the line, and a text that is then
-seen in what the command prints or asks for and is not seen without it (after `GONE`: is seen without it alone). `refused`
-gives what is added to the line and must be refused; `instead` is what the message tells to do. `makes` are the options
-that make the mode what it is: they show their effect in another mode of the command. `test_every_option.py` runs them
-all, and knows if one is missing.
+seen in what the command prints or asks for and is not seen without it (after `GONE`: is seen without it alone).
+`refused` gives what is added to the line and must be refused; `instead` is what the message tells to do. `makes` are
+the options that make the mode what it is: they show their effect in another mode of the command.
+`test_every_option.py` runs them all, and knows if one is missing.
 """
 
 from __future__ import annotations
