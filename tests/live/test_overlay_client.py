@@ -16,7 +16,7 @@ from rookery.live.brokers.settings import parse_address
 from rookery.live.overlay import join_overlay
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.interests import WhereInterests
-from rookery.overlay.messages import Event as OverlayEvent
+from rookery.overlay.messages import CellEvent as OverlayEvent
 from rookery.overlay.messages import decode
 from rookery.overlay.peer import Peer
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis

@@ -12,7 +12,7 @@ from rookery.cli.options import Json, Master, note, write, write_json
 from rookery.cli.unused import refuse_unused
 
 if TYPE_CHECKING:
-    from rookery.discovery.planning import Observation, Plan, Topology, View
+    from rookery.discovery.planning import DiscoveryPlan, Observation, PlanView, Topology
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -102,7 +102,7 @@ def _observed(observation: Observation | None) -> dict[str, Any]:
     }
 
 
-def _print(plan: Plan, observation: Observation | None) -> None:
+def _print(plan: DiscoveryPlan, observation: Observation | None) -> None:
     write(f"{plan.name}: {plan.participants:,} participants, {plan.endpoints:,} endpoints, {plan.topics:,} topics")
     if observation is not None:
         seen = _observed(observation)["observed"]
@@ -121,7 +121,7 @@ def _print(plan: Plan, observation: Observation | None) -> None:
     write(plan.verdict.text)
 
 
-def _print_views(unicast: View, multicast: View, title: str) -> None:
+def _print_views(unicast: PlanView, multicast: PlanView, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rookery.discovery.planning.constants import Network
-    from rookery.discovery.planning.plan import Plan
+    from rookery.discovery.planning.plan import DiscoveryPlan
 
 __all__ = ["plan_fleet"]
 
@@ -17,10 +17,10 @@ _COLUMNS = "participant string, kind string, topic string, type_name string"
 
 def plan_fleet(
     path: Path, *, master: str | None, network: Network, protocols: list[str] | None, group_by: str | None
-) -> Plan:
+) -> DiscoveryPlan:
     """Plan for a fleet; few protocols by default, since each of them builds a summary for everyone."""
     from rookery.cli.progress import task_progress
-    from rookery.discovery.planning.plan import VIEWS, Plan, priced, with_simple
+    from rookery.discovery.planning.plan import VIEWS, DiscoveryPlan, priced, with_simple
     from rookery.discovery.planning.verdict import judge
     from rookery.spark.failures import plain_failure
     from rookery.spark.fleets import count_fleet
@@ -43,7 +43,7 @@ def plan_fleet(
         views[name] = priced(name, counted.multicast if multicast else counted.unicast, counted.gating, network)
     whole = counts[True]
     notes = () if whole.pairs_were_counted else (f"{whole.matched_pairs:,.0f} endpoints match: {_TOO_MANY}",)
-    return Plan(
+    return DiscoveryPlan(
         name=path.name,
         participants=whole.participants,
         endpoints=whole.endpoints,

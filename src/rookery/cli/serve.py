@@ -203,9 +203,9 @@ def serve_while(work: Callable[[Recorder], int], *, port: int, record: Path | No
 
 
 def _tail(broadcast: Broadcast, path: Path) -> Callable[[], Awaitable[None]]:
-    from rookery.web.runs import Tail
+    from rookery.web.runs import RunTail
 
-    return Tail(path, feed=broadcast.feed, reject=broadcast.reject).run
+    return RunTail(path, feed=broadcast.feed, reject=broadcast.reject).run
 
 
 def _domain(recorder: Recorder, domain_id: int, interface: str) -> Callable[[], Awaitable[None]]:

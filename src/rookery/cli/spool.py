@@ -119,10 +119,10 @@ async def _record(
     seconds: float | None,
     options: dict[str, Any],
 ) -> tuple[ExitCode, dict[str, Any]]:
-    from rookery.live.spool.recorder import Grouping, Recorder
+    from rookery.live.spool.recorder import Grouping, SpoolRecorder
     from rookery.live.udp import open_participant
 
-    recorder = Recorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
+    recorder = SpoolRecorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
     await asyncio.to_thread(recorder.warm)
     udp = open_participant(on_event=recorder.on_event, **options)
     code = ExitCode.DONE
