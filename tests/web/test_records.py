@@ -20,7 +20,7 @@ from rookery.web import Recorder, records
 from rookery.web.records import Record, decode, encode
 from rookery.web.runs import RunTail, measure
 
-KINDS = {kind.__name__.lower(): kind for kind in get_args(Record)}
+KINDS = {kind.__struct_config__.tag: kind for kind in get_args(Record)}
 TEXT = st.text(max_size=20)
 WHOLE = st.integers(0, 2**53)
 EVENTS = st.builds(
@@ -127,7 +127,7 @@ def test_a_tail_follows_several_processes_and_counts_bad_lines(tmp_path: Path) -
     program = (
         "import sys; from pathlib import Path; from rookery.web import Recorder, records\n"
         "with Recorder(Path(sys.argv[1]), title=sys.argv[2]) as recorder:\n"
-        "    for n in range(200): recorder.write(records.Note(at=n, text=sys.argv[2] * 50))\n"
+        "    for n in range(200): recorder.write(records.NoteRecord(at=n, text=sys.argv[2] * 50))\n"
     )
     writers = [
         subprocess.Popen([sys.executable, "-c", program, path, name], env={**os.environ}) for name in ("ab", "cd")
