@@ -14,8 +14,7 @@ import typer
 from rookery.cli.clients import open_site
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
-from rookery.cli.node import topic_schema
-from rookery.cli.notations import read_address, read_addresses
+from rookery.cli.notations import read_address, read_addresses, read_topic_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
     ADDRESS,
@@ -83,7 +82,7 @@ def command(
     else:
         refuse_unused("json", where="on a gateway that reads a topic", instead="its events are JSON lines already")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
-        options = {"schema": topic_schema(schema), "type_name": type_name, "key": key or (), **quality}
+        options = {"schema": read_topic_schema(schema), "type_name": type_name, "key": key or (), **quality}
     if not listen and not join:
         raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")
     place = {

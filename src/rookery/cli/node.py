@@ -16,7 +16,7 @@ import typer
 from rookery.cli.clients import open_domain
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
-from rookery.cli.notations import read_schema
+from rookery.cli.notations import read_topic_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
     BestEffort,
@@ -38,7 +38,7 @@ from rookery.errors import RookeryError, SettingsError
 if TYPE_CHECKING:
     from rookery.rtps.events import Event
 
-__all__ = ["EXAMPLES", "command", "describe", "topic_schema"]
+__all__ = ["EXAMPLES", "command", "describe"]
 
 EXAMPLES = [
     "rookery node --domain-id 0",
@@ -105,7 +105,7 @@ def command(
     if engine not in ENGINES:
         raise SettingsError(f"there is no engine {engine!r}: say {', '.join(ENGINES)}")
     options = {
-        "schema": topic_schema(schema),
+        "schema": read_topic_schema(schema),
         "type_name": type_name,
         "key": key or (),
         "reliable": not best_effort,
@@ -114,13 +114,6 @@ def command(
     place |= {"key": read_key(key_file), "discovery": discovery or "simple", "engine": engine}
     asyncio.run(_subscribe(place, seconds, topic, where, options, metrics))
     return ExitCode.DONE
-
-
-def topic_schema(given: str | None) -> Any:
-    """Return the schema of the topic, which whoever reads a topic must give."""
-    if given is None:
-        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
-    return read_schema(given)
 
 
 def _check_discovery(given: str | None) -> None:

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from rookery.space.axes import EventSpace
     from rookery.space.grid import Grid
 
-__all__ = ["read_address", "read_addresses", "read_event", "read_grid", "read_schema", "read_space"]
+__all__ = [
+    "read_address",
+    "read_addresses",
+    "read_event",
+    "read_grid",
+    "read_schema",
+    "read_space",
+    "read_topic_schema",
+]
 
 _SCHEMA_NOTATION = "--schema 'symbol:string,price:float64', a JSON file of names and types, or a file of events"
 
@@ -34,6 +42,13 @@ def read_schema(given: str) -> Schema:
         return Schema.read(given)
     except SchemaError as error:
         raise SettingsError(f"--schema: {error}; write {_SCHEMA_NOTATION}") from error
+
+
+def read_topic_schema(given: str | None) -> Schema:
+    """Read the schema of a DDS topic, which whoever reads the topic must give."""
+    if given is None:
+        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
+    return read_schema(given)
 
 
 def read_space(given: str, schema: Schema) -> EventSpace:

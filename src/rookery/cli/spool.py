@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.node import topic_schema
+from rookery.cli.notations import read_topic_schema
 from rookery.cli.options import (
     BestEffort,
     DomainId,
@@ -78,7 +78,7 @@ def command(
             "dir", "json", where="without --topic, where the spool is described", instead="give --topic to record"
         )
         return _describe(dir, json)
-    known = topic_schema(schema)
+    known = read_topic_schema(schema)
     if best_effort and transient_local:
         raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
     if lease_seconds < 1:
