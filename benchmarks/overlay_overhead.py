@@ -72,7 +72,7 @@ def overhead(options: argparse.Namespace) -> None:
         cube = run_baseline("hypercube", market, interests, dice, options.events)
         overlay, market, dice = static_overlay(peers, 0, arc=True)
         mine = publish(overlay, market, dice, [dice.randrange(peers) for _ in range(options.events)])
-        kinds = ("Event", "RingEvent", "Lookup", "Contacts", "Inject", "Injected")
+        kinds = ("CellEvent", "RingEvent", "Lookup", "LookupReply", "Inject", "Injected")
         per_event = sum(overlay.messages[kind] for kind in kinds) / options.events
         theirs, idle = cube["messages/event"], cube["uninterested/event"]
         gain = theirs - per_event

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from rookery.discovery.planning.costs import parts_of
-from rookery.discovery.planning.loads import Counting
+from rookery.discovery.planning.loads import ProtocolLoads
 from rookery.discovery.planning.summaries import SUMMARIES
-from rookery.discovery.planning.topology import Endpoint, Participant, Topology
+from rookery.discovery.planning.topology import PlannedEndpoint, PlannedParticipant, Topology
 from rookery.discovery.planning.traffic import Multipliers, Parts, fit_parts
 
 __all__ = ["fitted", "main", "predictions"]
@@ -51,8 +51,10 @@ def scene_topology(shape: str, participants: int, endpoints: int) -> Topology:
     members = []
     for index in range(participants):
         written, read = scene.topics(index)
-        ends = [Endpoint("W", name, TYPE_NAME) for name in written] + [Endpoint("R", name, TYPE_NAME) for name in read]
-        members.append(Participant(str(index), tuple(ends)))
+        ends = [PlannedEndpoint("W", name, TYPE_NAME) for name in written] + [
+            PlannedEndpoint("R", name, TYPE_NAME) for name in read
+        ]
+        members.append(PlannedParticipant(str(index), tuple(ends)))
     return Topology(shape, tuple(members))
 
 
@@ -63,7 +65,7 @@ def expected(run: dict[str, Any]) -> tuple[Parts, Parts]:
 
 @cache
 def _expected(protocol: str, shape: str, participants: int, endpoints: int) -> tuple[Parts, Parts]:
-    counting = Counting(scene_topology(shape, participants, endpoints))
+    counting = ProtocolLoads(scene_topology(shape, participants, endpoints))
     if protocol in CYCLONE:  # everything to everyone, as the plain protocol
         return parts_of(counting.load("simple", multicast=protocol == "cyclone_multicast"))
     return parts_of(counting.load(protocol))

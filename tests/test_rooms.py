@@ -1,4 +1,5 @@
 """Every module of the network has a test file of its own name, or a line here that says which test covers it and why.
+Every other module is imported by a test, or has such a line too (`REACHED`, or `LOADED` for a folder).
 
 `src/rookery/live/brokers/feed.py` is tested by `tests/live/brokers/test_feed.py`. Where that is not so, a line names
 the file that runs the module and the reason that it is the better place: the module is data that others give meaning
@@ -7,9 +8,15 @@ to, or it is a part of a machine that shows what it does only when the whole mac
 
 from __future__ import annotations
 
+import ast
+import functools
+import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+
+from rookery.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "rookery"
@@ -83,6 +90,47 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "simulated/overlay": ("overlay/test_dynamics.py", "the world of the overlay's own tests"),
 }
 
+#: Of the other packages, what no test imports: the test that runs it through what it is a part of, and why there.
+REACHED: dict[str, tuple[str, str]] = {
+    "cli/clients": ("live/test_live_commands.py", "the clients are opened on a real network"),
+    "cli/progress": ("spark/test_fleets.py", "a bar is shown while Spark runs"),
+    "discovery/planning/costs": ("discovery/planning/test_loads.py", "costs are priced loads"),
+    "filters/bank/kernels": ("filters/test_filter_bank.py", "kernels, compared with the plain twin of the filter"),
+    "filters/bank/slices": ("filters/test_filter_bank.py", "a part of the bank"),
+    "filters/blocked/kernels": ("filters/test_no_false_negative.py", "kernels, compared through the filter"),
+    "filters/bloom/kernels": ("filters/test_bloom.py", "kernels, compared with the plain twin of the filter"),
+    "filters/hashing/kernels": ("filters/test_filter_hashing.py", "kernels, compared with the plain twin"),
+    "filters/tree/elements": ("filters/test_bloom_tree.py", "a part of the tree"),
+    "filters/tree/index": ("filters/test_bloom_tree.py", "a part of the tree"),
+    "matching/baselines/sections": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/baselines/topics": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/bitmap/line_kernels": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/bulk": ("matching/test_engines.py", "subscriptions that come as columns match as others do"),
+    "matching/regions": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/staging": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/times": ("matching/test_timeline.py", "times are those of a timeline"),
+    "model/cells": ("model/test_tables.py", "cells are read in a table"),
+    "model/files": ("model/test_tables.py", "files are read as tables"),
+    "model/subscription_columns": ("model/test_tables.py", "columns are those of a table"),
+    "spark/data_sources": ("spark/test_stream.py", "what Spark calls, of which a stream shows whether it fits"),
+    "spark/delta": ("spark/test_stream.py", "a sink is written by a stream"),
+    "spark/demonstration": ("live/test_demonstration.py", "the demonstration as a whole"),
+    "spark/plans": ("spark/test_match.py", "what `match` chooses"),
+    "spark/source": ("spark/test_spool_stream.py", "a source is read by a stream"),
+    "web/application": ("web/test_serve_command.py", "a page is asked for by a browser"),
+    "web/assets": ("web/test_serve_command.py", "a page is asked for by a browser"),
+    "web/producers/participants": ("web/test_producers.py", "a part of two producers"),
+}
+#: Modules that are loaded by their names: the pattern, the test that loads them all, and why there.
+LOADED: dict[str, tuple[str, str]] = {
+    "cli/[!ce]*": ("cli/test_every_option.py", "the command line imports the chosen command; each runs there"),
+    "cli/completion": ("cli/test_config_and_completion.py", "the command line imports the chosen command"),
+    "cli/explain": ("cli/test_rules_commands.py", "the command line imports the chosen command"),
+    "cli/environment": ("test_launcher.py", "run by the launcher, with the Python that there is"),
+    "experiments/*": ("experiments/test_claims.py", "a claim is loaded by its name, and with it what claims share"),
+    "__main__": ("cli/test_config_and_completion.py", "run as `python -m rookery`"),
+}
+
 
 def modules() -> list[str]:
     """Return the modules of the packages, as paths without an ending."""
@@ -107,4 +155,110 @@ def test_a_line_is_about_a_module_without_a_test_of_its_own_and_names_one_that_e
     assert (SOURCE / f"{module}.py").is_file(), "no such module"
     assert not own_test(module).is_file(), "it has a test of its own by now"
     assert (ROOT / "tests" / test).is_file(), "no such test"
+    assert reason
+
+
+def imports_of(path: Path) -> set[tuple[str, str]]:
+    """Return what a file imports anywhere in it, as modules and names; a dotted name in a text counts too."""
+    text = path.read_text(encoding="utf-8")
+    found = {(place, "") for place in re.findall(r"rookery(?:\.\w+)+", text)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
+            found |= {(node.module, alias.name) for alias in node.names}
+    return {(module, name) for module, name in found if module.split(".")[0] == "rookery"}
+
+
+@functools.cache
+def homes() -> dict[tuple[str, str], str]:
+    """Return where each name comes from that a package passes on, at once or when it is first used."""
+    found = {}
+    for path in SOURCE.rglob("__init__.py"):
+        here = dotted(path)
+        found |= {(here, name): module for module, name in imports_of(path) if name}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                texts = [
+                    (k.value, v.value) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(v, ast.Constant)
+                ]
+                found |= {(here, k): v if v.startswith("rookery.") else f"{here}.{v}" for k, v in texts}
+    return found
+
+
+@functools.cache
+def package() -> dict[str, set[str]]:
+    """Return the modules that each module of Rookery imports, by name."""
+    imported = {dotted(path): modules_in(imports_of(path)) for path in SOURCE.rglob("*.py")}
+    imported["rookery.cli.application"] |= {f"rookery.cli.{name}" for name in COMMANDS}  # the chosen one, by its name
+    return imported
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+@functools.cache
+def known() -> set[str]:
+    return {dotted(path) for path in SOURCE.rglob("*.py")}
+
+
+def modules_in(found: set[tuple[str, str]]) -> set[str]:
+    """Return the modules that are imported, and those that the imported names come from."""
+    modules = set()
+    for module, name in found:
+        parts = [*module.split("."), *([name] if name else [])]
+        modules |= {".".join(parts[:length]) for length in range(1, len(parts) + 1)} & known()
+        for length in range(1, len(parts)):
+            home = homes().get((".".join(parts[:length]), parts[length]))
+            while home is not None and home not in modules:
+                modules |= {home} & known()
+                home = homes().get((home, parts[length]))
+    return modules
+
+
+@functools.cache
+def reached_from(test: str) -> set[str]:
+    """Return the modules that a test file reaches through any number of imports, those of its folder's helpers too."""
+    folder = (ROOT / "tests" / test).parent
+    helpers = [path for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    todo = set().union(*(modules_in(imports_of(path)) for path in [ROOT / "tests" / test, *helpers]))
+    reached: set[str] = set()
+    while todo:
+        module = todo.pop()
+        reached.add(module)
+        todo |= package()[module] - reached
+    return reached
+
+
+@functools.cache
+def imported_by_tests() -> set[str]:
+    found = set().union(*(imports_of(path) for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)))
+    return modules_in(found)
+
+
+def others() -> list[str]:
+    """Return the modules that no test imports and none has the name of, packages left out, as paths."""
+    paths = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    names = [str(path.relative_to(SOURCE).with_suffix("")) for path in paths if dotted(path) not in imported_by_tests()]
+    return [name for name in names if name not in ELSEWHERE and not own_test(name).is_file()]
+
+
+def test_what_no_test_imports_has_a_line_that_says_why() -> None:
+    lost = [name for name in others() if name not in REACHED and not any(fnmatch(name, pattern) for pattern in LOADED)]
+    assert not lost, f"import it in a test, or write a line in {__name__}"
+    assert set(REACHED) <= set(others()), "a test imports it by now"
+
+
+@pytest.mark.parametrize("module", REACHED)
+def test_a_line_names_a_test_that_reaches_the_module(module: str) -> None:
+    test, reason = REACHED[module]
+    assert "rookery." + module.replace("/", ".") in reached_from(test)
+    assert reason
+
+
+@pytest.mark.parametrize("pattern", LOADED)
+def test_a_pattern_is_of_modules_and_names_a_test(pattern: str) -> None:
+    test, reason = LOADED[pattern]
+    assert any(fnmatch(name, pattern) for name in others())
+    assert (ROOT / "tests" / test).is_file()
     assert reason

@@ -1,4 +1,34 @@
-"""Every error that Rookery raises, in one hierarchy.
+"""Every error that Rookery raises, in one tree; in brackets the builtin that it is as well.
+
+    RookeryError
+      SchemaError (ValueError)
+      SubscriptionError (ValueError)
+        DuplicateSubscriptionError
+      UnknownSubscriptionError (KeyError)
+      EventError (ValueError)
+      ExperimentError (RuntimeError)
+      CompiledSetError (ValueError)
+      FilterError (ValueError)
+        UnknownKeyError (KeyError)
+      SpaceError (ValueError)
+      PipelineError (ValueError)
+      CheckpointError (ValueError)
+      SinkError (OSError)
+      SpoolError (OSError)
+      SparkUnavailableError (RuntimeError)
+      SettingsError (ValueError)
+      CheckoutError (RuntimeError)
+      WireFormatError (ValueError)
+      TopicError (ValueError)
+      TopologyError (ValueError)
+      UnsupportedPolicyError (ValueError)
+      HistoryFullError (BufferError)
+      BrokerError (RuntimeError)
+      RunError (ValueError)
+      ServeError (OSError)
+      LogError (OSError)
+      CalendarError (ValueError)
+      JoinError (OSError)
 
 Two rules. The caller's mistake raises at once, and the error is also the builtin that the caller expects
 (`ValueError`, `KeyError`, …) and says what to do. A peer's mistake never raises: it becomes an event and a counter.

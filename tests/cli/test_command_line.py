@@ -138,6 +138,16 @@ def test_a_setting_that_means_nothing_is_wrong_usage(run: Run, text: str, compla
     assert complaint in errors
 
 
+def test_help_groups_the_commands_by_what_people_come_for(run: Run) -> None:
+    _, data, _ = run("--help")
+    titles = [line.strip("╭╮─ ") for line in data.splitlines() if line.startswith("╭")]
+    assert titles == ["Options", "Commands", *cli.GROUPS]  # `greet` is in no group
+    for title, group in cli.GROUPS.items():
+        panel = data[data.index(f"─ {title} ─") :].partition("╰")[0]
+        listed = [line.split()[1] for line in panel.splitlines() if line.startswith("│ ") and line[2] != " "]
+        assert listed == list(group)
+
+
 def test_help_lists_the_commands_and_ends_with_examples(run: Run) -> None:
     code, data, _ = run("--help")
     assert code == 0
@@ -158,7 +168,8 @@ def test_the_help_of_every_command_ends_with_its_examples(run: Run, name: str) -
     code, data, _ = run(name, "--help")
     assert code == 0
     assert data.index("Examples:") < data.index(f"rookery {name}", data.index("Examples:"))
-    assert "--json" in data or name == "completion"  # its data are lines for a shell
+    # The data of the others are JSON lines, or lines for a shell, in any case.
+    assert "--json" in data or name in ("completion", "peer", "subscribe")
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--version", "test"]])

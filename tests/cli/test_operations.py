@@ -54,7 +54,7 @@ def test_text_logs_are_warnings_alone(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_page_is_measured_and_logs_in_json(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with Recorder(file, clock=lambda: 1) as recorder:
-        recorder.write(records.Participant(at=1, id="a"))
+        recorder.write(records.ParticipantRecord(at=1, id="a"))
     command = ("serve", str(file), "--port", "0", "--metrics", "0", "--log-format", "json")
     process = subprocess.Popen([sys.executable, "-m", "rookery", *command], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

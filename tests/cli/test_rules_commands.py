@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from rookery import cli
-from rookery.cli.rules import read_event
+from rookery.cli.notations import read_event
 from rookery.errors import EventError
 
 SCHEMA = "symbol:string,price:float64,volume:int64"
@@ -128,7 +128,7 @@ def test_an_event_is_a_json_object() -> None:
 
 def test_an_engine_that_cannot_match_there_is_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("node", "--engine", "matrix") == 2
-    assert "--engine is for a node that reads a --topic over DDS" in capsys.readouterr().err
+    assert "--engine has no effect without --topic: give --topic too" in capsys.readouterr().err
     assert call("node", "--topic", "t", "--schema", "x:int64", "--engine", "btree") == 2
     assert "there is no engine 'btree': say bitmap, matrix" in capsys.readouterr().err
     space = ("--space", "x:0:9", "--schema", "x:int64", "--durability", "memory")

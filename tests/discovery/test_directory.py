@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from rookery.discovery.directory import Directory
+from rookery.discovery.directory import InterestDirectory
 from rookery.discovery.hashes import HashList
 from rookery.discovery.interests import interest_of_endpoint
 from rookery.rtps import Guid
@@ -30,7 +30,7 @@ class TheDirectory(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = Directory()
+        self.directory = InterestDirectory()
         self.local: dict[Guid, EndpointAnnouncement] = {}
         self.remote: dict[Guid, EndpointAnnouncement] = {}
         self.told: dict[bytes, set[Guid]] = {peer: set() for peer in PEERS}

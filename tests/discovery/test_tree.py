@@ -8,7 +8,7 @@ import pytest
 
 from rookery.discovery import FALSE_POSITIVE_RATE
 from rookery.discovery.carriage import decode_summary
-from rookery.discovery.directory import Directory
+from rookery.discovery.directory import InterestDirectory
 from rookery.discovery.protocols import require_protocol, summary_of
 from rookery.discovery.tree import search_tree
 from rookery.errors import TopicError
@@ -37,7 +37,7 @@ def reader(number: int, topic: str) -> EndpointAnnouncement:
 
 
 def test_a_directory_learns_the_sub_nodes_of_a_peer_from_its_octets() -> None:
-    directory = Directory()
+    directory = InterestDirectory()
     early, late, absent = (
         reader(n, topic) for n, topic in enumerate(["robot1/arm/joints", "robot1/scan", "robot2/scan"])
     )
@@ -72,7 +72,7 @@ def test_a_directory_learns_the_sub_nodes_of_a_peer_from_its_octets() -> None:
 
 
 def test_a_peer_that_wants_everything_still_tells_its_sub_nodes() -> None:
-    directory = Directory()
+    directory = InterestDirectory()
     directory.add_local(reader(1, "scan"))
     directory.set_everything(PEER)
     container = announced(["scan"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rookery.live.udp import UdpParticipant, open_participant
-from rookery.rtps import Field, Guid, Primitive, QualityOfService, Reliability, SampleKind, StringType, StructType
+from rookery.rtps import CdrMember, CdrString, CdrStruct, Guid, Primitive, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash
 from rookery.rtps.events import Event, SampleReceived
 
@@ -26,13 +26,13 @@ _DOMAINS = itertools.count(os.getpid() * 7)
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 BEST_EFFORT = QualityOfService(reliability=Reliability.BEST_EFFORT, history_depth=None)
 
-MESSAGE = StructType("test::Message", (Field("number", Primitive.INT32), Field("text", StringType())))
-QUOTE = StructType(
+MESSAGE = CdrStruct("test::Message", (CdrMember("number", Primitive.INT32), CdrMember("text", CdrString())))
+QUOTE = CdrStruct(
     "test::Quote",
     (
-        Field("symbol", StringType(), key=True),
-        Field("price", Primitive.FLOAT64),
-        Field("size", Primitive.INT64),
+        CdrMember("symbol", CdrString(), key=True),
+        CdrMember("price", Primitive.FLOAT64),
+        CdrMember("size", Primitive.INT64),
     ),
 )
 
@@ -110,28 +110,28 @@ class OurPeer:
                 except TimeoutError:
                     continue
 
-    def writer(self, topic: str, of: StructType, qos: QualityOfService) -> Guid:
+    def writer(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a writer."""
         now = self.udp.now()
         guid = self.udp.participant.create_writer(topic, of.name, qos, keyed=of.is_keyed, now=now)
         self.udp.flush()
         return guid
 
-    def reader(self, topic: str, of: StructType, qos: QualityOfService) -> Guid:
+    def reader(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a reader."""
         now = self.udp.now()
         guid = self.udp.participant.create_reader(topic, of.name, qos, keyed=of.is_keyed, now=now)
         self.udp.flush()
         return guid
 
-    def write(self, writer: Guid, of: StructType, value: dict[str, Any], kind: SampleKind = SampleKind.ALIVE) -> None:
+    def write(self, writer: Guid, of: CdrStruct, value: dict[str, Any], kind: SampleKind = SampleKind.ALIVE) -> None:
         """Write a sample, or the end of its instance."""
         payload = encode_sample(of, value) if kind is SampleKind.ALIVE else encode_key(of, value)
         instance = key_hash(of, value) if of.is_keyed else b""
         self.udp.participant.write(writer, payload, now=self.udp.now(), kind=kind, key_hash=instance)
         self.udp.flush()
 
-    def samples(self, reader: Guid, of: StructType) -> list[Any]:
+    def samples(self, reader: Guid, of: CdrStruct) -> list[Any]:
         """Return what a reader has received: a value, or the kind and the key for the end of an instance."""
         return [
             decode_sample(of, event.payload)

@@ -55,11 +55,11 @@ def dust() -> None:
 async def ours() -> None:
     """Our side, and the end of both."""
     from rookery.live.udp import open_participant
-    from rookery.rtps import Field, Primitive, QualityOfService, Reliability, StringType, StructType
+    from rookery.rtps import CdrMember, CdrString, CdrStruct, Primitive, QualityOfService, Reliability
     from rookery.rtps.cdr import decode_sample, encode_sample
     from rookery.rtps.events import SampleReceived
 
-    message = StructType("Message", (Field("number", Primitive.INT32), Field("text", StringType())))
+    message = CdrStruct("Message", (CdrMember("number", Primitive.INT32), CdrMember("text", CdrString())))
     qos = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
     got = []
 

@@ -127,7 +127,7 @@ class Worker:
 
 
 class Gateway:
-    """A `rookery node --island` at a site, whose printed lines are read when asked for."""
+    """A `rookery gateway` at a site, whose printed lines are read when asked for."""
 
     def __init__(
         self, sites: Sites, name: str, *, join: str = "", port: int = 7501, more: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class Gateway:
         self._sites = sites
         here = f"{sites.addresses[name]}:{port}"
         joins = [part for other in join for part in ("--join", f"{sites.addresses[other]}:{port}")]
-        call = [sys.executable, "-m", "rookery", "node", "--island", f"site-{name}", "--listen", here, *joins, *more]
+        call = [sys.executable, "-m", "rookery", "gateway", "--island", f"site-{name}", "--listen", here, *joins, *more]
         self.process = sites.start(name, *call)
         assert self.process.stderr is not None
         first = self.process.stderr.readline()

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from rookery.rtps import (
-    ArrayType,
+    CdrArray,
+    CdrEnum,
+    CdrMember,
+    CdrSequence,
+    CdrString,
+    CdrStruct,
     Durability,
-    EnumType,
-    Field,
     Primitive,
     QualityOfService,
     SampleKind,
-    SequenceType,
-    StringType,
-    StructType,
 )
 from rookery.rtps.events import (
     EndpointDiscovered,
@@ -40,21 +40,21 @@ pytestmark = pytest.mark.wire
 
 Cyclone = Callable[..., CyclonePeer]
 TRANSIENT_LOCAL = replace(RELIABLE, durability=Durability.TRANSIENT_LOCAL)
-COLOR = EnumType("test::Color", (("RED", 0), ("GREEN", 1), ("BLUE", 2)))
-POINT = StructType("test::Point", (Field("x", Primitive.INT16), Field("y", Primitive.FLOAT64)))
-MIXED = StructType(
+COLOR = CdrEnum("test::Color", (("RED", 0), ("GREEN", 1), ("BLUE", 2)))
+POINT = CdrStruct("test::Point", (CdrMember("x", Primitive.INT16), CdrMember("y", Primitive.FLOAT64)))
+MIXED = CdrStruct(
     "test::Mixed",
     (
-        Field("flag", Primitive.BOOLEAN),
-        Field("small", Primitive.OCTET),
-        Field("count", Primitive.UINT32),
-        Field("ratio", Primitive.FLOAT32),
-        Field("color", COLOR),
-        Field("points", SequenceType(POINT)),
-        Field("words", SequenceType(StringType())),
-        Field("matrix", ArrayType(Primitive.INT64, 3)),
-        Field("octets", SequenceType(Primitive.OCTET)),
-        Field("last", POINT),
+        CdrMember("flag", Primitive.BOOLEAN),
+        CdrMember("small", Primitive.OCTET),
+        CdrMember("count", Primitive.UINT32),
+        CdrMember("ratio", Primitive.FLOAT32),
+        CdrMember("color", COLOR),
+        CdrMember("points", CdrSequence(POINT)),
+        CdrMember("words", CdrSequence(CdrString())),
+        CdrMember("matrix", CdrArray(Primitive.INT64, 3)),
+        CdrMember("octets", CdrSequence(Primitive.OCTET)),
+        CdrMember("last", POINT),
     ),
 )
 

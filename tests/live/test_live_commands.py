@@ -222,9 +222,9 @@ def test_a_node_searches_the_tree_of_another_and_learns_its_sub_nodes(domain_id:
     [
         (["node", "--where", "x = 1"], 2, "give --topic too"),
         (["node", "--topic", "t"], 2, "--topic needs --schema"),
-        (["node", "--discovery", "gossip"], 1, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
-        (["node", "--discovery", "cuckoo:bits=40"], 1, "an entry has 8 to 16 bits"),
-        (["node", "--discovery", "tree:rows=2"], 1, "the only setting is tree:paper"),
+        (["node", "--discovery", "gossip"], 2, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
+        (["node", "--discovery", "cuckoo:bits=40"], 2, "an entry has 8 to 16 bits"),
+        (["node", "--discovery", "tree:rows=2"], 2, "the only setting is tree:paper"),
         (["node", "--endpoints", "nowhere"], 2, "--endpoints nowhere: No such file"),
         (["node", "--endpoints", "-", "--topic", "t"], 2, "without --topic"),
         (["ps", "--key-file", "nowhere"], 2, "--key-file nowhere: No such file"),

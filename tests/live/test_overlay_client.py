@@ -16,7 +16,7 @@ from rookery.live.brokers.settings import parse_address
 from rookery.live.overlay import join_overlay
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.interests import WhereInterests
-from rookery.overlay.messages import Event as OverlayEvent
+from rookery.overlay.messages import CellEvent as OverlayEvent
 from rookery.overlay.messages import decode
 from rookery.overlay.peer import Peer
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
@@ -196,15 +196,15 @@ def test_mistakes_of_the_caller() -> None:
 
 def test_addresses_are_read() -> None:
     assert parse_address("127.0.0.1:7400") == ("127.0.0.1", 7400)
-    for wrong in ("7400", "host:", "host:x", "host:70000", "host:\u00b2"):
+    for wrong in ("7400", "host:", "host:x", "host:70000", "host:\u00b2", "tcp://host:7400", "host:1:2", "a b:1"):
         with pytest.raises(SettingsError):
             parse_address(wrong)
 
 
 @pytest.mark.wire
 def test_the_command_publishes_to_another_node() -> None:
-    program = [sys.executable, "-c", "from rookery.cli import main; main()", "node", "--routing", "overlay"]
-    agreed = ["--topic", "quotes", "--schema", "symbol:string,price:float64", "--space", "symbol=A|B,price=0..100/8"]
+    program = [sys.executable, "-c", "from rookery.cli import main; main()", "peer"]
+    agreed = ["--topic", "quotes", "--schema", "symbol:string,price:float64", "--space", "symbol:A|B,price:0:100/8"]
     with subprocess.Popen(
         [*program, *agreed, "--where", "price < 50"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as reader:

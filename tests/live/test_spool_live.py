@@ -18,7 +18,7 @@ import pytest
 from rookery.cli.spool import command
 from rookery.errors import SchemaError, SettingsError, SpoolError, SubscriptionError, TopicError
 from rookery.live.spool import Description, Spool
-from rookery.live.spool.recorder import Grouping, Recorder
+from rookery.live.spool.recorder import Grouping, SpoolRecorder
 from rookery.live.spool.writer import SpoolWriter
 from rookery.live.udp import open_participant
 from rookery.participant.event_types import event_type
@@ -132,7 +132,7 @@ def test_only_what_the_disk_has_is_acknowledged(cyclone: Cyclone, domain_id: int
         writer = our.writer("quotes", QUOTE, LASTING)
         description = Description("quotes", domain_id, QUOTE.name, kind.schema, ("symbol",))
         spool = SpoolWriter(tmp_path, description)
-        recorder = Recorder(spool, kind, qos=LASTING)
+        recorder = SpoolRecorder(spool, kind, qos=LASTING)
         recorder.warm()
         disk, append = threading.Event(), spool.append
 
@@ -172,7 +172,7 @@ def test_a_slow_disk_holds_up_the_writer_and_not_our_memory(domain_id: int, tmp_
         writer = our.writer("quotes", QUOTE, LASTING)
         description = Description("quotes", domain_id, QUOTE.name, kind.schema, ("symbol",))
         spool = SpoolWriter(tmp_path, description)
-        recorder = Recorder(spool, kind, qos=LASTING, grouping=Grouping(seconds=0.01, records=10))
+        recorder = SpoolRecorder(spool, kind, qos=LASTING, grouping=Grouping(seconds=0.01, records=10))
         recorder.warm()
         sizes, append = [], spool.append
 

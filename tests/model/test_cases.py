@@ -25,7 +25,7 @@ from rookery.model.expressions import (
     Literal,
     Not,
     Or,
-    Parameter,
+    Placeholder,
     Timestamp,
     field_text,
 )
@@ -38,11 +38,11 @@ def read(name: str) -> dict[str, Any]:
     return json.loads((CASES / name).read_text("utf-8"))
 
 
-def plain_value(value: Field | Literal | Parameter) -> Any:
+def plain_value(value: Field | Literal | Placeholder) -> Any:
     """Return a value as the cases write it."""
     if isinstance(value, Field):
         return {"field": field_text(value.path)}
-    if isinstance(value, Parameter):
+    if isinstance(value, Placeholder):
         return {"parameter": value.index}
     content = value.value
     if isinstance(content, bool):

@@ -8,7 +8,7 @@ from typing import Any
 from rookery.machine import Effect, Send
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import Descriptor, SemanticSpace
-from rookery.overlay.messages import Link
+from rookery.overlay.messages import LinkRequest
 from rookery.overlay.peer import Peer
 from rookery.overlay.workload import StockMarket
 
@@ -42,7 +42,7 @@ def described(node: int, *boxes: tuple[int, float, float], place: int | None = N
 def linked(made: Peer, *others: Descriptor) -> Peer:
     """Let others link to a peer."""
     for other in others:
-        made.receive_many([Link(other, True, frozenset())], other.node, 0)
+        made.receive_many([LinkRequest(other, True, frozenset())], other.node, 0)
     made.effects()
     return made
 

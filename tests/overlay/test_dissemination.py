@@ -10,7 +10,7 @@ from rookery import Schema, matcher
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import Relation, SemanticSpace, relation
 from rookery.overlay.interests import WhereInterests
-from rookery.overlay.messages import Event, Message
+from rookery.overlay.messages import CellEvent, Message
 from rookery.overlay.state import Phase
 from rookery.overlay.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
@@ -62,7 +62,7 @@ def test_every_event_reaches_all_who_want_it_and_nobody_else(alpha: float | None
         arc
     ):  # one message for each peer of the audience that did not start the event, false positives of the cell included
         assert overlay.counters["duplicate"] == 0
-        carried = overlay.messages["Event"] + overlay.messages["RingEvent"]
+        carried = overlay.messages["CellEvent"] + overlay.messages["RingEvent"]
         assert carried <= made + overlay.counters["false positive: cell"]
     assert overlay.counters["false positive: bloom"] == 0
 
@@ -77,7 +77,7 @@ class Watch:
         overlay.on_message = self._see
 
     def _see(self, sender: int, receiver: int, message: Message) -> None:
-        if isinstance(message, Event) and message.multicast:
+        if isinstance(message, CellEvent) and message.multicast:
             self.multicasts += 1
             kind = relation(self._peers[sender].descriptor.cells, self._peers[receiver].descriptor.cells)
             came_down = self._down.setdefault(message.event_id, set())
@@ -110,7 +110,7 @@ def test_the_downgrade_to_multicast_loses_nothing_here_and_saves_messages() -> N
                 event = overlay.publish(dice.choice(overlay.ready), (stock, 0.25))
                 overlay.settle()
                 assert set(overlay.deliveries[event]) == overlay.audience((stock, 0.25)), f"seed {seed}"
-            sent[downgrade] += overlay.messages["Event"]
+            sent[downgrade] += overlay.messages["CellEvent"]
             multicasts += watch.multicasts
     assert multicasts > 0
     assert sent[True] < sent[False]
@@ -178,7 +178,7 @@ def test_printed_entry_meets_hundreds_of_peers_before_it_gives_up() -> None:
         )
         overlay.publish(0, (stock, bucket + 0.5))
         overlay.settle()
-        spent[name] = sum(overlay.messages[kind] for kind in ("Inject", "Lookup", "Contacts"))
+        spent[name] = sum(overlay.messages[kind] for kind in ("Inject", "Lookup", "LookupReply"))
     assert 512 <= spent["paper"] <= 2 * 512
     assert spent["sound"] < 30
 

@@ -10,7 +10,7 @@ import pytest
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import Relation, SemanticSpace, relation
 from rookery.overlay.links import LinkTable
-from rookery.overlay.messages import Heartbeat, Message
+from rookery.overlay.messages import LinkHeartbeat, Message
 from rookery.overlay.workload import StockMarket
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
@@ -169,10 +169,10 @@ def test_the_printed_join_goes_down_the_metric_and_leaves_rings_open() -> None:
 
 def test_printed_heartbeats_go_along_links_and_carry_no_tables_at_rest() -> None:
     """What tables bring is considered and forgotten; else each peer would soon beat to everybody."""
-    tables: list[Heartbeat] = []
+    tables: list[LinkHeartbeat] = []
 
     def watch(sender: int, receiver: int, message: Message) -> None:
-        if isinstance(message, Heartbeat) and message.table is not None:
+        if isinstance(message, LinkHeartbeat) and message.table is not None:
             tables.append(message)
 
     dice = random.Random(2)

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.messages import Contacts, Event, Find, Inject, Join, Link, Lookup, Message, decode, encode
+from rookery.overlay.messages import (
+    CellEvent,
+    Find,
+    Inject,
+    Join,
+    LinkRequest,
+    Lookup,
+    LookupReply,
+    Message,
+    decode,
+    encode,
+)
 from rookery.overlay.peer import Peer
 from rookery.overlay.workload import StockMarket
 
@@ -57,7 +68,18 @@ OCTETS = conversation().octets
 
 def test_a_whole_life_goes_over_the_wire() -> None:
     kinds = {type(decode(one)).__name__ for one in OCTETS}
-    assert {"Event", "Link", "Lookup", "Contacts", "Find", "Found", "Heartbeat", "Leave", "Join", "JoinReply"} <= kinds
+    assert {
+        "CellEvent",
+        "LinkRequest",
+        "Lookup",
+        "LookupReply",
+        "Find",
+        "Found",
+        "LinkHeartbeat",
+        "Leave",
+        "Join",
+        "JoinReply",
+    } <= kinds
 
 
 def fresh_peer() -> Peer:
@@ -108,9 +130,9 @@ def test_a_descriptor_that_cannot_be_is_rejected() -> None:
         {"cells": frozenset()},
     ):
         values: dict[str, Any] = {name: getattr(good, name) for name in good.__struct_fields__} | bad
-        message = Link(type(good)(**values), True, frozenset())
+        message = LinkRequest(type(good)(**values), True, frozenset())
         assert is_rejected(peer, message, 5)
-    assert not is_rejected(peer, Link(good, True, frozenset()), 5)
+    assert not is_rejected(peer, LinkRequest(good, True, frozenset()), 5)
     assert 5 in peer.state.table.incoming
 
 
@@ -118,20 +140,20 @@ def test_numbers_and_values_that_cannot_be_are_rejected() -> None:
     peer = fresh_peer()
     origin = SPACE.describe(node=5, random_id=7, cells={1})
     for message in (
-        Event((5, 1), -1, (0, 0.5), 1),
-        Event((5, 1), 3, (0, 0.5), 1),  # the quote lies in another cell
-        Event((5, 1), 0, "no quote", 1),
-        Event((5, 1), 0, None, 1),
-        Event((5, 1), 0, {}, 1),
+        CellEvent((5, 1), -1, (0, 0.5), 1),
+        CellEvent((5, 1), 3, (0, 0.5), 1),  # the quote lies in another cell
+        CellEvent((5, 1), 0, "no quote", 1),
+        CellEvent((5, 1), 0, None, 1),
+        CellEvent((5, 1), 0, {}, 1),
         Inject((5, 1), 0, [0], 5),
         Find(origin, frozenset({-3}), 10, 1),
         Find(origin, frozenset({1}), 1 << 60, 1),
         Join(origin, frozenset({99}), 10, 1),
         Lookup(-1, frozenset(), origin, True, True, 10, 1),
-        Contacts(0, origin, {-1: ()}, None, 1),
+        LookupReply(0, origin, {-1: ()}, None, 1),
     ):
         assert is_rejected(peer, message, 5), message
-    assert not is_rejected(peer, Event((5, 1), 0, (0, 0.5), 1), 5)
+    assert not is_rejected(peer, CellEvent((5, 1), 0, (0, 0.5), 1), 5)
 
 
 def test_ids_are_remembered_within_limits() -> None:
@@ -145,7 +167,7 @@ def test_ids_are_remembered_within_limits() -> None:
     )
     peer.start([], 0)
     for sequence in range(5):
-        peer.receive_many([Event((2, sequence), 0, (0, 0.5), 1)], 2, 0)
+        peer.receive_many([CellEvent((2, sequence), 0, (0, 0.5), 1)], 2, 0)
     assert list(peer.state.seen) == [(2, 2), (2, 3), (2, 4)]
-    peer.receive_many([Event((2, 9), 0, (0, 0.5), 1)], 2, 61 * SECOND)
+    peer.receive_many([CellEvent((2, 9), 0, (0, 0.5), 1)], 2, 61 * SECOND)
     assert list(peer.state.seen) == [(2, 9)]

@@ -8,12 +8,12 @@ from rookery.machine import Emit, Machine
 from rookery.overlay.configuration import SECOND
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.messages import (
+    CellEvent,
     Cluster,
     ClusterJoin,
-    Event,
-    Heartbeat,
     Join,
     JoinReply,
+    LinkHeartbeat,
     Lookup,
     Ping,
     Pong,
@@ -33,7 +33,7 @@ def test_a_peer_is_a_machine() -> None:
 
 def test_a_message_and_its_octets_do_the_same() -> None:
     by_struct, by_octets = alone(), alone()
-    event = Event((4, 1), 0, [0, 0.5], 3)
+    event = CellEvent((4, 1), 0, [0, 0.5], 3)
     by_struct.receive_many([event, event], 4, 0)
     by_octets.receive_many([encode(event), encode(event)], 4, 0)
     assert by_struct.effects() == by_octets.effects() == [Emit(Deliver((4, 1), [0, 0.5], 3, (0,)))]
@@ -50,7 +50,7 @@ def test_what_is_no_message_is_counted(thing: object) -> None:
 
 def test_an_event_that_cannot_be_read_leaves_no_trace() -> None:
     made = linked(alone(), described(4, (0, 0.0, 1.9), (1, 0.0, 0.5)))
-    made.receive_many([Event((4, 1), 0, (0, "dear"), 1)], 4, 0)
+    made.receive_many([CellEvent((4, 1), 0, (0, "dear"), 1)], 4, 0)
     assert made.counters["message rejected"] == 1
     assert made.effects() == []
     assert (4, 1) not in made.state.seen
@@ -59,7 +59,7 @@ def test_an_event_that_cannot_be_read_leaves_no_trace() -> None:
 def test_an_event_carries_the_subscriptions_that_it_satisfies() -> None:
     made = alone()
     made.subscribe(MARKET.interests([(0, 0.0, 1.9), (0, 1.5, 1.9), (0, 0.5, 1.0)]), 0)
-    made.receive_many([Event((4, number), 0, (0, price), 1) for number, price in enumerate((0.7, 0.2))], 4, 0)
+    made.receive_many([CellEvent((4, number), 0, (0, price), 1) for number, price in enumerate((0.7, 0.2))], 4, 0)
     delivered = [one.event for one in made.effects() if isinstance(one, Emit)]
     assert [one.subscriptions for one in delivered] == [(0, 2), (0,)]
 
@@ -75,7 +75,7 @@ def test_the_timer_is_the_next_heartbeat_or_the_first_overdue_answer() -> None:
     other = described(4, (0, 0.0, 1.9), (1, 0.0, 0.5))
     linked(made, other)
     made.wake(beat)
-    assert sent(made.effects(), Heartbeat)
+    assert sent(made.effects(), LinkHeartbeat)
     assert made.timer() == beat + 5 * SECOND or made.state.requests
     assert alone(heartbeat=None).timer() is None
 

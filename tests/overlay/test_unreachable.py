@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rookery.machine import Send
 from rookery.overlay.configuration import SECOND
-from rookery.overlay.messages import Event, Find, Heartbeat, Join, Lookup, Ping, encode
+from rookery.overlay.messages import CellEvent, Find, Join, LinkHeartbeat, Lookup, Ping, encode
 
 from .peers import alone, described, linked, peer, sent
 
@@ -14,7 +14,7 @@ FAR = described(12, (0, 0.0, 1.9), (2, 0.0, 0.5))
 
 def test_it_is_removed_and_its_links_are_told() -> None:
     made = linked(alone(), NEAR, FAR)
-    made.receive_many([Heartbeat(True, (FAR, described(7, (2, 0.0, 0.5))))], 4, 0)
+    made.receive_many([LinkHeartbeat(True, (FAR, described(7, (2, 0.0, 0.5))))], 4, 0)
     made.effects()
     made.undeliverable(encode(Ping()), 4, 0)
     told = {one.receiver for one in made.effects() if isinstance(one, Send)}
@@ -26,14 +26,14 @@ def test_it_is_removed_and_its_links_are_told() -> None:
 def test_each_arc_goes_to_the_one_before() -> None:
     """Several arcs come back one after the other: the place of the lost one is still known at the last."""
     made = linked(alone(arc=True), NEAR, FAR)
-    events = [Event((9, number), 0, (0, 0.5), 0) for number in (1, 2)]
+    events = [CellEvent((9, number), 0, (0, 0.5), 0) for number in (1, 2)]
     for event in events:
         made.publish(event.payload, 0)
-    arcs = [message for receiver, message in sent(made.effects(), Event) if receiver == 12]
+    arcs = [message for receiver, message in sent(made.effects(), CellEvent) if receiver == 12]
     assert len(arcs) == 2
     for arc in arcs:
         made.undeliverable(arc, 12, 0)
-    again = sent(made.effects(), Event)
+    again = sent(made.effects(), CellEvent)
     assert [(receiver, one.event_id, one.arc_end) for receiver, one in again] == [
         (4, arc.event_id, arc.arc_end) for arc in arcs
     ]

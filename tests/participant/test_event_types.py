@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rookery.errors import EventError, TopicError, WireFormatError
 from rookery.model import Schema
 from rookery.participant.event_types import event_type, infer_schema
-from rookery.rtps import ArrayType, EnumType, Field, Primitive, SequenceType, StringType, StructType
+from rookery.rtps import CdrArray, CdrEnum, CdrMember, CdrSequence, CdrString, CdrStruct, Primitive
 from rookery.rtps.cdr import encode_sample
 
 INTEGERS = {f"{sign}int{bits}": (bits, sign == "") for bits in (8, 16, 32, 64) for sign in ("", "u")}
@@ -53,16 +53,17 @@ def test_nested_events_come_back() -> None:
 
 
 def test_a_struct_shows_its_schema() -> None:
-    struct = StructType(
+    struct = CdrStruct(
         "S",
         (
-            Field("id", Primitive.UINT16, key=True),
-            Field("color", EnumType("C", (("RED", 1), ("BLUE", 4)))),
-            Field("letter", Primitive.CHAR),
-            Field("row", ArrayType(Primitive.FLOAT32, 2)),
-            Field("raw", SequenceType(Primitive.OCTET)),
-            Field(
-                "place", StructType("P", (Field("name", StringType()), Field("deep", SequenceType(Primitive.BOOLEAN))))
+            CdrMember("id", Primitive.UINT16, key=True),
+            CdrMember("color", CdrEnum("C", (("RED", 1), ("BLUE", 4)))),
+            CdrMember("letter", Primitive.CHAR),
+            CdrMember("row", CdrArray(Primitive.FLOAT32, 2)),
+            CdrMember("raw", CdrSequence(Primitive.OCTET)),
+            CdrMember(
+                "place",
+                CdrStruct("P", (CdrMember("name", CdrString()), CdrMember("deep", CdrSequence(Primitive.BOOLEAN)))),
             ),
         ),
     )
@@ -95,7 +96,7 @@ def test_what_cannot_be_a_topic(schema: dict[str, object], reason: str) -> None:
 
 
 def test_keys_are_said_once() -> None:
-    struct = StructType("S", (Field("id", Primitive.INT32, key=True),))
+    struct = CdrStruct("S", (CdrMember("id", Primitive.INT32, key=True),))
     with pytest.raises(TopicError, match="marks its keys itself"):
         event_type(struct, type_name="S", key=["id"])
 

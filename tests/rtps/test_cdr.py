@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from rookery.errors import EventError, TopicError, WireFormatError
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash
 from rookery.rtps.types import (
-    ArrayType,
-    EnumType,
-    Field,
+    CdrArray,
+    CdrEnum,
+    CdrMember,
+    CdrSequence,
+    CdrString,
+    CdrStruct,
     Primitive,
-    SequenceType,
-    StringType,
-    StructType,
     Type,
     smallest_size,
 )
@@ -34,25 +34,25 @@ RANGES = {
     Primitive.INT64: (-(1 << 63), (1 << 63) - 1),
     Primitive.UINT64: (0, (1 << 64) - 1),
 }
-COLOR = EnumType("Color", (("RED", 0), ("GREEN", 5), ("BLUE", -2)))
+COLOR = CdrEnum("Color", (("RED", 0), ("GREEN", 5), ("BLUE", -2)))
 
 
 def composed(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
     return st.one_of(
-        st.builds(SequenceType, inner),
-        st.builds(ArrayType, inner, st.integers(1, 4)),
+        st.builds(CdrSequence, inner),
+        st.builds(CdrArray, inner, st.integers(1, 4)),
         structs(inner),
     )
 
 
-def structs(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[StructType]:
-    def build(types: list[Type]) -> StructType:
-        return StructType("S", tuple(Field(f"f{i}", each) for i, each in enumerate(types)))
+def structs(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[CdrStruct]:
+    def build(types: list[Type]) -> CdrStruct:
+        return CdrStruct("S", tuple(CdrMember(f"f{i}", each) for i, each in enumerate(types)))
 
     return st.lists(inner, min_size=1, max_size=4).map(build)
 
 
-leaves = st.sampled_from([*Primitive]) | st.just(StringType()) | st.just(COLOR)
+leaves = st.sampled_from([*Primitive]) | st.just(CdrString()) | st.just(COLOR)
 types: st.SearchStrategy[Type] = st.recursive(leaves, composed, max_leaves=6)
 
 
@@ -68,19 +68,19 @@ def values(of: Type) -> st.SearchStrategy[Any]:
             return st.floats(allow_nan=False)
         case Primitive():
             return st.integers(*RANGES[of])
-        case StringType():
+        case CdrString():
             return st.text(st.characters(codec="utf-8"), max_size=9)
-        case EnumType():
+        case CdrEnum():
             return st.sampled_from([name for name, _ in of.members])
-        case SequenceType():
+        case CdrSequence():
             if of.element is Primitive.OCTET:
                 return st.binary(max_size=5)
             return st.lists(values(of.element), max_size=4)
-        case ArrayType():
+        case CdrArray():
             if of.element is Primitive.OCTET:
                 return st.binary(min_size=of.length, max_size=of.length)
             return st.lists(values(of.element), min_size=of.length, max_size=of.length)
-        case StructType():
+        case CdrStruct():
             return st.fixed_dictionaries({field.name: values(field.type) for field in of.fields})
 
 
@@ -90,22 +90,22 @@ def plain(of: Type, value: Any, at: int, order: str) -> bytes:
         case Primitive():
             value = value.encode("latin-1") if of is Primitive.CHAR else value
             return bytes(-at % of.size) + struct.pack(order + of.code, value)
-        case EnumType():
+        case CdrEnum():
             return plain(Primitive.INT32, dict(of.members)[value], at, order)
-        case StringType():
+        case CdrString():
             octets = value.encode() + b"\0"
             return plain(Primitive.UINT32, len(octets), at, order) + octets
-        case SequenceType():
+        case CdrSequence():
             out = plain(Primitive.UINT32, len(value), at, order)
             for element in value:
                 out += plain(of.element, element, at + len(out), order)
             return out
-        case ArrayType():
+        case CdrArray():
             out = b""
             for element in value:
                 out += plain(of.element, element, at + len(out), order)
             return out
-        case StructType():
+        case CdrStruct():
             out = b""
             for field in of.fields:
                 out += plain(field.type, value[field.name], at + len(out), order)
@@ -113,7 +113,7 @@ def plain(of: Type, value: Any, at: int, order: str) -> bytes:
 
 
 @given(structs(types), st.data(), st.booleans())
-def test_samples_come_back_and_agree_with_the_slow_twin(of: StructType, choose: st.DataObject, little: bool) -> None:
+def test_samples_come_back_and_agree_with_the_slow_twin(of: CdrStruct, choose: st.DataObject, little: bool) -> None:
     value = choose.draw(values(of))
     payload = encode_sample(of, value, little=little)
     assert decode_sample(of, payload) == value
@@ -124,22 +124,26 @@ def test_samples_come_back_and_agree_with_the_slow_twin(of: StructType, choose: 
 
 
 @given(structs(types), st.binary(max_size=60), st.booleans())
-def test_noise_is_refused_or_read_but_never_crashes(of: StructType, noise: bytes, little: bool) -> None:
+def test_noise_is_refused_or_read_but_never_crashes(of: CdrStruct, noise: bytes, little: bool) -> None:
     try:
         decode_sample(of, bytes((0, little, 0, 0)) + noise)
     except WireFormatError:
         return
 
 
-KEYED = StructType(
+KEYED = CdrStruct(
     "K",
     (
-        Field("id", Primitive.INT32, key=True),
-        Field("price", Primitive.FLOAT64),
-        Field("place", StructType("P", (Field("x", Primitive.INT16, key=True), Field("y", Primitive.INT16))), key=True),
+        CdrMember("id", Primitive.INT32, key=True),
+        CdrMember("price", Primitive.FLOAT64),
+        CdrMember(
+            "place",
+            CdrStruct("P", (CdrMember("x", Primitive.INT16, key=True), CdrMember("y", Primitive.INT16))),
+            key=True,
+        ),
     ),
 )
-LONG = StructType("L", (Field("name", StringType(), key=True), Field("size", Primitive.INT64)))
+LONG = CdrStruct("L", (CdrMember("name", CdrString(), key=True), CdrMember("size", Primitive.INT64)))
 
 
 def test_keys_are_the_key_fields_alone() -> None:
@@ -153,7 +157,7 @@ def test_long_keys_are_hashed() -> None:
 
     octets = struct.pack(">I", 4) + b"abc\0"
     assert key_hash(LONG, {"name": "abc", "size": 1}) == hashlib.md5(octets).digest()
-    bounded = StructType("B", (Field("name", StringType(bound=11), key=True),))
+    bounded = CdrStruct("B", (CdrMember("name", CdrString(bound=11), key=True),))
     assert key_hash(bounded, {"name": "abc"}) == octets.ljust(16, b"\0")
 
 
@@ -168,7 +172,7 @@ def test_long_keys_are_hashed() -> None:
     ],
 )
 def test_wrong_values_say_where(value: Any, reason: str) -> None:
-    of = StructType("M", (Field("number", Primitive.INT32), Field("text", StringType())))
+    of = CdrStruct("M", (CdrMember("number", Primitive.INT32), CdrMember("text", CdrString())))
     with pytest.raises(EventError, match=reason):
         encode_sample(of, value)
 
@@ -178,11 +182,11 @@ def test_wrong_values_say_where(value: Any, reason: str) -> None:
     [
         (Primitive.BOOLEAN, 1, "not True or False"),
         (COLOR, "PINK", "no member of Color"),
-        (SequenceType(Primitive.INT16, bound=2), [1, 2, 3], "the bound is 2"),
-        (ArrayType(Primitive.INT16, 2), [1], "the array has 2"),
-        (SequenceType(Primitive.INT16), b"12", "another type"),
-        (SequenceType(StringType()), "ab", "no sequence"),
-        (StringType(bound=3), "abcd", "the bound is 3"),
+        (CdrSequence(Primitive.INT16, bound=2), [1, 2, 3], "the bound is 2"),
+        (CdrArray(Primitive.INT16, 2), [1], "the array has 2"),
+        (CdrSequence(Primitive.INT16), b"12", "another type"),
+        (CdrSequence(CdrString()), "ab", "no sequence"),
+        (CdrString(bound=3), "abcd", "the bound is 3"),
         (Primitive.CHAR, "€", "is no char"),
         (Primitive.OCTET, 256, "is no octet"),
         (Primitive.FLOAT64, "1", "is no double"),
@@ -190,32 +194,32 @@ def test_wrong_values_say_where(value: Any, reason: str) -> None:
 )
 def test_wrong_values_of_each_type(of: Type, value: Any, reason: str) -> None:
     with pytest.raises(EventError, match=reason):
-        encode_sample(StructType("M", (Field("f", of),)), {"f": value})
+        encode_sample(CdrStruct("M", (CdrMember("f", of),)), {"f": value})
 
 
 @pytest.mark.parametrize(
     ("of", "octets", "reason"),
     [
-        (SequenceType(Primitive.INT64), b"\xff\xff\xff\xff", "4294967295 elements claimed"),
-        (SequenceType(StringType()), b"\xff\xff\xff\x7f", "elements claimed"),
-        (StringType(), b"\xff\xff\xff\xff", "octets expected"),
-        (StringType(), b"\x02\x00\x00\x00ab", "end with NUL"),
-        (StringType(), b"\x02\x00\x00\x00\xff\x00", "not UTF-8"),
+        (CdrSequence(Primitive.INT64), b"\xff\xff\xff\xff", "4294967295 elements claimed"),
+        (CdrSequence(CdrString()), b"\xff\xff\xff\x7f", "elements claimed"),
+        (CdrString(), b"\xff\xff\xff\xff", "octets expected"),
+        (CdrString(), b"\x02\x00\x00\x00ab", "end with NUL"),
+        (CdrString(), b"\x02\x00\x00\x00\xff\x00", "not UTF-8"),
         (Primitive.BOOLEAN, b"\x02", "neither 0 nor 1"),
         (COLOR, b"\x07\x00\x00\x00", "no member of Color"),
         (Primitive.INT64, b"\x00" * 7, "8 octets expected"),
         (Primitive.OCTET, b"\x00" * 5, "4 octets after"),
-        (StringType(bound=1), b"\x03\x00\x00\x00ab\x00", "longer than its bound"),
-        (SequenceType(Primitive.OCTET, bound=1), b"\x02\x00\x00\x00ab", "the bound is 1"),
+        (CdrString(bound=1), b"\x03\x00\x00\x00ab\x00", "longer than its bound"),
+        (CdrSequence(Primitive.OCTET, bound=1), b"\x02\x00\x00\x00ab", "the bound is 1"),
     ],
 )
 def test_wrong_octets_of_each_type(of: Type, octets: bytes, reason: str) -> None:
     with pytest.raises(WireFormatError, match=reason):
-        decode_sample(StructType("M", (Field("f", of),)), b"\x00\x01\x00\x00" + octets)
+        decode_sample(CdrStruct("M", (CdrMember("f", of),)), b"\x00\x01\x00\x00" + octets)
 
 
 def test_other_encapsulations_are_refused() -> None:
-    of = StructType("M", (Field("f", Primitive.OCTET),))
+    of = CdrStruct("M", (CdrMember("f", Primitive.OCTET),))
     for head in (b"", b"\x00\x01", b"\x00\x07\x00\x00\x01", b"\x01\x00\x00\x00\x01"):
         with pytest.raises(WireFormatError):
             decode_sample(of, head)
@@ -223,17 +227,17 @@ def test_other_encapsulations_are_refused() -> None:
 
 def test_types_that_cannot_be() -> None:
     with pytest.raises(TopicError, match="no field"):
-        StructType("S", ())
+        CdrStruct("S", ())
     with pytest.raises(TopicError, match="two fields"):
-        StructType("S", (Field("a", Primitive.INT8), Field("a", Primitive.INT8)))
+        CdrStruct("S", (CdrMember("a", Primitive.INT8), CdrMember("a", Primitive.INT8)))
     with pytest.raises(TopicError, match="cannot be a key"):
-        StructType("S", (Field("a", SequenceType(Primitive.INT8), key=True),))
+        CdrStruct("S", (CdrMember("a", CdrSequence(Primitive.INT8), key=True),))
     with pytest.raises(TopicError, match="0 elements"):
-        ArrayType(Primitive.INT8, 0)
+        CdrArray(Primitive.INT8, 0)
     with pytest.raises(TopicError, match="at least one member"):
-        EnumType("E", ())
+        CdrEnum("E", ())
 
 
 def test_not_a_number_comes_back() -> None:
-    of = StructType("M", (Field("f", Primitive.FLOAT64),))
+    of = CdrStruct("M", (CdrMember("f", Primitive.FLOAT64),))
     assert math.isnan(decode_sample(of, encode_sample(of, {"f": math.nan}))["f"])

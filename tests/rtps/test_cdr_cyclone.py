@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.rtps.cdr import decode_sample, encode_key, encode_sample
-from rookery.rtps.types import ArrayType, Field, Primitive, SequenceType, StringType, StructType
+from rookery.rtps.types import CdrArray, CdrMember, CdrSequence, CdrString, CdrStruct, Primitive
 
 pytest.importorskip("cyclonedds", reason="cyclonedds is not installed: pip install cyclonedds==11.0.1")
 
@@ -37,19 +37,19 @@ class Outer(IdlStruct, typename="Outer"):
     raw: sequence[uint8]
 
 
-INNER = StructType("Inner", (Field("small", Primitive.INT16), Field("ratio", Primitive.FLOAT64)))
-OUTER = StructType(
+INNER = CdrStruct("Inner", (CdrMember("small", Primitive.INT16), CdrMember("ratio", Primitive.FLOAT64)))
+OUTER = CdrStruct(
     "Outer",
     (
-        Field("number", Primitive.INT32, key=True),
-        Field("flag", Primitive.BOOLEAN),
-        Field("wide", Primitive.INT64),
-        Field("text", StringType()),
-        Field("inner", INNER),
-        Field("many", SequenceType(INNER)),
-        Field("words", SequenceType(StringType())),
-        Field("row", ArrayType(Primitive.FLOAT32, 3)),
-        Field("raw", SequenceType(Primitive.OCTET)),
+        CdrMember("number", Primitive.INT32, key=True),
+        CdrMember("flag", Primitive.BOOLEAN),
+        CdrMember("wide", Primitive.INT64),
+        CdrMember("text", CdrString()),
+        CdrMember("inner", INNER),
+        CdrMember("many", CdrSequence(INNER)),
+        CdrMember("words", CdrSequence(CdrString())),
+        CdrMember("row", CdrArray(Primitive.FLOAT32, 3)),
+        CdrMember("raw", CdrSequence(Primitive.OCTET)),
     ),
 )
 

@@ -39,10 +39,10 @@ from rookery.rtps.submessages import (
     Gap,
     Heartbeat,
     HeartbeatFragment,
+    InfoTimestamp,
     NackFragment,
     Pad,
     SourceChange,
-    Timestamp,
     ToParticipant,
 )
 
@@ -99,7 +99,7 @@ def gaps(draw: st.DrawFn) -> Gap:
 
 submessages = st.one_of(
     st.builds(Pad),
-    st.builds(Timestamp, st.none() | st.integers(0, 0xFFFFFFFF * 1_000_000)),
+    st.builds(InfoTimestamp, st.none() | st.integers(0, 0xFFFFFFFF * 1_000_000)),
     st.builds(ToParticipant, prefixes),
     st.builds(SourceChange, st.tuples(st.just(2), st.integers(0, 255)), st.binary(min_size=2, max_size=2), prefixes),
     data(),

@@ -19,16 +19,16 @@ from rookery.rtps.submessages import (
     Gap,
     Heartbeat,
     HeartbeatFragment,
+    InfoTimestamp,
     NackFragment,
     Submessage,
-    Timestamp,
     ToParticipant,
 )
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "rtps" / "cyclone.json").read_text())["cases"]
 NAMES = {
     ToParticipant: "INFO_DST",
-    Timestamp: "INFO_TS",
+    InfoTimestamp: "INFO_TS",
     Data: "DATA",
     DataFragment: "DATA_FRAG",
     Heartbeat: "HEARTBEAT",
@@ -67,7 +67,7 @@ def test_reads_what_tshark_reads(case: dict[str, Any]) -> None:
     assert message.fault is None
     assert message.vendor == b"\x01\x10"
     assert [NAMES[type(submessage)] for submessage in message.submessages] == case["submessages"]
-    entities = [s for s in message.submessages if not isinstance(s, ToParticipant | Timestamp)]
+    entities = [s for s in message.submessages if not isinstance(s, ToParticipant | InfoTimestamp)]
     assert [f"0x{s.reader:08x}" for s in entities] == case["readers"]  # type: ignore[attr-defined]
     assert [f"0x{s.writer:08x}" for s in entities] == case["writers"]  # type: ignore[attr-defined]
     assert [number for s in entities for number in numbers(s)] == case["sequence_numbers"]

@@ -10,7 +10,7 @@ from rookery.rtps.locators import Address
 from rookery.rtps.messages import decode_message
 from rookery.rtps.outbox import Outbox
 from rookery.rtps.peers import Destination
-from rookery.rtps.submessages import Data, Timestamp, ToParticipant
+from rookery.rtps.submessages import Data, InfoTimestamp, ToParticipant
 
 OURS = b"ours........"
 PLACES = [
@@ -38,7 +38,7 @@ def test_everything_arrives_in_order_for_whom_and_with_the_time_it_is_meant(
         for submessage in message.submessages:
             if isinstance(submessage, ToParticipant):
                 prefix = submessage.prefix
-            elif isinstance(submessage, Timestamp):
+            elif isinstance(submessage, InfoTimestamp):
                 time = submessage.microseconds
             elif isinstance(submessage, Data):
                 arrived.setdefault(address, []).append((prefix, submessage.sequence, time))

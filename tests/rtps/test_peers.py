@@ -9,15 +9,15 @@ from rookery.rtps.announcements import ParticipantAnnouncement
 from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address
-from rookery.rtps.peers import Destination, Peer, Peers
+from rookery.rtps.peers import Destination, RemoteParticipant, RemoteParticipants
 
 PLACE = Address("127.0.0.2", 9)
 
 
-def peers_with(prefix: bytes, *, most: int = 1_024) -> tuple[Peers, Peer, Counters]:
+def peers_with(prefix: bytes, *, most: int = 1_024) -> tuple[RemoteParticipants, RemoteParticipant, Counters]:
     counters = Counters()
-    peers = Peers(Limits(participants=most), counters)
-    peer = Peer(ParticipantAnnouncement(prefix, 1, (), ()), 1, (PLACE,), (PLACE,), heard=0, bytes_in=0)
+    peers = RemoteParticipants(Limits(participants=most), counters)
+    peer = RemoteParticipant(ParticipantAnnouncement(prefix, 1, (), ()), 1, (PLACE,), (PLACE,), heard=0, bytes_in=0)
     assert peers.add(peer)
     return peers, peer, counters
 
@@ -54,7 +54,7 @@ def test_who_is_not_known_gets_nothing_and_everyone_gets_announcements() -> None
     assert peers.permit(Destination(UNKNOWN_PREFIX, PLACE), 10_000)
     assert not peers.permit(Destination(b"q" * 12, PLACE), 1)
     assert counters["forgotten_peer"] == 1
-    more = Peer(ParticipantAnnouncement(b"q" * 12, 1, (), ()), 1, (PLACE,), (PLACE,), heard=0)
+    more = RemoteParticipant(ParticipantAnnouncement(b"q" * 12, 1, (), ()), 1, (PLACE,), (PLACE,), heard=0)
     assert not peers.add(more)
     assert counters["participants"] == 1
     assert peers.remove(b"p" * 12) is not None

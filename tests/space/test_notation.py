@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from rookery import Schema
-from rookery.cli.rules import read_cuts
 from rookery.errors import RookeryError, SpaceError
 from rookery.model.lower import lower
 from rookery.model.parser import parse
@@ -23,9 +19,9 @@ SCHEMA = Schema(symbol=str, price=float, volume=int, halted=bool)
     ("text", "ranges", "buckets"),
     [
         ("price:0:1000,symbol", [Axis("price", 0, 1000), Axis("symbol")], [17, 29]),
-        ("symbol=BOLT|ACME, price=0..100/4", [Axis("symbol"), Axis("price", 0, 100)], [4, 5]),
-        ("price=0..100", [Axis("price", 0, 100)], [17]),
-        ("price=0|10|100|1000", [Axis("price", 0, 1000)], [4]),
+        ("symbol:BOLT|ACME, price:0:100/4", [Axis("symbol"), Axis("price", 0, 100)], [4, 5]),
+        ("price: 0 : 100", [Axis("price", 0, 100)], [17]),
+        ("price:0|10|100|1000", [Axis("price", 0, 1000)], [4]),
         ("volume:-5:5", [Axis("volume", -5, 5)], [17]),
     ],
 )
@@ -34,29 +30,19 @@ def test_brokers_and_the_overlay_read_the_same_text(text: str, ranges: list[Axis
     assert [axis.bucket_count for axis in read_grid(text, SCHEMA).axes] == buckets
 
 
-def test_a_document_says_the_same(tmp_path: Path) -> None:
+def test_a_document_says_the_same() -> None:
     cuts = {"symbol": ["ACME", "BOLT"], "price": [0, 25, 50, 75, 100]}
-    text = "symbol=BOLT|ACME,price=0..100/4"
+    text = "symbol:BOLT|ACME,price:0:100/4"
     assert read_grid(cuts, SCHEMA).axes == read_grid(text, SCHEMA).axes
     assert read_space(cuts, SCHEMA).axes == read_space(text, SCHEMA).axes
     with pytest.raises(SpaceError, match="an object of lists"):
         read_grid({"price": 5}, SCHEMA)  # type: ignore[dict-item]
-    file = tmp_path / "space.json"
-    file.write_text(json.dumps(cuts))
-    assert read_cuts(str(file)) == cuts
-    assert read_cuts(text) == text
-    for wrong in ("[1]", "{"):
-        file.write_text(wrong)
-        with pytest.raises(SpaceError, match="space"):
-            read_cuts(str(file))
-    with pytest.raises(SpaceError, match="cannot read the space"):
-        read_cuts("none.json")
 
 
 def test_the_kinds_of_axes() -> None:
     kinds = [type(axis) for axis in read_grid("symbol,price:0:1", SCHEMA).axes]
     assert kinds == [TextAxis, NumericAxis]
-    assert isinstance(read_grid("symbol=A", SCHEMA).axes[0], CategoricalAxis)
+    assert isinstance(read_grid("symbol:A", SCHEMA).axes[0], CategoricalAxis)
     grid = read_grid("symbol", SCHEMA)
     # Of the 29 cells a prefix takes one; one letter and the next share a cell.
     assert len(grid.cells(lower(parse("symbol LIKE 'AC%'"), SCHEMA), SCHEMA)) == 1
@@ -65,8 +51,8 @@ def test_the_kinds_of_axes() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["price", "prize=1|2", "price=a|b", "price=9..1/3", "price=0..9/x", "price:1", "price:a:b", "price=", "", "halted",
-     "=1|2", "price:5:5"],
+    ["price", "prize:1|2", "price:a|b", "price:9:1/3", "price:0:9/x", "price:0:9/0", "price:1", "price:a:b", "price:",
+     "", "halted", ":1|2", "price:5:5", "price:1||2", "price:1:2:3", "price=0..9", "symbol=A|B", "price:0:9,"],
 )  # fmt: skip
 def test_what_cuts_nothing_is_refused_with_an_example(wrong: str) -> None:
     with pytest.raises(SpaceError):
@@ -74,3 +60,9 @@ def test_what_cuts_nothing_is_refused_with_an_example(wrong: str) -> None:
     if wrong not in ("price", "halted"):  # for brokers a number without a range is from 0 to 1
         with pytest.raises(RookeryError):
             read_space(wrong, SCHEMA)
+
+
+@pytest.mark.parametrize("wrong", ["price=0..9/4", "symbol=A|B", "price:", "price:a:b", ":1|2", "price:1||2", ""])
+def test_a_mistake_in_the_notation_shows_the_notation(wrong: str) -> None:
+    with pytest.raises(SpaceError, match=r"write price:0:1000 or price:0:1000/32, price:0\|10\|20, symbol or symbol:A"):
+        read_grid(wrong, SCHEMA)

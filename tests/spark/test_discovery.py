@@ -8,10 +8,16 @@ from typing import Any
 
 import pytest
 
-from rookery.discovery.planning.interests import Interests
+from rookery.discovery.planning.interests import TopologyInterests
 from rookery.discovery.planning.sizes import record_size
 from rookery.discovery.planning.summaries import build_summary
-from rookery.discovery.planning.topology import Endpoint, Participant, Topology, is_infrastructure, service_endpoints
+from rookery.discovery.planning.topology import (
+    PlannedEndpoint,
+    PlannedParticipant,
+    Topology,
+    is_infrastructure,
+    service_endpoints,
+)
 from rookery.errors import PipelineError
 from rookery.spark import contact_counts, discover
 from rookery.spark.discovery import interests, key_counts
@@ -26,15 +32,15 @@ def fleet(seed: int, *, participants: int = 24, topics: int = 40) -> Topology:
     dice = random.Random(seed)
     members = []
     for number in range(participants):
-        ends = [Endpoint("W", "rt/parameter_events", "P_"), Endpoint("R", "rt/parameter_events", "P_")]
+        ends = [PlannedEndpoint("W", "rt/parameter_events", "P_"), PlannedEndpoint("R", "rt/parameter_events", "P_")]
         for _ in range(dice.randint(0, 12)):
             topic = f"rt/tópico_{dice.randrange(topics)}"
-            ends.append(Endpoint(dice.choice("WR"), topic, f"Type{dice.randrange(2)}"))
+            ends.append(PlannedEndpoint(dice.choice("WR"), topic, f"Type{dice.randrange(2)}"))
         for _ in range(dice.randint(0, 3)):
             name = f"/service_{dice.randrange(topics // 4)}"
             ends += service_endpoints(server=dice.random() < 0.4, name=name, ros_type="pkg/srv/Do")
         ends += dice.sample(ends, 1)
-        members.append(Participant(f"p{number}", tuple(ends)))
+        members.append(PlannedParticipant(f"p{number}", tuple(ends)))
     return Topology("fleet", tuple(members))
 
 
@@ -86,7 +92,7 @@ def test_keys_and_octets_are_those_of_a_participant(spark: Any) -> None:
 
 def test_contacts_are_those_of_the_planner(spark: Any) -> None:
     system = fleet(4, participants=40, topics=200)
-    counted = Interests(system)
+    counted = TopologyInterests(system)
     summaries = [build_summary("bloom", sorted(counted.keys_of(row))) for row in range(counted.count)]
     told = counted.told_by([summary.received for summary in summaries])
     in_vain = told.records.sum(axis=0) - counted.needed.records.sum(axis=0)

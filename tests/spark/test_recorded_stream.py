@@ -36,7 +36,7 @@ def test_batches_and_zones_are_recorded_as_they_were(classic: Any, tmp_path: Pat
     finish = watch_stream(recorder, query, checkpoint, name="telemetry")
     query.awaitTermination(120)
     finish()
-    batches = [one for one in heard if isinstance(one, records.Batch)]
+    batches = [one for one in heard if isinstance(one, records.BatchRecord)]
     history = VersionLog(checkpoint).history()
     assert sum(batch.rows for batch in batches) == ROWS
     assert [batch.number for batch in batches] == sorted({batch.number for batch in batches})
@@ -45,7 +45,7 @@ def test_batches_and_zones_are_recorded_as_they_were(classic: Any, tmp_path: Pat
 
     stored = classic.read.format("rookery").option("workload", "telemetry").option("rows", ROWS).load()
     record_skew(recorder, stored, rules, name="telemetry", time="ts")
-    (skew,) = [one for one in heard if isinstance(one, records.Skew)]
+    (skew,) = [one for one in heard if isinstance(one, records.SkewRecord)]
     assert sum(zone[0] for zone in skew.zones) == ROWS
     assert sum(zone[3] for zone in skew.zones) == pytest.approx(len(skew.zones)), (
         "the mean of load over the mean is one"

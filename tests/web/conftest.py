@@ -41,7 +41,7 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         at = recorder.clock()
         for number in range(6):
             recorder.write(
-                records.Batch(
+                records.BatchRecord(
                     at=at,
                     query="stream",
                     number=number,
@@ -51,8 +51,8 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     set_version=1 if number < 4 else 2,
                 )
             )
-        recorder.write(records.Skew(at=at, query="batch", zones=((100, 10, 1_100, 1.5), (50, 7, 400, 0.5))))
-        recorder.write(records.Note(at=at, text="</script><script>throw 1</script> & <b>"))
+        recorder.write(records.SkewRecord(at=at, query="batch", zones=((100, 10, 1_100, 1.5), (50, 7, 400, 0.5))))
+        recorder.write(records.NoteRecord(at=at, text="</script><script>throw 1</script> & <b>"))
     return path
 
 

@@ -44,14 +44,14 @@ def of(found: list[Record], kind: type) -> list[Any]:
 
 
 def test_zones_tile_the_space_and_events_lie_in_theirs(run_file: Path) -> None:
-    zones: dict[str, records.Zone] = {}
+    zones: dict[str, records.ZoneRecord] = {}
     inside = Counter[bool]()
     for record in recorded(run_file):
-        if isinstance(record, records.Zone):
+        if isinstance(record, records.ZoneRecord):
             zones.pop(record.id, None)
             if not record.gone:
                 zones[record.id] = record
-        elif isinstance(record, records.Event) and record.zone:
+        elif isinstance(record, records.EventRecord) and record.zone:
             zone = zones[record.zone]
             inside[contains(ZoneBox(zone.lower, zone.upper), record.point)] += 1
     assert len(zones) == 12
@@ -62,8 +62,8 @@ def test_zones_tile_the_space_and_events_lie_in_theirs(run_file: Path) -> None:
 
 
 def test_the_ledger_balances(run_file: Path) -> None:
-    last = of(recorded(run_file), records.Ledger)[-1]
-    events = of(recorded(run_file), records.Event)
+    last = of(recorded(run_file), records.LedgerRecord)[-1]
+    events = of(recorded(run_file), records.EventRecord)
     assert last.published == len(events) == 200
     assert last.expected == sum(event.matched for event in events) > 0
     assert last.expected - last.delivered <= sum(event.matched for event in events[-5:]), "the rest is on its way"
@@ -103,15 +103,15 @@ def test_a_ledger_with_a_fault_says_so(tmp_path: Path) -> None:
         brokers.publish(2, {"device": "d", "temperature": 20.0, "pressure": 100.0, "voltage": 28.0})
         brokers.run(12_000_000)
         brokers.report()
-    last = of(recorded(path), records.Ledger)[-1]
+    last = of(recorded(path), records.LedgerRecord)[-1]
     assert (last.published, last.expected, last.delivered, last.missed) == (1, 1, 0, 1)
 
 
 def test_participants_and_pairs_are_those_of_the_network(run_file: Path) -> None:
     found = recorded(run_file)
-    participants = {one.id: one for one in of(found, records.Participant)}
-    endpoints = {one.id: one for one in of(found, records.Endpoint)}
-    edges = of(found, records.Edge)
+    participants = {one.id: one for one in of(found, records.ParticipantRecord)}
+    endpoints = {one.id: one for one in of(found, records.EndpointRecord)}
+    edges = of(found, records.EdgeRecord)
     assert (len(participants), len(endpoints)) == (12, 24)
     expected = {
         (writer.id, reader.id)
@@ -126,7 +126,7 @@ def test_participants_and_pairs_are_those_of_the_network(run_file: Path) -> None
     for one in participants.values():
         assert one.contacts == 3
         assert one.false_contacts == 3 - sum(one.id in pair for pair in partners)
-    traffic = {name: [one for one in of(found, records.Traffic) if one.protocol == name] for name in PROTOCOLS}
+    traffic = {name: [one for one in of(found, records.TrafficRecord) if one.protocol == name] for name in PROTOCOLS}
     for costs in traffic.values():
         assert [one.octets for one in costs] == sorted(one.octets for one in costs)
     plain, summarized = (traffic[name][-1] for name in PROTOCOLS)
@@ -146,7 +146,7 @@ def test_batches_are_recorded_once_with_the_rules_that_judged_them(tmp_path: Pat
         after = record_batches(recorder, query, {0: 1, 2: 2}, name="q")
         query.recentProgress = reports
         record_batches(recorder, query, {0: 1, 2: 2}, name="q", after=after)
-    batches = of(recorded(path), records.Batch)
+    batches = of(recorded(path), records.BatchRecord)
     assert [(one.number, one.rows, one.rows_per_second, one.set_version) for one in batches] == [
         (0, 100, 200.0, 1),
         (2, 300, 600.0, 2),
@@ -162,8 +162,8 @@ def test_an_edit_of_the_rules_is_recorded_as_what_changed(tmp_path: Path) -> Non
         demonstration.discovered({"simple": 300, "ribbon": 100})
         demonstration.edited(rules)
         demonstration.edited(edited)
-    changes = [(one.id, one.version, one.where, one.gone) for one in of(recorded(path), records.Subscription)]
-    assert [(one.protocol, one.octets) for one in of(recorded(path), records.Traffic)] == [
+    changes = [(one.id, one.version, one.where, one.gone) for one in of(recorded(path), records.SubscriptionRecord)]
+    assert [(one.protocol, one.octets) for one in of(recorded(path), records.TrafficRecord)] == [
         ("simple", 300),
         ("ribbon", 100),
     ]
@@ -198,7 +198,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
                     await asyncio.sleep(0.1)
             watching = asyncio.ensure_future(watch_brokers(recorder, entry=entry, examples=True))
             async with connect(entry) as client, asyncio.timeout(60):
-                while not of(recorded(tmp_path / "run.jsonl"), records.Event):
+                while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
                     await client.flush("quotes")
                     await asyncio.sleep(0.1)
@@ -211,11 +211,11 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
     with Recorder(tmp_path / "run.jsonl") as recorder:
         asyncio.run(test(recorder))
     found = recorded(tmp_path / "run.jsonl")
-    zones = {zone.id: zone for zone in of(found, records.Zone) if not zone.gone}
+    zones = {zone.id: zone for zone in of(found, records.ZoneRecord) if not zone.gone}
     assert len({zone.owner for zone in zones.values()}) == 3
-    assert [axis.attribute for axis in of(found, records.Space)[0].axes] == ["price", "volume"]
-    assert of(found, records.Schema)[0].topic == "quotes"
-    event = of(found, records.Event)[0]
+    assert [axis.attribute for axis in of(found, records.SpaceRecord)[0].axes] == ["price", "volume"]
+    assert of(found, records.SchemaRecord)[0].topic == "quotes"
+    event = of(found, records.EventRecord)[0]
     assert event.values == {"price": 5.0, "volume": 7.0}
     assert event.point == space.point(event.values)
     assert contains(ZoneBox(zones[event.zone].lower, zones[event.zone].upper), event.point)
@@ -246,10 +246,10 @@ def test_two_sites_record_their_participants_and_what_passes_between_them(tmp_pa
                 site.report()
 
     asyncio.run(test())
-    islands = {one.id: one for one in of(heard, records.Island)}
+    islands = {one.id: one for one in of(heard, records.IslandRecord)}
     assert {site: one.joined for site, one in islands.items()} == {"here": ("there",), "there": ("here",)}
     assert all(one.octets > 0 for one in islands.values())
-    named = {one.name: one.island for one in of(heard, records.Participant)}
+    named = {one.name: one.island for one in of(heard, records.ParticipantRecord)}
     assert (named["writer"], named["reader"]) == ("here", "there")
 
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from rookery.errors import RunError
 from rookery.web import Recorder, records
 from rookery.web.records import Record, decode, encode
-from rookery.web.runs import Tail, measure
+from rookery.web.runs import RunTail, measure
 
-KINDS = {kind.__name__.lower(): kind for kind in get_args(Record)}
+KINDS = {kind.__struct_config__.tag: kind for kind in get_args(Record)}
 TEXT = st.text(max_size=20)
 WHOLE = st.integers(0, 2**53)
 EVENTS = st.builds(
-    records.Event,
+    records.EventRecord,
     at=WHOLE,
     id=TEXT,
     topic=TEXT,
@@ -36,10 +36,12 @@ EVENTS = st.builds(
     ),
 )
 OTHERS = st.one_of(
-    st.builds(records.Participant, at=WHOLE, id=TEXT, name=TEXT, island=TEXT, contacts=WHOLE, gone=st.booleans()),
-    st.builds(records.Edge, at=WHOLE, writer=TEXT, reader=TEXT, source=TEXT, target=TEXT, gone=st.booleans()),
-    st.builds(records.Batch, at=WHOLE, query=TEXT, number=WHOLE, rows=WHOLE, seconds=st.floats(0, 1e6)),
-    st.builds(records.Subscription, at=WHOLE, id=TEXT | st.integers(-(2**60), 2**60), where=TEXT, gone=st.booleans()),
+    st.builds(records.ParticipantRecord, at=WHOLE, id=TEXT, name=TEXT, island=TEXT, contacts=WHOLE, gone=st.booleans()),
+    st.builds(records.EdgeRecord, at=WHOLE, writer=TEXT, reader=TEXT, source=TEXT, target=TEXT, gone=st.booleans()),
+    st.builds(records.BatchRecord, at=WHOLE, query=TEXT, number=WHOLE, rows=WHOLE, seconds=st.floats(0, 1e6)),
+    st.builds(
+        records.SubscriptionRecord, at=WHOLE, id=TEXT | st.integers(-(2**60), 2**60), where=TEXT, gone=st.booleans()
+    ),
 )
 
 
@@ -92,23 +94,23 @@ def test_the_program_of_the_document_runs() -> None:
 
 def test_a_recorder_refuses_what_a_reader_would() -> None:
     with pytest.raises(RunError, match="200"):
-        Recorder(clock=lambda: 1).write(records.Participant(at=1, id="x" * 300))
+        Recorder(clock=lambda: 1).write(records.ParticipantRecord(at=1, id="x" * 300))
 
 
 def test_a_listener_gets_what_a_reader_of_the_file_gets(tmp_path: Path) -> None:
     heard: list[Record] = []
     path = tmp_path / "run.jsonl"
     with Recorder(path, title="t", listener=heard.append, clock=lambda: 7) as recorder:
-        recorder.write(records.Event(at=8, id="e", values={"odd": object, "tuple": (1, 2)}))
+        recorder.write(records.EventRecord(at=8, id="e", values={"odd": object, "tuple": (1, 2)}))
     assert [decode(line) for line in path.read_bytes().splitlines()] == heard
     assert (measure(path).records, measure(path).first, measure(path).last) == (2, 7, 8)
 
 
 def test_a_bad_line_is_named_by_its_number_and_a_cut_one_is_the_end(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    path.write_bytes(encode(records.Note(at=1, text="one")) + b'{"kind": "note", "at"')
+    path.write_bytes(encode(records.NoteRecord(at=1, text="one")) + b'{"kind": "note", "at"')
     assert measure(path).records == 1
-    path.write_bytes(encode(records.Note(at=1, text="one")) + b"nonsense\n")
+    path.write_bytes(encode(records.NoteRecord(at=1, text="one")) + b"nonsense\n")
     with pytest.raises(RunError, match="line 2"):
         measure(path)
     path.write_bytes(b"")
@@ -120,25 +122,25 @@ def test_a_tail_follows_several_processes_and_counts_bad_lines(tmp_path: Path) -
     path = tmp_path / "run.jsonl"
     heard: list[Record] = []
     rejected: list[str] = []
-    tail = Tail(path, feed=heard.append, reject=rejected.append)
+    tail = RunTail(path, feed=heard.append, reject=rejected.append)
     assert not tail.read(), "a file that is not there yet is waited for"
     program = (
         "import sys; from pathlib import Path; from rookery.web import Recorder, records\n"
         "with Recorder(Path(sys.argv[1]), title=sys.argv[2]) as recorder:\n"
-        "    for n in range(200): recorder.write(records.Note(at=n, text=sys.argv[2] * 50))\n"
+        "    for n in range(200): recorder.write(records.NoteRecord(at=n, text=sys.argv[2] * 50))\n"
     )
     writers = [
         subprocess.Popen([sys.executable, "-c", program, path, name], env={**os.environ}) for name in ("ab", "cd")
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     with path.open("ab") as file:
-        file.write(b"\x00 no record\n" + encode(records.Note(at=1, text="half"))[:-3])
+        file.write(b"\x00 no record\n" + encode(records.NoteRecord(at=1, text="half"))[:-3])
         file.flush()
         tail.read()
         assert (len(heard), len(rejected)) == (402, 1)
         file.write(b'f"}\n')
     tail.read()
     assert (len(heard), len(rejected)) == (402, 2), "the rest made no record of the half"
-    path.write_bytes(encode(records.Note(at=5, text="new")))
+    path.write_bytes(encode(records.NoteRecord(at=5, text="new")))
     tail.read()
-    assert heard[-1] == records.Note(at=5, text="new"), "a file that was replaced is read from its beginning"
+    assert heard[-1] == records.NoteRecord(at=5, text="new"), "a file that was replaced is read from its beginning"

@@ -94,9 +94,9 @@ def test_files_of_several_processes_are_followed(serve: Serve, tmp_path: Path) -
     one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
     with serve("--follow", one, other) as url, Recorder(one, title="first") as first:
         eventually(url, lambda state: state["title"] == "first")
-        first.write(records.Participant(at=1, id="a"))
+        first.write(records.ParticipantRecord(at=1, id="a"))
         with Recorder(other) as second:
-            second.write(records.Participant(at=2, id="b"))
+            second.write(records.ParticipantRecord(at=2, id="b"))
         with other.open("a") as file:
             file.write("no record\n")
         state = eventually(url, lambda state: len(state["participants"]) == 2 and state["totals"]["rejected"])

@@ -22,16 +22,20 @@ from rookery.web.state import LIMITS, RunState
 
 NAMES = st.sampled_from("abcd")
 RECORDS = st.one_of(
-    st.builds(records.Participant, at=st.integers(0, 99), id=NAMES, gone=st.booleans()),
+    st.builds(records.ParticipantRecord, at=st.integers(0, 99), id=NAMES, gone=st.booleans()),
     st.builds(
-        records.Endpoint, at=st.just(0), id=NAMES, participant=NAMES, role=NAMES, topic=NAMES, gone=st.booleans()
+        records.EndpointRecord, at=st.just(0), id=NAMES, participant=NAMES, role=NAMES, topic=NAMES, gone=st.booleans()
     ),
-    st.builds(records.Edge, at=st.just(0), writer=NAMES, reader=NAMES, source=NAMES, target=NAMES, gone=st.booleans()),
-    st.builds(records.Zone, at=st.just(0), id=NAMES, lower=st.just((0.0,)), upper=st.just((1.0,)), gone=st.booleans()),
-    st.builds(records.Event, at=st.integers(0, 99), id=NAMES, zone=NAMES),
-    st.builds(records.Route, at=st.just(0), event=NAMES, scheme=NAMES, zones=st.just(("a",))),
-    st.builds(records.Ledger, at=st.just(0), source=NAMES, published=st.integers(0, 9)),
-    st.builds(records.Traffic, at=st.just(0), protocol=NAMES, octets=st.integers(0, 9)),
+    st.builds(
+        records.EdgeRecord, at=st.just(0), writer=NAMES, reader=NAMES, source=NAMES, target=NAMES, gone=st.booleans()
+    ),
+    st.builds(
+        records.ZoneRecord, at=st.just(0), id=NAMES, lower=st.just((0.0,)), upper=st.just((1.0,)), gone=st.booleans()
+    ),
+    st.builds(records.EventRecord, at=st.integers(0, 99), id=NAMES, zone=NAMES),
+    st.builds(records.RouteRecord, at=st.just(0), event=NAMES, scheme=NAMES, zones=st.just(("a",))),
+    st.builds(records.LedgerRecord, at=st.just(0), source=NAMES, published=st.integers(0, 9)),
+    st.builds(records.TrafficRecord, at=st.just(0), protocol=NAMES, octets=st.integers(0, 9)),
 )
 #: A step is a record, or None for a drain.
 STEPS = st.lists(st.none() | RECORDS, max_size=60)
@@ -59,7 +63,7 @@ def test_the_changes_add_up_to_the_snapshot(steps: list[Record | None]) -> None:
     merged(tables, run.drain())
     snapshot = run.snapshot()
     assert tables == {name: snapshot[name] for name in LIMITS}
-    assert snapshot["totals"]["events"] == sum(isinstance(step, records.Event) for step in steps)
+    assert snapshot["totals"]["events"] == sum(isinstance(step, records.EventRecord) for step in steps)
     again = run.drain()
     assert set(again) == {"at", "totals"}, "what was told is not told again"
 
@@ -67,10 +71,10 @@ def test_the_changes_add_up_to_the_snapshot(steps: list[Record | None]) -> None:
 @given(STEPS)
 def test_a_thing_is_what_its_last_record_says(steps: list[Record | None]) -> None:
     run = RunState()
-    twin: dict[str, records.Participant] = {}
+    twin: dict[str, records.ParticipantRecord] = {}
     for step in filter(None, steps):
         run.apply(step)
-        if isinstance(step, records.Participant):
+        if isinstance(step, records.ParticipantRecord):
             twin.pop(step.id, None)
             if not step.gone:
                 twin[step.id] = step
@@ -102,9 +106,9 @@ def test_a_copy_goes_its_own_way(steps: list[Record | None], cut: int) -> None:
 def test_many_events_become_few_and_those_with_paths_are_among_them() -> None:
     run = RunState()
     for number in range(20_000):
-        run.apply(records.Event(at=number, id=str(number), zone=str(number % 7)))
+        run.apply(records.EventRecord(at=number, id=str(number), zone=str(number % 7)))
         if number == 12_345:
-            run.apply(records.Route(at=number, event="12345", scheme="greedy", zones=("a", "b")))
+            run.apply(records.RouteRecord(at=number, event="12345", scheme="greedy", zones=("a", "b")))
     delta = run.drain()
     assert delta["totals"]["events"] == 20_000
     assert sum(delta["heat"].values()) == 20_000
@@ -121,17 +125,17 @@ def test_a_full_table_refuses_and_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(state.LIMITS, "participants", 3)
     run = RunState()
     for name in "abcdea":
-        run.apply(records.Participant(at=1, id=name, name="again"))
+        run.apply(records.ParticipantRecord(at=1, id=name, name="again"))
     assert (len(run.tables["participants"]), run.refused) == (3, 2)
 
 
 def test_whoever_leaves_takes_its_endpoints_and_pairs_along() -> None:
     run = RunState()
     for name in "ab":
-        run.apply(records.Participant(at=1, id=name))
-        run.apply(records.Endpoint(at=1, id=f"{name}1", participant=name, role="writer", topic="t"))
-    run.apply(records.Edge(at=1, writer="a1", reader="b1", source="a", target="b"))
-    run.apply(records.Participant(at=2, id="b", gone=True))
+        run.apply(records.ParticipantRecord(at=1, id=name))
+        run.apply(records.EndpointRecord(at=1, id=f"{name}1", participant=name, role="writer", topic="t"))
+    run.apply(records.EdgeRecord(at=1, writer="a1", reader="b1", source="a", target="b"))
+    run.apply(records.ParticipantRecord(at=2, id="b", gone=True))
     assert [set(run.tables[name]) for name in ("participants", "endpoints", "edges")] == [{"a"}, {"a1"}, set()]
 
 
@@ -143,7 +147,7 @@ def test_a_slow_page_gets_a_snapshot_and_holds_up_nobody() -> None:
         assert first["reset"]
         assert json.loads(await anext(quick))["reset"]
         for number in range(QUEUE + 3):
-            broadcast.feed(records.Zone(at=number, id=str(number), lower=(0.0,), upper=(1.0,)))
+            broadcast.feed(records.ZoneRecord(at=number, id=str(number), lower=(0.0,), upper=(1.0,)))
             broadcast.tick()
             assert list(json.loads(await anext(quick))["zones"]) == [str(number)]
         message = json.loads(await anext(slow))

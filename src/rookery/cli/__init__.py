@@ -1,11 +1,12 @@
 """The `rookery` command.
 
-Rule 1: only the chosen command's module is imported. `COMMANDS` states the one-line helps, so that `rookery --help`
+Rule 1: only the chosen command's module is imported. `GROUPS` states the one-line helps, so that `rookery --help`
 imports none of them. To add a command, write `cli/<name>.py` and add its line here (CONTRIBUTING shows one).
 Rule 2: data goes to stdout, everything else to stderr.
 Rule 3: a mistake is one clear message and an exit code of `ExitCode`, never a traceback; `--debug` shows the traceback.
 Rule 4: SIGTERM ends a command as Ctrl-C does: what was opened is closed, who must be told is told.
 Rule 5: a setting is taken from its flag, else `ROOKERY_<COMMAND>_<OPTION>`, else `rookery.toml`, else the default.
+Rule 6: a flag that the call does not use is refused (`cli/unused.py`).
 """
 
 from __future__ import annotations
@@ -21,30 +22,45 @@ from rookery.cli.exit_codes import ExitCode
 from rookery.errors import RookeryError, SettingsError
 from rookery.version import __version__
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "GROUPS", "main"]
 
-#: Each command, in the order of `rookery --help`: its name, which is also its module here, and its one line of help.
-COMMANDS = {
-    "validate": "Say what is wrong with subscriptions: each fault with its place and a hint.",
-    "explain": "Say why an event does or does not match.",
-    "demo": "Run the whole system on embedded defaults, and prove the result.",
-    "match": "Tell which subscriptions want which events, on Spark.",
-    "backtest": "Count what rules would have fired on.",
-    "diff": "Tell what a change of the rules adds, removes and changes.",
-    "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
-    "spool": "Record a DDS topic durably, with offsets, for Spark to replay.",
-    "broker": "Run a broker of a topic, or show how the brokers of a network are.",
-    "publish": "Publish events to a topic of a broker network.",
-    "subscribe": "Print the events of a topic of a broker network that a filter wants.",
-    "ls": "List the topics of a DDS domain.",
-    "ps": "List the participants of a DDS domain.",
-    "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",
-    "config": "Show each setting of a command, its value and where that comes from.",
-    "completion": "Print the lines that make a shell complete `rookery`.",
-    "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
-    "serve": "Show a run in the browser, live or recorded.",
-    "test": "Run everything CI runs, in a checkout.",
+#: The commands by what people come for, in the order of `rookery --help`: the name of each, which is also its module
+#: here, and its one line of help.
+GROUPS = {
+    "Match rules on data": {
+        "validate": "Say what is wrong with subscriptions: each fault with its place and a hint.",
+        "explain": "Say why an event does or does not match.",
+        "match": "Tell which subscriptions want which events, on Spark.",
+        "backtest": "Count what rules would have fired on.",
+        "diff": "Tell what a change of the rules adds, removes and changes.",
+    },
+    "Live": {
+        "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
+        "peer": "Be a peer of an overlay: print the events that a filter wants, publish others.",
+        "gateway": "Be the gateway of a site, and let events cross between DDS domains.",
+        "broker": "Run a broker of a topic, or show how the brokers of a network are.",
+        "publish": "Publish events to a topic of a broker network.",
+        "subscribe": "Print the events of a topic of a broker network that a filter wants.",
+        "spool": "Record a DDS topic durably, with offsets, for Spark to replay.",
+    },
+    "Look and operate": {
+        "demo": "Run the whole system on embedded defaults, and prove the result.",
+        "ls": "List the topics of a DDS domain.",
+        "ps": "List the participants of a DDS domain.",
+        "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",
+        "serve": "Show a run in the browser, live or recorded.",
+    },
+    "For researchers and developers": {
+        "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
+        "test": "Run everything CI runs, in a checkout.",
+    },
+    "Settings": {
+        "config": "Show each setting of a command, its value and where that comes from.",
+        "completion": "Print the lines that make a shell complete `rookery`.",
+    },
 }
+#: All commands, with their lines of help.
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -14,14 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
-from rookery.cli import COMMANDS
+from rookery.cli import COMMANDS, GROUPS
 from rookery.cli.options import note, write
 from rookery.cli.settings import SETTINGS_FILE, read_settings
+from rookery.cli.unused import remember_given
 from rookery.version import __version__
 
-__all__ = ["COMPLETING", "application", "run"]
+__all__ = ["COMPLETING", "NotingCommand", "application", "run"]
 
 #: Set by the shell while it completes a line, beside the line so far; `rookery completion` prints what sets it.
 COMPLETING = "_ROOKERY_COMPLETE"
@@ -71,13 +73,29 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         epilog=_epilog(["rookery --version", "rookery COMMAND --help"]),
     )
     app.callback()(_rookery)
+    panels = {name: title for title, group in GROUPS.items() for name in group}
     for name, line in COMMANDS.items():
+        placed: dict[str, Any] = {"cls": NotingCommand, "rich_help_panel": panels.get(name)}
         if name in arguments:
             module = importlib.import_module(f"rookery.cli.{name}")
-            app.command(name, short_help=line, epilog=_epilog(module.EXAMPLES))(_exiting(module.command))
+            app.command(name, short_help=line, epilog=_epilog(module.EXAMPLES), **placed)(_exiting(module.command))
         else:
-            app.command(name, help=line)(_not_chosen)
+            app.command(name, help=line, **placed)(_not_chosen)
     return app
+
+
+class NotingCommand(TyperCommand):
+    """A command that notes which of its options were typed, for `cli/unused.py`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command's function."""
+        given = {}
+        for parameter in self.params:
+            source = ctx.get_parameter_source(parameter.name)
+            if parameter.param_type_name == "option" and source is not None and source.name == "COMMANDLINE":
+                given[parameter.name] = max(parameter.opts, key=len)
+        with remember_given(given):
+            return super().invoke(ctx)
 
 
 def _rookery(

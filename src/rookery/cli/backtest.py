@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import IdType, Json, SchemaText, note_quarantined, write, write_json
+from rookery.cli.notations import read_schema
+from rookery.cli.options import IdType, Json, Master, SchemaText, note_quarantined, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -37,11 +38,10 @@ def command(
     engine: Annotated[
         str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
     ] = "bitmap",
-    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
+    master: Master = None,
     json: Json = False,
 ) -> int:
     """Count what the rules would have fired on, by subscription and key, and name those that never fired."""
-    from rookery.model import Schema
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import backtest
@@ -51,10 +51,10 @@ def command(
     from rookery.spark.subscriptions import Subscriptions
 
     rules = Subscriptions.files(subscriptions, id_type=id_type)
+    columns = None if schema is None else ddl_of(read_schema(schema))
     spark = session(master=master)
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        columns = None if schema is None else ddl_of(Schema.read(schema))
         frame, name = read_events(spark, events, schema=columns, event_id=event_id)
         found = backtest(
             frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine, key=key, samples=samples

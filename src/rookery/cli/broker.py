@@ -6,20 +6,24 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import read_key
+from rookery.cli.keys import KeyFile, read_key
+from rookery.cli.notations import read_address, read_addresses, read_schema, read_space
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import Json, SchemaText, write, write_json
+from rookery.cli.options import ADDRESS, Join, Json, SchemaText, Space, write, write_json
+from rookery.cli.unused import refuse_all_but, refuse_unused
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
     from rookery.live.brokers.settings import BrokerSettings
 
 __all__ = ["EXAMPLES", "command"]
+
+Action = Literal["run", "status", "resplit"]
 
 EXAMPLES = [
     "rookery broker --listen 127.0.0.1:7401 --topic quotes --schema quotes.json --space price:0:1000,symbol",
@@ -32,15 +36,13 @@ EXAMPLES = [
 
 def command(
     action: Annotated[
-        str, typer.Argument(help="`run` a broker, show the `status` of a network, or `resplit` its zones.")
+        Action, typer.Argument(help="`run` a broker, show the `status` of a network, or `resplit` its zones.")
     ] = "run",
-    listen: Annotated[str, typer.Option(help="Where others reach this broker: an IPv4 address and a port.")] = "",
-    join: Annotated[list[str] | None, typer.Option(help="A broker of the network to join; may be repeated.")] = None,
+    listen: Annotated[str, typer.Option(metavar=ADDRESS, help="Where others reach this broker, on IPv4.")] = "",
+    join: Join = None,
     topic: Annotated[str, typer.Option(help="The topic.")] = "",
     schema: SchemaText = None,
-    space: Annotated[
-        str, typer.Option(help="The attributes that span the space, with a range for numbers: price:0:1000,symbol")
-    ] = "",
+    space: Space = "",
     data: Annotated[
         Path | None, typer.Option(help="The folder of the log; one under ~/.local/state/rookery by default.")
     ] = None,
@@ -56,9 +58,7 @@ def command(
         int, typer.Option(help="Events kept for a subscription whose client is slow or away.")
     ] = 100_000,
     engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
-    key_file: Annotated[
-        Path | None, typer.Option(help="A file with the key that all brokers and clients share.")
-    ] = None,
+    key_file: KeyFile = None,
     certificate: Annotated[Path | None, typer.Option(help="For TLS: this broker's certificate, PEM.")] = None,
     private_key: Annotated[Path | None, typer.Option(help="For TLS: the certificate's key, PEM.")] = None,
     authority: Annotated[
@@ -66,7 +66,9 @@ def command(
     ] = None,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
-    at: Annotated[str, typer.Option(help="With `status` and `resplit`: any broker of the network.")] = "127.0.0.1:7401",
+    at: Annotated[
+        str, typer.Option(metavar=ADDRESS, help="With `status` and `resplit`: any broker of the network.")
+    ] = "127.0.0.1:7401",
     tree: Annotated[
         Path | None,
         typer.Option(help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON."),
@@ -79,38 +81,43 @@ def command(
     sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
     """
     set_up_logs(log_format)
-    if action == "status":
-        return _status(at, key_file, json)
-    if action == "resplit":
-        return _resplit(at, tree, key_file, json)
     if action != "run":
-        raise SettingsError(f"{action!r} is neither run nor status nor resplit")
+        tools = ("tree",) if action == "resplit" else ()
+        refuse_all_but(
+            "at", "key_file", "log_format", "json", *tools,
+            where=f"on `rookery broker {action}`", instead="run a broker with `rookery broker`",
+        )  # fmt: skip
+        read_address("--at", at)
+        return _status(at, key_file, json) if action == "status" else _resplit(at, tree, key_file, json)
+    refuse_unused("at", "json", where="on a broker that runs", instead="ask it with `rookery broker status`")
+    refuse_unused("tree", where="on a broker that runs", instead="share zones anew with `rookery broker resplit`")
     missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
     if missing or not schema:
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
     from rookery.brokers.configuration import BrokerDurability
-    from rookery.cli.rules import read_cuts
-    from rookery.live.brokers.settings import BrokerSettings, parse_address, tls_contexts
-    from rookery.model import Schema
-    from rookery.space.notation import read_space
+    from rookery.live.brokers.settings import BrokerSettings, tls_contexts
 
     try:
         promise = BrokerDurability(durability)
     except ValueError:
         raise SettingsError(f"{durability!r}: say two-disks, one-disk or memory") from None
-    address = parse_address(listen)
+    if promise is BrokerDurability.MEMORY:
+        refuse_unused("data", where="with --durability memory", instead="ask for one-disk or two-disks")
+    address = read_address("--listen", listen)
     tls = None
+    if certificate is None and private_key is None:
+        refuse_unused("authority", where="without TLS", instead="give --certificate and --private-key too")
     if certificate is not None or private_key is not None:
         if certificate is None or private_key is None:
             raise SettingsError("TLS needs --certificate and --private-key")
         tls = tls_contexts(certificate, private_key, authority)
     settings = BrokerSettings(
         topic=topic,
-        space=read_space(read_cuts(space), Schema.read(schema)),
+        space=read_space(space, read_schema(schema)),
         listen=address,
-        join=tuple(map(parse_address, join or ())),
+        join=tuple(read_addresses("--join", join)),
         data=data or _state_folder(topic, address),
         durability=promise,
         beat=beat,

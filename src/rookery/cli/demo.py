@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.options import Json, Master, note, write, write_json
+from rookery.cli.unused import refuse_unused
 
 if TYPE_CHECKING:
     from rookery.web.recorder import Recorder
@@ -29,7 +30,7 @@ EXAMPLES = [
 
 def command(
     events: Annotated[int, typer.Option(help="Events of the bulk run.")] = 2_000_000,
-    master: Annotated[str | None, typer.Option(help="A Spark master; embedded when not given.")] = None,
+    master: Master = None,
     serve: Annotated[bool, typer.Option("--serve", help="Show it in the browser, and keep the page open.")] = False,
     port: Annotated[int, typer.Option(help="The port of the page; 0 for any.", min=0, max=65_535)] = 8_765,
     record: Annotated[Path | None, typer.Option(help="Record it for `rookery serve`.")] = None,
@@ -41,6 +42,8 @@ def command(
     millions of events. The last line compares brokers and Spark with an independent evaluation in NumPy, pair for pair.
     """
     say = note if json else write
+    if not serve:
+        refuse_unused("port", where="without --serve", instead="give --serve too")
     if serve:
         from rookery.cli.serve import serve_while
 

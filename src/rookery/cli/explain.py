@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.notations import read_event, read_schema
 from rookery.cli.options import IdType, Json, NeededSchema, note, write, write_json
-from rookery.cli.rules import read_event
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -33,10 +33,9 @@ def command(
 ) -> int:
     """Say why an event does or does not match subscriptions."""
     from rookery.matching import Matcher, matcher
-    from rookery.model import Schema
     from rookery.model.tables import read_subscriptions
 
-    rules = matcher(Schema.read(schema), on_error="quarantine")
+    rules = matcher(read_schema(schema), on_error="quarantine")
     assert isinstance(rules, Matcher)
     rules.add_many(read_subscriptions(subscriptions, id_type=id_type))
     if rules.quarantined:

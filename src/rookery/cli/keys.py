@@ -14,7 +14,9 @@ __all__ = ["KeyFile", "read_key"]
 _SHORTEST = 16
 
 #: The `--key-file` option: declare `key_file: KeyFile = None` in the command.
-KeyFile = Annotated[Path | None, typer.Option(help="A file with the key that the members of the domain share.")]
+KeyFile = Annotated[
+    Path | None, typer.Option("--key-file", help="A file with the key that all who may take part share.")
+]
 
 
 def read_key(file: Path | None) -> bytes | None:

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.options import IdType, Json, SchemaText, note, note_quarantined, write, write_json
-from rookery.errors import PipelineError
+from rookery.cli.notations import read_schema
+from rookery.cli.options import IdType, Json, Master, SchemaText, note, note_quarantined, write, write_json
+from rookery.cli.unused import refuse_unused
+from rookery.errors import SettingsError
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -23,6 +25,9 @@ EXAMPLES = [
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
+BATCH = "Of a batch"
+STREAM = "Of a stream"
+
 
 def command(
     subscriptions: Annotated[
@@ -30,24 +35,35 @@ def command(
         typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
     ],
     events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the matches.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder for the matches; needed unless --explain-plan.")
+    ] = None,
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
     as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
     schema: SchemaText = None,
     id_type: IdType = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.")] = False,
-    plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.")] = "auto",
-    explain_plan: Annotated[bool, typer.Option("--explain-plan", help="Say which plan would run, and stop.")] = False,
-    stream: Annotated[bool, typer.Option("--stream", help="Follow the folder of events.")] = False,
-    checkpoint: Annotated[Path | None, typer.Option(help="Where a stream keeps its place.")] = None,
-    drain: Annotated[bool, typer.Option("--drain", help="Stream what is there now, then stop.")] = False,
-    format: Annotated[str, typer.Option(help="Of a stream's output: parquet, jsonl or delta.")] = "parquet",
+    explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.", rich_help_panel=BATCH)] = False,
+    plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.", rich_help_panel=BATCH)] = "auto",
+    explain_plan: Annotated[
+        bool, typer.Option("--explain-plan", help="Say which plan would run, and stop.", rich_help_panel=BATCH)
+    ] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Follow the folder of events.", rich_help_panel=STREAM)
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Where a stream keeps its place.", rich_help_panel=STREAM)
+    ] = None,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="Stream what is there now, then stop.", rich_help_panel=STREAM)
+    ] = False,
+    format: Annotated[
+        str, typer.Option(help="Of a stream's output: parquet, jsonl or delta.", rich_help_panel=STREAM)
+    ] = "parquet",
     engine: Annotated[
         str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
     ] = "bitmap",
-    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST for Spark Connect.")] = None,
     columns: Annotated[
         str | None, typer.Option(help="Columns of the event to write with each match, with commas between.")
     ] = None,
@@ -57,20 +73,34 @@ def command(
     fail_on_quarantine: Annotated[
         bool, typer.Option("--fail-on-quarantine", help="Stop before any matching if a rule does not compile.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what the output folder holds.")] = False,
+    master: Master = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what the output folder holds.", rich_help_panel=BATCH)
+    ] = False,
     json: Json = False,
 ) -> int:
     """Tell which subscriptions want which events, on Spark: a batch, or with --stream a folder that is followed."""
     from rookery.cli.progress import task_progress
-    from rookery.model import Schema
     from rookery.spark.failures import plain_failure
     from rookery.spark.rules import ddl_of
     from rookery.spark.sessions import session
     from rookery.spark.sql import register_sources
     from rookery.spark.subscriptions import Subscriptions
 
+    following = stream or drain
+    if following:
+        refuse_unused(
+            "explain", "plan", "explain_plan", "overwrite",
+            where="on a stream", instead="run the batch without --stream and --drain",
+        )  # fmt: skip
+        if checkpoint is None:
+            raise SettingsError("a stream needs --checkpoint, a folder where it keeps its place")
+    else:
+        refuse_unused("checkpoint", "format", where="on a batch", instead="give --stream or --drain")
+    if out is None and (following or not explain_plan):
+        raise SettingsError("give --out, the folder for the matches")
     rules = Subscriptions.files(subscriptions, id_type=id_type)
-    ddl = None if schema is None else ddl_of(Schema.read(schema))
+    ddl = None if schema is None else ddl_of(read_schema(schema))
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of, "engine": engine}
     carried = {"columns": _names(columns), "subscription_columns": _names(subscription_columns)}
     on_error = "raise" if fail_on_quarantine else "quarantine"
@@ -78,9 +108,7 @@ def command(
     register_sources(spark)
     started = clock.perf_counter()
     try:
-        if stream or drain:
-            if checkpoint is None:
-                raise PipelineError("a stream needs --checkpoint, a folder where it keeps its place")
+        if following and out is not None and checkpoint is not None:
             summary = _stream(
                 spark,
                 rules,
@@ -103,15 +131,16 @@ def command(
         raise plain_failure(error) from error
     if engine != "bitmap":
         summary["engine"] = engine
-    summary["seconds"] = round(clock.perf_counter() - started, 2)
+    seconds = clock.perf_counter() - started
+    summary["seconds"] = round(seconds, 2)
     if summary.get("events"):
-        summary["events_per_second"] = round(summary["events"] / summary["seconds"])
+        summary["events_per_second"] = round(summary["events"] / seconds)
     write_json(summary) if json else _print(summary)
     return 0
 
 
 def _batch(
-    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], carried: dict[str, list[str]],
+    spark: Any, rules: Any, events: Path, out: Path | None, asked: dict[str, Any], carried: dict[str, list[str]],
     on_error: Any, *, schema: str | None, plan: str, explain: bool, only_plan: bool, overwrite: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from pyspark.sql import Observation
@@ -127,8 +156,8 @@ def _batch(
     from rookery.spark.rules import Reading, check_quarantined, describe, require_all, require_columns, schema_of
     from rookery.spark.staging import StagedOutput
 
-    output = StagedOutput(str(out.absolute()))
-    if not only_plan:
+    output = None if out is None else StagedOutput(str(out.absolute()))
+    if output is not None:  # who asks for the plan hears of an occupied folder too
         output.check_free(overwrite=overwrite)
     data = find_dataset(events, zone=session_zone(spark))
     if events_format(data) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
@@ -139,7 +168,7 @@ def _batch(
         compiled = rules.compiled(schema_of(columns), reading)
         check_quarantined(compiled, on_error)
         chosen = choose(compiled.compiled, plan=plan, paths=True)
-        if only_plan:
+        if only_plan or output is None:
             return {"plan": chosen.name, "reason": chosen.reason}
         if chosen.name == "files":
             done = run_files(spark, data, columns, compiled, reading, output, named, **carried, overwrite=overwrite)
@@ -152,7 +181,7 @@ def _batch(
     compiled = prepare(frame, rules, reading, on_error=on_error)
     require_all(frame.columns, carried["columns"])
     chosen = choose(compiled.compiled, plan=plan)
-    if only_plan:
+    if only_plan or out is None or output is None:
         return {"plan": chosen.name, "reason": chosen.reason}
     seen = Observation("events")
     hits = match_compiled(

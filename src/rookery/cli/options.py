@@ -1,4 +1,4 @@
-"""What commands share: the `--json` option, the options of a DDS domain and of its topics, and the two ways to speak.
+"""What commands share: options of one name and one notation everywhere, and the two ways to speak.
 
 Data goes to stdout: a table for people, or with `--json` one JSON document for programs. Everything else (progress,
 notes, warnings) goes to stderr.
@@ -14,19 +14,29 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "ADDRESS",
     "BestEffort",
+    "Brokers",
     "DomainId",
     "IdType",
     "Interface",
+    "Join",
     "Json",
+    "Master",
     "NeededSchema",
+    "NodeName",
     "SchemaText",
+    "Seconds",
+    "Space",
     "TopicKey",
+    "TransientLocal",
     "TypeName",
+    "Where",
     "note",
     "note_quarantined",
     "write",
     "write_json",
+    "write_now",
 ]
 
 #: The `--json` option: declare `json: Json = False` in the command.
@@ -34,8 +44,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 DomainId = Annotated[int, typer.Option(help="The DDS domain.")]
 Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")]
-_SCHEMA = "The events' schema: a JSON file, a file or folder of events, or text such as 'price:float64,symbol:string'."
-#: The `--schema` option, read by `Schema.read`; for a command that needs one, `NeededSchema`.
+_SCHEMA = "The events' schema: a JSON file, a file or folder of events, or text such as 'symbol:string,price:float64'."
+#: The `--schema` option, read by `cli/notations.py`; for a command that needs one, `NeededSchema`.
 SchemaText = Annotated[str | None, typer.Option("--schema", help=_SCHEMA)]
 NeededSchema = Annotated[str, typer.Option("--schema", help=_SCHEMA)]
 #: The `--id-type` option, for whoever reads subscriptions.
@@ -45,11 +55,41 @@ IdType = Annotated[
 TypeName = Annotated[str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")]
 TopicKey = Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")]
 BestEffort = Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")]
+TransientLocal = Annotated[
+    bool, typer.Option("--transient-local", help="Ask writers for what they kept as well, also after a restart.")
+]
+Where = Annotated[str | None, typer.Option("--where", help="Only the events that satisfy this WHERE clause.")]
+Seconds = Annotated[float | None, typer.Option("--seconds", help="Leave after so long; by default on Ctrl-C.", min=0.0)]
+NodeName = Annotated[str, typer.Option("--name", help="What this participant is called in the domain.")]
+Master = Annotated[str | None, typer.Option("--master", help="A Spark master, or sc://HOST for Spark Connect.")]
+
+#: Addresses are `HOST:PORT` everywhere, read by `cli/notations.py`.
+ADDRESS = "HOST:PORT"
+Join = Annotated[
+    list[str] | None, typer.Option("--join", metavar=ADDRESS, help="Another one to join through; may be repeated.")
+]
+Brokers = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar=ADDRESS, help="A broker of the network; may be repeated.  [default: 127.0.0.1:7401]"),
+]
+Space = Annotated[
+    str,
+    typer.Option(
+        "--space",
+        help="The attributes that span the space: price:0:1000,symbol (numbers with a range), or a JSON file.",
+    ),
+]
 
 
 def write(line: str = "") -> None:
     """Write one line of data to stdout."""
     sys.stdout.write(line + "\n")
+
+
+def write_now(line: str) -> None:
+    """Write one line of data so that the next program in the pipe has it at once."""
+    write(line)
+    sys.stdout.flush()
 
 
 def write_json(document: Any) -> None:

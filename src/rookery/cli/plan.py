@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
-from rookery.errors import TopologyError
+from rookery.cli.options import Json, Master, note, write, write_json
+from rookery.cli.unused import refuse_unused
 
 if TYPE_CHECKING:
-    from rookery.discovery.planning import Observation, Plan, Topology, View
+    from rookery.discovery.planning import DiscoveryPlan, Observation, PlanView, Topology
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -41,7 +41,7 @@ def command(
     round_trip_ms: Annotated[float, typer.Option(help="Of the network, for the time to complete.", min=0.0)] = 0.5,
     link_mbit: Annotated[float, typer.Option(help="Of each participant's link, in Mbit/s.", min=0.001)] = 1000.0,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
-    master: Annotated[str | None, typer.Option(help="A Spark master, or sc://HOST: count a large fleet there.")] = None,
+    master: Master = None,
     json: Json = False,
 ) -> int:
     """Say what each discovery protocol would cost on a system: packets, bytes, memory, time, and a verdict.
@@ -49,17 +49,21 @@ def command(
     Sizes come from encoding the real announcements and building the real summaries; how often things are sent was
     fitted to measured runs of ten seconds. Bytes are UDP payload.
     """
-    from rookery.discovery.planning import Network, make_plan
+    from rookery.discovery.planning import Network, is_capture, make_plan
 
     chosen = [name.strip() for name in protocols.split(",") if name.strip()] if protocols else None
     network = Network(round_trip=round_trip_ms / 1e3, octets_per_second=link_mbit * 125_000)
     observation: Observation | None = None
-    if master is not None or topology.suffix in _TABLES or topology.is_dir():
+    data = None if topology.suffix in _TABLES or topology.is_dir() else topology.read_bytes()
+    if data is None or is_capture(data):  # a setting of the file is for graphs too, and passed over here
+        refuse_unused("group_by", where=f"on {topology}, which has no nodes", instead="give a ROS 2 graph in JSON")
+        group_by = None
+    if data is None or master is not None:
         from rookery.cli.plan_fleet import plan_fleet
 
         plan = plan_fleet(topology, master=master, network=network, protocols=chosen, group_by=group_by)
     else:
-        system, observation = _read(topology, group_by)
+        system, observation = _read(data, topology.name, group_by)
         plan = make_plan(system, network=network, **({} if chosen is None else {"protocols": chosen}))
     for line in plan.notes:
         note(line)
@@ -75,15 +79,12 @@ def command(
     return ExitCode.DONE
 
 
-def _read(path: Path, group_by: str | None) -> tuple[Topology, Observation | None]:
+def _read(data: bytes, name: str, group_by: str | None) -> tuple[Topology, Observation | None]:
     from rookery.discovery.planning import is_capture, read_capture, read_graph
 
-    data = path.read_bytes()
     if is_capture(data):
-        if group_by is not None:
-            raise TopologyError(f"nodes can be grouped by {group_by!r} in a graph, and {path} is a capture")
-        return read_capture(data, name=path.name)
-    return read_graph(data, name=path.name, group_by=group_by), None
+        return read_capture(data, name=name)
+    return read_graph(data, name=name, group_by=group_by), None
 
 
 def _observed(observation: Observation | None) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def _observed(observation: Observation | None) -> dict[str, Any]:
     }
 
 
-def _print(plan: Plan, observation: Observation | None) -> None:
+def _print(plan: DiscoveryPlan, observation: Observation | None) -> None:
     write(f"{plan.name}: {plan.participants:,} participants, {plan.endpoints:,} endpoints, {plan.topics:,} topics")
     if observation is not None:
         seen = _observed(observation)["observed"]
@@ -120,7 +121,7 @@ def _print(plan: Plan, observation: Observation | None) -> None:
     write(plan.verdict.text)
 
 
-def _print_views(unicast: View, multicast: View, title: str) -> None:
+def _print_views(unicast: PlanView, multicast: PlanView, title: str) -> None:
     from rich.console import Console
     from rich.table import Table
 

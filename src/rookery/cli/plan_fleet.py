@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rookery.errors import TopologyError
-
 if TYPE_CHECKING:
     from rookery.discovery.planning.constants import Network
-    from rookery.discovery.planning.plan import Plan
+    from rookery.discovery.planning.plan import DiscoveryPlan
 
 __all__ = ["plan_fleet"]
 
@@ -19,10 +17,10 @@ _COLUMNS = "participant string, kind string, topic string, type_name string"
 
 def plan_fleet(
     path: Path, *, master: str | None, network: Network, protocols: list[str] | None, group_by: str | None
-) -> Plan:
+) -> DiscoveryPlan:
     """Plan for a fleet; few protocols by default, since each of them builds a summary for everyone."""
     from rookery.cli.progress import task_progress
-    from rookery.discovery.planning.plan import VIEWS, Plan, priced, with_simple
+    from rookery.discovery.planning.plan import VIEWS, DiscoveryPlan, priced, with_simple
     from rookery.discovery.planning.verdict import judge
     from rookery.spark.failures import plain_failure
     from rookery.spark.fleets import count_fleet
@@ -45,7 +43,7 @@ def plan_fleet(
         views[name] = priced(name, counted.multicast if multicast else counted.unicast, counted.gating, network)
     whole = counts[True]
     notes = () if whole.pairs_were_counted else (f"{whole.matched_pairs:,.0f} endpoints match: {_TOO_MANY}",)
-    return Plan(
+    return DiscoveryPlan(
         name=path.name,
         participants=whole.participants,
         endpoints=whole.endpoints,
@@ -64,8 +62,4 @@ def _read(spark: Any, path: Path, group_by: str | None) -> Any:
         topology = read_topology(path.read_bytes(), name=path.name, group_by=group_by)
         rows = [(who.name, end.kind, end.topic, end.type_name) for who, end in topology.endpoints()]
         return spark.createDataFrame(rows, _COLUMNS)
-    if group_by is not None:
-        raise TopologyError(
-            f"nodes can be grouped by {group_by!r} in a graph; in a table, write the participant you mean"
-        )
     return read_frame(spark, path, schema=_COLUMNS)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from rookery.discovery.planning import Plan, Topology, View
-from rookery.discovery.planning.interests import Interests
+from rookery.discovery.planning import DiscoveryPlan, PlanView, Topology
+from rookery.discovery.planning.interests import TopologyInterests
 from rookery.discovery.planning.traffic import PARTS
 from rookery.discovery.planning.verdict import in_words
 
@@ -64,7 +64,7 @@ tr.best td { font-weight: 650; }
 """
 
 
-def page(plan: Plan) -> str:
+def page(plan: DiscoveryPlan) -> str:
     """Return the whole page."""
     title = f"Discovery of {escape(plan.name)}"
     parts = [
@@ -99,7 +99,7 @@ def _key() -> str:
     return f'<div class="key">{"".join(items)}</div>'
 
 
-def _traffic_figure(view: View) -> str:
+def _traffic_figure(view: PlanView) -> str:
     largest = max(cost.octets for cost in view.costs.values()) or 1
     rows = []
     for name, cost in view.costs.items():
@@ -118,7 +118,7 @@ def _traffic_figure(view: View) -> str:
     return _bars(_TITLES[view.name], rows)
 
 
-def _memory_figure(view: View) -> str:
+def _memory_figure(view: PlanView) -> str:
     largest = max(cost.memory_per_node for cost in view.costs.values()) or 1
     rows = []
     for name, cost in view.costs.items():
@@ -150,7 +150,7 @@ def _bars(title: str, rows: Iterable[tuple[str, list[tuple[float, float, str, st
     )
 
 
-def _pictures(plan: Plan) -> list[str]:
+def _pictures(plan: DiscoveryPlan) -> list[str]:
     topology = plan.topology
     if topology is None or not 2 <= plan.participants <= _LARGEST_PICTURE:
         return []
@@ -169,7 +169,7 @@ def _pictures(plan: Plan) -> list[str]:
 def _picture(topology: Topology, title: str) -> str:
     participants = topology.participants
     count = len(participants)
-    needed = Interests(topology).needed.records
+    needed = TopologyInterests(topology).needed.records
     cell = max(4, min(16, 520 // count))
     largest = float(needed.max()) or 1.0
     drawn = [f'<rect width="{cell * count}" height="{cell * count}" fill="none" stroke="var(--line)"/>']
@@ -189,7 +189,7 @@ def _picture(topology: Topology, title: str) -> str:
     )
 
 
-def _table(view: View, best: str) -> str:
+def _table(view: PlanView, best: str) -> str:
     heads = ("protocol", "packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "rate", "summary")
     rows = []
     for name, cost in view.costs.items():

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from rookery.cli.clients import open_brokers
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import read_key
-from rookery.cli.options import Json, note, write_json
+from rookery.cli.keys import KeyFile, read_key
+from rookery.cli.notations import read_addresses
+from rookery.cli.options import Brokers, Json, note, write_json
 from rookery.errors import BrokerError, EventError
 
 __all__ = ["EXAMPLES", "command"]
@@ -30,14 +32,13 @@ def command(
     events: Annotated[
         str, typer.Argument(help="One event as JSON, a file of JSON lines, or - for lines on standard input.")
     ] = "-",
-    at: Annotated[list[str] | None, typer.Option(help="A broker of the network; may be repeated.")] = None,
-    key_file: Annotated[
-        Path | None, typer.Option(help="A file with the key that all brokers and clients share.")
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="How long to wait for the acknowledgments.")] = 30.0,
+    at: Brokers = None,
+    key_file: KeyFile = None,
+    seconds: Annotated[float, typer.Option(help="How long to wait for the acknowledgments.", min=0.0)] = 30.0,
     json: Json = False,
 ) -> int:
     """Publish events, and end when all of them are acknowledged."""
+    read_addresses("--at", at)
     count = asyncio.run(_publish(topic, events, at or ["127.0.0.1:7401"], read_key(key_file), seconds))
     if json:
         write_json({"topic": topic, "acknowledged": count})
@@ -47,10 +48,8 @@ def command(
 
 
 async def _publish(topic: str, source: str, brokers: list[str], key: bytes | None, seconds: float) -> int:
-    from rookery.live.brokers.client import connect
-
     count = 0
-    async with connect(*brokers, key=key) as client:
+    async with open_brokers(brokers, key=key) as client:
         lines = _lines(source)
         while True:
             # Off the loop: a pipe may have nothing to say for hours, and the broker must hear from us meanwhile.

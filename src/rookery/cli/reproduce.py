@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import Json, note, write, write_json
+from rookery.cli.options import Json, Master, note, write, write_json
+from rookery.cli.unused import refuse_all_but
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -27,7 +28,7 @@ def command(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small parameters: minutes instead of a long run.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=10**9, help="Where the random numbers begin.")] = 1,
-    master: Annotated[str | None, typer.Option(help="A Spark master; all cores of this machine if not given.")] = None,
+    master: Master = None,
     out: Annotated[
         Path | None, typer.Option(help="The folder of the results.  [default: results, or results-quick]")
     ] = None,
@@ -43,6 +44,7 @@ def command(
 
     claims = chosen(names or [])
     if listing:
+        refuse_all_but("listing", "json", where="where claims are only listed", instead="run them without --list")
         _list(claims, json=json)
         return ExitCode.DONE
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.notations import read_address
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import Json, note
+from rookery.cli.options import ADDRESS, Json, Seconds, note
+from rookery.cli.unused import refuse_unused
 from rookery.errors import ServeError, SettingsError
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def command(
     domain_id: Annotated[int | None, typer.Option(help="Watch a DDS domain; live without files: 0.")] = None,
     interface: Annotated[str, typer.Option(help="The network interface of the domain.")] = "lo",
     broker: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Watch a live broker network, through one of its brokers.")
+        str | None, typer.Option(metavar=ADDRESS, help="Watch a live broker network, through one of its brokers.")
     ] = None,
     examples: Annotated[
         bool, typer.Option("--examples", help="Subscribe to all events of the brokers, to show them.")
@@ -64,7 +66,7 @@ def command(
     port: Annotated[int, typer.Option(help="The port; 0 for any.", min=0, max=65_535)] = 8_765,
     token: Annotated[str | None, typer.Option(help="What a reader must have; it is part of the link.")] = None,
     name: Annotated[list[str] | None, typer.Option(help="A host name under which the page is opened.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after so long; by default on Ctrl-C.")] = None,
+    seconds: Seconds = None,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
     json: Json = False,
@@ -75,19 +77,29 @@ def command(
     """
     set_up_logs(log_format)
     files = runs or []
-    live = follow or simulate or domain_id is not None or broker is not None or not files
+    live = follow or not files
     if token is not None and (not token.isascii() or not token.replace("-", "").replace("_", "").isalnum()):
         raise SettingsError("a token is made of letters, digits, - and _, so that it fits into a link")
-    if files and live and not follow:
-        raise SettingsError(
-            "a recorded run is replayed by itself: leave out --simulate and --domain-id, or --follow it"
-        )
     if follow and not files:
         raise SettingsError("--follow needs a file")
     if len(files) > 1 and not follow:
         raise SettingsError("a replay is of one file; --follow takes several")
-    if record is not None and (not live or follow):
-        raise SettingsError("--record is for what is live in this process: the files are records already")
+    if files:
+        refuse_unused(
+            "domain_id", "interface", "broker", "examples", "simulate", "brokers", "participants", "rate", "record",
+            where="on files, which are records already", instead="leave the files out to watch what is live",
+        )  # fmt: skip
+    if not files or follow:
+        refuse_unused("speed", "loop", where="on what is live", instead="give one recorded run without --follow")
+    watched = domain_id if domain_id is not None or simulate or broker else 0
+    if watched is None:
+        refuse_unused("interface", where="without a DDS domain", instead="give --domain-id too")
+    if broker is None:
+        refuse_unused("examples", where="without --broker", instead="give --broker too")
+    else:
+        read_address("--broker", broker)
+    if not simulate:
+        refuse_unused("brokers", "participants", "rate", where="without --simulate", instead="give --simulate too")
     try:
         from rookery.web.application import application
         from rookery.web.serving import bind, link, serve
@@ -113,7 +125,6 @@ def command(
     else:
         from rookery.web.recorder import Recorder
 
-        watched = domain_id if domain_id is not None or simulate or broker else 0
         recorder = Recorder(record, title=_title(simulate, broker, watched), listener=broadcast.feed)
         if simulate:
             beside.append(_simulation(recorder, brokers, participants, rate))
@@ -192,9 +203,9 @@ def serve_while(work: Callable[[Recorder], int], *, port: int, record: Path | No
 
 
 def _tail(broadcast: Broadcast, path: Path) -> Callable[[], Awaitable[None]]:
-    from rookery.web.runs import Tail
+    from rookery.web.runs import RunTail
 
-    return Tail(path, feed=broadcast.feed, reject=broadcast.reject).run
+    return RunTail(path, feed=broadcast.feed, reject=broadcast.reject).run
 
 
 def _domain(recorder: Recorder, domain_id: int, interface: str) -> Callable[[], Awaitable[None]]:

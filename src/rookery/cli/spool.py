@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.notations import read_topic_schema
 from rookery.cli.options import (
     BestEffort,
     DomainId,
     Interface,
     Json,
+    NodeName,
     SchemaText,
+    Seconds,
     TopicKey,
+    TransientLocal,
     TypeName,
+    Where,
     note,
     write,
     write_json,
 )
+from rookery.cli.unused import refuse_all_but
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -43,16 +49,14 @@ def command(
     dir: Annotated[Path, typer.Option(help="The folder of the spool.")],
     topic: Annotated[str | None, typer.Option(help="The topic to record; without it the spool is described.")] = None,
     schema: SchemaText = None,
-    where: Annotated[str | None, typer.Option(help="Record only what satisfies this WHERE clause.")] = None,
+    where: Where = None,
     domain_id: DomainId = 0,
     interface: Interface = "lo",
-    name: Annotated[str, typer.Option(help="What this node is called.")] = "rookery spool",
+    name: NodeName = "rookery spool",
     type_name: TypeName = None,
     key: TopicKey = None,
     best_effort: BestEffort = False,
-    transient_local: Annotated[
-        bool, typer.Option("--transient-local", help="Ask writers for what they kept, also after a restart.")
-    ] = False,
+    transient_local: TransientLocal = False,
     retain_bytes: Annotated[int | None, typer.Option(help="Delete the oldest when there is more than this.")] = None,
     retain_hours: Annotated[float | None, typer.Option(help="Delete what is older than this.")] = None,
     gather_seconds: Annotated[
@@ -61,7 +65,7 @@ def command(
     lease_seconds: Annotated[
         float, typer.Option(help="How long the others believe in this reader, and wait for it, when it is silent.")
     ] = 10.0,
-    seconds: Annotated[float | None, typer.Option(help="Leave after so long; by default on Ctrl-C.")] = None,
+    seconds: Seconds = None,
     json: Json = False,
 ) -> int:
     """Record the samples of a DDS topic durably, with offsets, for `spark.readStream.format("rookery")`.
@@ -70,9 +74,11 @@ def command(
     it goes on where it was, without a gap or a repeat as far as the writers still have the samples.
     """
     if topic is None:
+        refuse_all_but(
+            "dir", "json", where="without --topic, where the spool is described", instead="give --topic to record"
+        )
         return _describe(dir, json)
-    if schema is None:
-        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
+    known = read_topic_schema(schema)
     if best_effort and transient_local:
         raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
     if lease_seconds < 1:
@@ -81,11 +87,10 @@ def command(
         raise SettingsError("--retain-bytes and --retain-hours are more than nothing, --gather-seconds is not negative")
     from rookery.live.spool import Description
     from rookery.live.spool.writer import Retention, SpoolWriter
-    from rookery.model import Schema
     from rookery.participant.event_types import event_type
     from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
-    kind = event_type(Schema.read(schema), type_name=type_name or topic, key=key or ())
+    kind = event_type(known, type_name=type_name or topic, key=key or ())
     qos = QualityOfService(
         reliability=Reliability.BEST_EFFORT if best_effort else Reliability.RELIABLE,
         durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,
@@ -114,10 +119,10 @@ async def _record(
     seconds: float | None,
     options: dict[str, Any],
 ) -> tuple[ExitCode, dict[str, Any]]:
-    from rookery.live.spool.recorder import Grouping, Recorder
+    from rookery.live.spool.recorder import Grouping, SpoolRecorder
     from rookery.live.udp import open_participant
 
-    recorder = Recorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
+    recorder = SpoolRecorder(spool, kind, qos=qos, where=where, grouping=Grouping(seconds=gather_seconds))
     await asyncio.to_thread(recorder.warm)
     udp = open_participant(on_event=recorder.on_event, **options)
     code = ExitCode.DONE

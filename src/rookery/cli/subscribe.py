@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json as json_text
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rookery.cli.clients import open_brokers
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import read_key
-from rookery.cli.options import IdType, Json, note, note_quarantined, write
+from rookery.cli.keys import KeyFile, read_key
+from rookery.cli.notations import read_addresses
+from rookery.cli.options import Brokers, IdType, Seconds, note, note_quarantined, write_now
+from rookery.cli.unused import refuse_unused
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -39,22 +41,22 @@ def command(
         typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
     ] = None,
     id_type: IdType = None,
-    at: Annotated[list[str] | None, typer.Option(help="A broker of the network; may be repeated.")] = None,
-    count: Annotated[int | None, typer.Option(help="Stop after so many events.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after so long; by default on Ctrl-C.")] = None,
-    key_file: Annotated[
-        Path | None, typer.Option(help="A file with the key that all brokers and clients share.")
-    ] = None,
-    json: Json = False,
+    at: Brokers = None,
+    count: Annotated[int | None, typer.Option(help="Stop after so many events.", min=1)] = None,
+    seconds: Seconds = None,
+    key_file: KeyFile = None,
 ) -> int:
     """Print events as JSON lines, each once, as they come; with --subscriptions, each with the rule that wants it."""
     table = None
+    if subscriptions is None:
+        refuse_unused("id_type", where="without --subscriptions", instead="give --subscriptions too")
     if subscriptions is not None:
         from rookery.model.tables import read_subscriptions
 
         if where:
             raise SettingsError("give a WHERE clause or --subscriptions, not both")
         table = read_subscriptions(subscriptions, id_type=id_type)
+    read_addresses("--at", at)
     wanted = Wanted(topic, where, table, count, seconds)
     return asyncio.run(_subscribe(wanted, at or ["127.0.0.1:7401"], read_key(key_file)))
 
@@ -71,8 +73,6 @@ class Wanted:
 
 
 async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> int:
-    from rookery.live.brokers.client import connect
-
     work = asyncio.current_task()
     assert work is not None
     loop = asyncio.get_running_loop()
@@ -80,15 +80,14 @@ async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> i
         loop.add_signal_handler(number, work.cancel)
     printed = 0
     try:
-        async with asyncio.timeout(wanted.seconds), connect(*brokers, key=key) as client:
+        async with asyncio.timeout(wanted.seconds), open_brokers(brokers, key=key) as client:
             feed, named = _open(client, wanted)
             if feed is None:
                 return ExitCode.FAILED
             async with feed as events:
                 note(f"subscribed to {wanted.topic}")
                 async for event in events:
-                    write(json_text.dumps(named(event), default=str, ensure_ascii=False))
-                    sys.stdout.flush()
+                    write_now(json_text.dumps(named(event), default=str, ensure_ascii=False))
                     printed += 1
                     if wanted.count is not None and printed >= wanted.count:
                         break

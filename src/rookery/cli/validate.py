@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
+from rookery.cli.notations import read_schema
 from rookery.cli.options import IdType, Json, NeededSchema, note, write, write_json
 
 __all__ = ["EXAMPLES", "command"]
@@ -29,11 +30,11 @@ def command(
 ) -> int:
     """Check subscriptions against a schema; exit with 1 if any is bad."""
     from rookery.matching import Matcher, matcher
-    from rookery.model import Schema, parse
+    from rookery.model import parse
     from rookery.model.lower import lower
     from rookery.model.tables import read_subscriptions
 
-    events = Schema.read(schema)
+    events = read_schema(schema)
     table = read_subscriptions(subscriptions, id_type=id_type)
     note(f"{table.num_rows:,} subscriptions from {subscriptions}")
     checked = matcher(events, on_error="quarantine")

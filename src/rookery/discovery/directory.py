@@ -28,7 +28,7 @@ from rookery.rtps.identity import Guid
 if TYPE_CHECKING:
     from rookery.filters import SubNode
 
-__all__ = ["Directory", "PeerView"]
+__all__ = ["InterestDirectory", "PeerView"]
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class PeerView:
     """Nodes of that tree that the last search looked at."""
 
 
-class Directory:
+class InterestDirectory:
     """The interests of this participant and of its peers."""
 
     def __init__(self, *, tree_mode: Literal["sound", "paper"] = "sound") -> None:

@@ -25,9 +25,9 @@ __all__ = ["MODES", "baseline", "configured", "joined", "measure", "measure_base
 MODES = ("sound", "paper")
 
 #: The messages that bring an event from its publisher to those who want it.
-EVENT_MESSAGES = ("Event", "RingEvent", "Lookup", "Contacts", "Inject", "Injected")
+EVENT_MESSAGES = ("CellEvent", "RingEvent", "Lookup", "LookupReply", "Inject", "Injected")
 #: Those of them that look for the first one who wants it.
-ENTRY_MESSAGES = ("Lookup", "Contacts", "Inject", "Injected")
+ENTRY_MESSAGES = ("Lookup", "LookupReply", "Inject", "Injected")
 
 
 def configured(mode: str, **changes: Any) -> OverlayConfiguration:

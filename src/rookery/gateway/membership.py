@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from rookery.rtps.identity import VENDOR
 from rookery.rtps.parameters import Parameter
-from rookery.rtps.peers import Peer
+from rookery.rtps.peers import RemoteParticipant
 
 __all__ = ["ISLAND_PARAMETER", "gateways_among", "island_parameter"]
 
@@ -25,7 +25,7 @@ def island_parameter(site: str) -> Parameter:
     return Parameter(ISLAND_PARAMETER, octets + bytes(-len(octets) % 4))
 
 
-def gateways_among(peers: Iterable[Peer]) -> dict[bytes, str]:
+def gateways_among(peers: Iterable[RemoteParticipant]) -> dict[bytes, str]:
     """Return the participants that are gateways, with the names of their islands."""
     found = {}
     for peer in peers:

@@ -28,12 +28,12 @@ from rookery.participant.event_types import EventType, event_type, infer_schema
 from rookery.participant.exchange import Exchange, warm
 from rookery.rtps.events import Event, MessageRejected, QualityIncompatible
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
-from rookery.rtps.types import StructType
+from rookery.rtps.types import CdrStruct
 
 __all__ = ["Node", "Subscription", "join"]
 
 _LOG = logging.getLogger("rookery.live")
-AnySchema = Schema | StructType | Mapping[str, object]
+AnySchema = Schema | CdrStruct | Mapping[str, object]
 
 
 class Subscription:

@@ -28,7 +28,7 @@ from rookery.participant import Participant
 from rookery.participant.event_types import event_type
 from rookery.participant.exchange import warm
 from rookery.rtps.events import Event
-from rookery.rtps.types import StructType
+from rookery.rtps.types import CdrStruct
 
 __all__ = ["Island", "open_island"]
 
@@ -80,7 +80,7 @@ class Island:
     ) -> AsyncIterator[Subscription]:
         """Subscribe as on a node; what other sites write passes the condition there, before it travels."""
         async with self.node.subscribe(topic, where, schema=schema, type_name=type_name, **options) as events:
-            if not isinstance(schema, StructType):  # a struct does not travel: the condition then acts here alone
+            if not isinstance(schema, CdrStruct):  # a struct does not travel: the condition then acts here alone
                 self.gateway.restrict(
                     events.subscription_id,
                     topic=topic,

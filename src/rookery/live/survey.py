@@ -15,7 +15,7 @@ from rookery.discovery.carriage import carried_container, summary_name
 from rookery.live.udp import open_participant
 from rookery.participant import Participant
 from rookery.rtps.identity import VENDOR, is_keyed, is_writer
-from rookery.rtps.peers import Peer
+from rookery.rtps.peers import RemoteParticipant
 from rookery.rtps.qos import INFINITE, QualityOfService
 
 __all__ = ["SeenEndpoint", "SeenParticipant", "Survey", "describe_quality", "read_survey", "survey"]
@@ -138,7 +138,7 @@ def read_survey(participant: Participant) -> Survey:
     return Survey(participant.configuration.domain_id, participants, endpoints)
 
 
-def _participant(peer: Peer, endpoints: list[SeenEndpoint], container: bytes | None) -> SeenParticipant:
+def _participant(peer: RemoteParticipant, endpoints: list[SeenEndpoint], container: bytes | None) -> SeenParticipant:
     announcement, prefix = peer.announcement, peer.prefix.hex()
     vendor = f"{announcement.vendor[0]:02x}.{announcement.vendor[1]:02x}"
     own = [each.kind for each in endpoints if each.guid.startswith(prefix)]

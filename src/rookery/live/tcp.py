@@ -29,7 +29,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from rookery.errors import JoinError
-from rookery.live.tcp_hello import MAGIC, Beat, Control, Goodbye, Hello, LinkLimits, LinkSettings, Proof, proof
+from rookery.live.tcp_hello import MAGIC, Beat, Control, Goodbye, Hello, KeyProof, LinkLimits, LinkSettings, proof
 
 __all__ = ["Address", "Link", "LinkHandler", "LinkLimits", "LinkSettings", "dial", "frame_of", "listen"]
 
@@ -245,7 +245,7 @@ class Link(asyncio.Protocol):
         match message:
             case Hello():
                 self._greet(message)
-            case Proof(digest):
+            case KeyProof(digest):
                 self._check(digest)
             case Beat(received):
                 if received > self.confirmed:
@@ -271,7 +271,7 @@ class Link(asyncio.Protocol):
             if settings.key is None:
                 self._open()
             elif self._dialing:
-                self._control(Proof(self._proof(mine=True)))
+                self._control(KeyProof(self._proof(mine=True)))
 
     def _proof(self, *, mine: bool) -> bytes:
         assert self._theirs is not None
@@ -287,7 +287,7 @@ class Link(asyncio.Protocol):
             self._fail("wrong key")
         else:
             if not self._dialing:
-                self._control(Proof(self._proof(mine=True)))
+                self._control(KeyProof(self._proof(mine=True)))
             self._open()
 
     def _open(self) -> None:

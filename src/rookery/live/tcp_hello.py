@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-__all__ = ["MAGIC", "Beat", "Control", "Goodbye", "Hello", "LinkLimits", "LinkSettings", "Proof", "proof"]
+__all__ = ["MAGIC", "Beat", "Control", "Goodbye", "Hello", "KeyProof", "LinkLimits", "LinkSettings", "proof"]
 
 MAGIC = "rookery/1"
 
@@ -70,7 +70,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     keyed: bool
 
 
-class Proof(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class KeyProof(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """I have the key."""
 
     digest: bytes
@@ -88,7 +88,7 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=4):
     reason: str
 
 
-Control: TypeAlias = Hello | Proof | Beat | Goodbye
+Control: TypeAlias = Hello | KeyProof | Beat | Goodbye
 
 
 def proof(key: bytes, *, side: str, dialing: Hello, listening: Hello) -> bytes:

@@ -25,7 +25,7 @@ from rookery.model.schema import Attribute
 from rookery.model.subscriptions import record_schema
 from rookery.model.types import EnumType, IntegerType
 
-__all__ = ["Boxes", "boxes_to_rows", "boxes_to_table", "collector_paused"]
+__all__ = ["SubscriptionColumns", "boxes_to_rows", "boxes_to_table", "collector_paused"]
 
 Array = np.ndarray[Any, Any]
 
@@ -62,7 +62,7 @@ def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-class Boxes(NamedTuple):
+class SubscriptionColumns(NamedTuple):
     """Subscriptions as columns: by attribute, what it must equal, its least and its greatest value."""
 
     equals: Mapping[str, Any]
@@ -80,7 +80,7 @@ class Labeler(Protocol):
     def label(self, texts: Mapping[int, Iterable[str]]) -> None: ...
 
 
-def boxes_to_rows(labeler: Labeler, boxes: Boxes, *, first: int, count: int) -> Rows:
+def boxes_to_rows(labeler: Labeler, boxes: SubscriptionColumns, *, first: int, count: int) -> Rows:
     """Return the rows of `count` boxes whose slots begin at `first`."""
     space, topic = labeler.space, boxes.topic
     sides_of = ((boxes.equals, (0, 1)), (boxes.lower, (0,)), (boxes.upper, (1,)))

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError, UnknownSubscriptionError
-from rookery.matching.bulk import Boxes, boxes_to_rows, boxes_to_table, collector_paused
+from rookery.matching.bulk import SubscriptionColumns, boxes_to_rows, boxes_to_table, collector_paused
 from rookery.matching.catalog import Catalog
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
@@ -272,7 +272,7 @@ class Matcher:
         with self._editing(by_id=4 * table.num_rows < len(self)) as (view, catalog):
             catalog.check_bulk(table["subscription_id"], view.records)
             stage = Stage(view.space)
-            boxes = Boxes(equals or {}, lower or {}, upper or {}, topic)
+            boxes = SubscriptionColumns(equals or {}, lower or {}, upper or {}, topic)
             stage.add_rows(boxes_to_rows(stage, boxes, first=len(view.records), count=table.num_rows))
             if table.num_rows:
                 self._swap(stage, table, [])

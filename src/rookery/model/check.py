@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from rookery.errors import SchemaError, SubscriptionError
-from rookery.model.expressions import Comparison, Expression, Field, Like, Literal, Parameter, Timestamp, value_text
+from rookery.model.expressions import Comparison, Expression, Field, Like, Literal, Placeholder, Timestamp, value_text
 from rookery.model.instants import parse_instant
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute, Schema
@@ -76,10 +76,10 @@ class Checker:
             message, _, hint = str(error).partition("; ")
             raise TypeFault(field, message, hint or None) from None
 
-    def value(self, attribute: Attribute, node: Literal | Parameter) -> Any:
+    def value(self, attribute: Attribute, node: Literal | Placeholder) -> Any:
         """Return the value to compare an attribute with: int, Decimal, str, bool, or nanoseconds."""
         kind = attribute.type
-        value = self._parameter(attribute, node) if isinstance(node, Parameter) else node.value
+        value = self._parameter(attribute, node) if isinstance(node, Placeholder) else node.value
         family = kind.family
         if family == "number":
             if type(value) is int or isinstance(value, Decimal):
@@ -102,12 +102,12 @@ class Checker:
                 f"{attribute.text} has no label {value!r}",
                 f"did you mean {close[0]!r}?" if close else f"its labels are {', '.join(kind.labels[:8])}",
             )
-        shown = value_text(node) if isinstance(node, Parameter) else value_text(Literal(value))
+        shown = value_text(node) if isinstance(node, Placeholder) else value_text(Literal(value))
         if len(shown) > 40:
             shown = shown[:37] + "…"
         raise TypeFault(node, f"{attribute.text} is {_family(family)}, and {shown} is not", _HINTS[family])
 
-    def _parameter(self, attribute: Attribute, node: Parameter) -> Any:
+    def _parameter(self, attribute: Attribute, node: Placeholder) -> Any:
         if node.index >= len(self.parameters):
             given = len(self.parameters)
             raise TypeFault(node, f"parameter %{node.index} has no value: {given} given", "give one value for each %n")

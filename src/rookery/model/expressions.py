@@ -30,7 +30,7 @@ __all__ = [
     "Literal",
     "Not",
     "Or",
-    "Parameter",
+    "Placeholder",
     "Timestamp",
     "Value",
     "field_text",
@@ -56,13 +56,13 @@ class Literal(msgspec.Struct, frozen=True, gc=False):
     value: int | Decimal | str | bool | Timestamp
 
 
-class Parameter(msgspec.Struct, frozen=True, gc=False):
+class Placeholder(msgspec.Struct, frozen=True, gc=False):
     """`%n`: a value given beside the text, which may change without a new text."""
 
     index: int
 
 
-Value: TypeAlias = Literal | Parameter
+Value: TypeAlias = Literal | Placeholder
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -70,15 +70,15 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
 
     operator: str
     left: Field
-    right: Field | Literal | Parameter
+    right: Field | Literal | Placeholder
 
 
 class Between(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] BETWEEN low AND high`, inclusive at both ends."""
 
     field: Field
-    low: Literal | Parameter
-    high: Literal | Parameter
+    low: Literal | Placeholder
+    high: Literal | Placeholder
     negated: bool = False
 
 
@@ -86,7 +86,7 @@ class Like(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] LIKE pattern [ESCAPE character]`."""
 
     field: Field
-    pattern: Literal | Parameter
+    pattern: Literal | Placeholder
     escape: str | None = None
     negated: bool = False
 
@@ -95,7 +95,7 @@ class In(msgspec.Struct, frozen=True, gc=False):
     """`field [NOT] IN (value, …)`."""
 
     field: Field
-    values: tuple[Literal | Parameter, ...]
+    values: tuple[Literal | Placeholder, ...]
     negated: bool = False
 
 
@@ -146,11 +146,11 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def value_text(value: Field | Literal | Parameter) -> str:
+def value_text(value: Field | Literal | Placeholder) -> str:
     """Return a field, a literal or a parameter as the language writes it."""
     if isinstance(value, Field):
         return field_text(value.path)
-    if isinstance(value, Parameter):
+    if isinstance(value, Placeholder):
         return f"%{value.index}"
     content = value.value
     if isinstance(content, bool):

@@ -29,7 +29,7 @@ from rookery.model.expressions import (
     Literal,
     Not,
     Or,
-    Parameter,
+    Placeholder,
     Timestamp,
 )
 from rookery.model.instants import parse_instant
@@ -284,7 +284,7 @@ class _Parser:
             self.marks[id(field)] = after + 1
         return node, end
 
-    def operand(self, index: int) -> tuple[Field | Literal | Parameter, int]:
+    def operand(self, index: int) -> tuple[Field | Literal | Placeholder, int]:
         token = self.tokens[index]
         start = token[:1]
         if (start.isalpha() or start == "_") and _keyword(token) is None and not self.starts_timestamp(index):
@@ -336,10 +336,10 @@ class _Parser:
             self.marks[id(field)] = index
         return field, after
 
-    def value(self, index: int, expected: str = "a value") -> tuple[Literal | Parameter, int]:
+    def value(self, index: int, expected: str = "a value") -> tuple[Literal | Placeholder, int]:
         token = self.tokens[index]
         start = token[:1]
-        node: Literal | Parameter
+        node: Literal | Placeholder
         end = index + 1
         if start == "'" and len(token) > 1:
             node = Literal(token[1:-1].replace("''", "'"))
@@ -357,7 +357,7 @@ class _Parser:
         elif start == "%" and len(token) > 1:
             if len(token) > 3 or not token[1:].isascii():
                 raise _Fault(index, f"there is no parameter {token}", "parameters are %0 to %99")
-            node = Parameter(int(token[1:]))
+            node = Placeholder(int(token[1:]))
         elif (word := _keyword(token)) in ("TRUE", "FALSE"):
             node = Literal(word == "TRUE")
         elif self.starts_timestamp(index):

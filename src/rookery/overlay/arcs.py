@@ -11,24 +11,24 @@ peer and reaches farther is spread from where the first one ended.
 from __future__ import annotations
 
 from rookery.overlay.identity import CIRCLE
-from rookery.overlay.messages import Event, Returned
+from rookery.overlay.messages import CellEvent, Returned
 from rookery.overlay.state import PeerState, Phase
 
 __all__ = ["answers_for", "arc_length", "receive_returned", "spread", "unanswered"]
 
 
-def arc_length(state: PeerState, event: Event) -> int:
+def arc_length(state: PeerState, event: CellEvent) -> int:
     """Return how far the arc of an event reaches from here: once around where it ends at ourselves."""
     random_id, node = event.arc_end or (0, 0)
     return ((random_id << 64 | node) - state.own.position) % CIRCLE or CIRCLE
 
 
-def answers_for(state: PeerState, event: Event) -> bool:
+def answers_for(state: PeerState, event: CellEvent) -> bool:
     """Tell whether we stand on the ring of the event's cell."""
     return state.phase is Phase.ACTIVE and event.cell in state.own.cells
 
 
-def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None = None) -> None:
+def spread(state: PeerState, event: CellEvent, *, handled: int = 0, but: int | None = None) -> None:
     """Give out the pieces of the arc beyond what has been handled."""
     own, length = state.own.position, arc_length(state, event)
     known, shortcuts = state.table.known, state.shortcuts.known
@@ -42,13 +42,13 @@ def spread(state: PeerState, event: Event, *, handled: int = 0, but: int | None 
     )
     end = event.arc_end
     for distance, node in reversed(inside):
-        state.send(node, Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=end))
+        state.send(node, CellEvent(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=end))
         if distance < handled:
             break  # the last one before: its piece grows
         end = (holders[node] >> 64, node)
 
 
-def unanswered(event: Event, *, random_id: int, node: int) -> Returned:
+def unanswered(event: CellEvent, *, random_id: int, node: int) -> Returned:
     """Return an arc to its sender in the name of a receiver that cannot answer for it."""
     end = event.arc_end or (0, 0)
     return Returned(event.event_id, event.cell, event.payload, event.hop, end, random_id, node)
@@ -59,6 +59,6 @@ def receive_returned(state: PeerState, sender: int, message: Returned) -> None:
     state.shortcuts.remove(sender)
     if state.phase is not Phase.ACTIVE or message.event_id not in state.seen:
         return
-    event = Event(message.event_id, message.cell, message.payload, message.hop, arc_end=message.arc_end)
+    event = CellEvent(message.event_id, message.cell, message.payload, message.hop, arc_end=message.arc_end)
     handled = (message.position - state.own.position) % CIRCLE
     spread(state, event, handled=handled, but=sender)  # with nobody else inside there is nobody to miss it

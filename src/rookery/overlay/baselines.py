@@ -19,7 +19,7 @@ from rookery.machine import Effect, Emit, Send, Write
 from rookery.machine.randomness import RandomNumbers
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
-from rookery.overlay.messages import Event, EventId
+from rookery.overlay.messages import CellEvent, EventId
 from rookery.overlay.state import Interests
 
 __all__ = ["BaselinePeer", "HypercubeSpread", "MeshSpread", "Onward", "Spread", "build_hypercube", "build_mesh"]
@@ -40,11 +40,11 @@ class Spread(Protocol):
         """How many links the peer keeps."""
         ...
 
-    def start(self, event: Event) -> Onward:
+    def start(self, event: CellEvent) -> Onward:
         """Publish an event here."""
         ...
 
-    def onward(self, event: Event, sender: int) -> Onward:
+    def onward(self, event: CellEvent, sender: int) -> Onward:
         """Take an event from another peer."""
         ...
 
@@ -66,19 +66,19 @@ class BaselinePeer:
         """Publish an event; return its id."""
         self._sequence += 1
         event_id = (self.node, self._sequence)
-        event = Event(event_id, self.interests.cell(payload), payload, 0)
+        event = CellEvent(event_id, self.interests.cell(payload), payload, 0)
         self._take(event, self.spread.start(event))
         return event_id
 
     def receive_many(self, messages: Iterable[Any], sender: Any, now: int) -> None:
         """Take events."""
         for event in messages:
-            if isinstance(event, Event):
+            if isinstance(event, CellEvent):
                 self._take(event, self.spread.onward(event, sender))
             else:
                 self.counters["message rejected"] += 1
 
-    def _take(self, event: Event, onward: Onward) -> None:
+    def _take(self, event: CellEvent, onward: Onward) -> None:
         if onward.counter is not None:
             self.counters[onward.counter] += 1
         elif subscriptions := self.interests.matching(event.payload):
@@ -126,11 +126,11 @@ class MeshSpread:
         """How many links the peer keeps."""
         return len(self.links)
 
-    def start(self, event: Event) -> Onward:
+    def start(self, event: CellEvent) -> Onward:
         """Publish an event here."""
         return self.onward(event, self.node)
 
-    def onward(self, event: Event, sender: int) -> Onward:
+    def onward(self, event: CellEvent, sender: int) -> Onward:
         """Take an event, and pass it on the first time."""
         if event.event_id in self.seen:
             return Onward("duplicate", [])
@@ -138,7 +138,7 @@ class MeshSpread:
         targets = [node for node in self.links if node != sender]
         if self.fanout is not None:
             targets = self.random.sample(targets, min(self.fanout, len(targets)))
-        passed = Event(event.event_id, event.cell, event.payload, event.hop + 1)
+        passed = CellEvent(event.event_id, event.cell, event.payload, event.hop + 1)
         return Onward(None, [Send(node, passed) for node in targets])
 
 
@@ -174,11 +174,11 @@ class HypercubeSpread:
         """How many links the peer keeps, those of its own leaf not counted."""
         return len(self.levels)
 
-    def start(self, event: Event) -> Onward:
+    def start(self, event: CellEvent) -> Onward:
         """Publish an event here; it enters at level 0, whether this peer wants it or not."""
         return self.onward(event, 0)
 
-    def onward(self, event: Event, sender: int) -> Onward:
+    def onward(self, event: CellEvent, sender: int) -> Onward:
         """Take an event and spread it over the rest of the levels; `arc_end` carries the level."""
         level, within_leaf = event.arc_end or (0, 0)
         sends: list[Send] = []
@@ -186,14 +186,14 @@ class HypercubeSpread:
         if not within_leaf:
             for place in range(level, len(self.levels)):
                 bit, has_one, contact = self.levels[place]
-                passed = Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(place + 1, 0))
+                passed = CellEvent(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(place + 1, 0))
                 needed = mask >> bit & 1
                 if not needed or not has_one:
                     sends.append(Send(contact, passed))
                 if needed and not has_one:
                     return Onward("relay", sends)  # nobody on this side can want it, ourselves included
             for node in self.twins:
-                inner = Event(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(0, 1))
+                inner = CellEvent(event.event_id, event.cell, event.payload, event.hop + 1, arc_end=(0, 1))
                 sends.append(Send(node, inner))
         return Onward(None, sends)
 

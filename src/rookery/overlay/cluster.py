@@ -14,7 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from rookery.overlay.identity import Descriptor
-from rookery.overlay.messages import Cluster, ClusterJoin, Contacts, Leave, Lookup, MemberAlive, Primary
+from rookery.overlay.messages import Cluster, ClusterJoin, Leave, Lookup, LookupReply, MemberAlive, Primary
 from rookery.overlay.ring import blocks_of, start_lookup
 from rookery.overlay.state import PUBLISHING, PeerState, Phase
 
@@ -245,7 +245,7 @@ def settle_claim(state: PeerState, now: int, lookup: Lookup) -> bool:
     if not (lookup.claim and lookup.register and state.phase is Phase.ACTIVE and state.is_twin(lookup.origin)):
         return False
     if meet(state, now, lookup.origin):
-        state.send(lookup.origin.node, Contacts(lookup.block, state.own, {}, state.own, lookup.request))
+        state.send(lookup.origin.node, LookupReply(lookup.block, state.own, {}, state.own, lookup.request))
     return True
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from rookery.machine import Emit
 from rookery.overlay.arcs import answers_for, arc_length, spread, unanswered
 from rookery.overlay.identity import CIRCLE, Relation
-from rookery.overlay.messages import Event, EventId, Inject, Injected, RingEvent
+from rookery.overlay.messages import CellEvent, EventId, Inject, Injected, RingEvent
 from rookery.overlay.selection import relation_by
 from rookery.overlay.state import PeerState, Phase
 
@@ -36,10 +36,10 @@ def enter(state: PeerState, now: int, event_id: EventId, cell: int, payload: Any
     """Begin to spread an event here: we want its cell, and speak for our cluster."""
     own = state.own
     end = (own.random_id, own.node) if state.configuration.arc else None
-    receive_event(state, now, None, Event(event_id, cell, payload, hop=0, arc_end=end))
+    receive_event(state, now, None, CellEvent(event_id, cell, payload, hop=0, arc_end=end))
 
 
-def receive_event(state: PeerState, now: int, sender: int | None, event: Event) -> None:
+def receive_event(state: PeerState, now: int, sender: int | None, event: CellEvent) -> None:
     """Take an event in, and pass it on."""
     reach = 0 if event.arc_end is None else arc_length(state, event)
     handled = state.seen.get(event.event_id)
@@ -65,7 +65,7 @@ def receive_event(state: PeerState, now: int, sender: int | None, event: Event) 
         return
     for node, multicast in _receivers(state, event):
         if node != sender:
-            state.send(node, Event(event.event_id, event.cell, event.payload, event.hop + 1, multicast))
+            state.send(node, CellEvent(event.event_id, event.cell, event.payload, event.hop + 1, multicast))
 
 
 def receive_ring_event(state: PeerState, now: int, message: RingEvent) -> None:
@@ -124,7 +124,7 @@ def _is_entry(state: PeerState, cell: int) -> bool:
     return state.own.bits & mask == mask  # as printed: "when an event reaches a matching node"
 
 
-def _take(state: PeerState, now: int, event: Event | RingEvent, reach: int) -> bool:
+def _take(state: PeerState, now: int, event: CellEvent | RingEvent, reach: int) -> bool:
     """Match an event that is here for the first time, remember it with how far its arc reaches, and emit it.
 
     Say whether it can be read: what cannot leaves no trace but a count.
@@ -148,7 +148,7 @@ def _links(state: PeerState) -> set[int]:
     return table.chosen | table.incoming if state.configuration.both_ways else table.chosen
 
 
-def _receivers(state: PeerState, event: Event) -> list[tuple[int, bool]]:
+def _receivers(state: PeerState, event: CellEvent) -> list[tuple[int, bool]]:
     """Return to whom the event goes, and whether as MULTICAST."""
     table, configuration, cell = state.table, state.configuration, event.cell
     if configuration.exact and configuration.both_ways:

@@ -18,7 +18,7 @@ from collections import defaultdict
 from rookery.overlay import cluster, publishing
 from rookery.overlay.configuration import SECOND
 from rookery.overlay.identity import CIRCLE, Descriptor
-from rookery.overlay.messages import ClusterJoin, Contacts, Find, Found, Join, JoinReply
+from rookery.overlay.messages import ClusterJoin, Find, Found, Join, JoinReply, LookupReply
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.ring import around, blocks_of, closest_before, receive_find, send_lookup, start_lookup
 from rookery.overlay.state import PUBLISHING, PeerState, Phase
@@ -163,7 +163,7 @@ def _lead(state: PeerState, now: int) -> None:
     _next_residual(state, now, fruitful=True)
 
 
-def receive_contacts(state: PeerState, now: int, message: Contacts) -> None:
+def receive_contacts(state: PeerState, now: int, message: LookupReply) -> None:
     """Use what the directory says: a cluster to join, or contacts to walk from."""
     request = state.requests.pop(message.request, None)
     if request is None or request.kind not in ("contacts", "renewal", "entry"):

@@ -11,14 +11,14 @@ from __future__ import annotations
 from rookery.overlay import cluster
 from rookery.overlay.identity import Descriptor, Relation, hamming, relation
 from rookery.overlay.links import LinkTable
-from rookery.overlay.messages import Leave, Link, LinkCorrection, Redirect, Unlink
+from rookery.overlay.messages import Leave, LinkCorrection, LinkRequest, Redirect, Unlink
 from rookery.overlay.ring import adopt_copies, around, hand_over
 from rookery.overlay.state import PeerState, Phase
 
 __all__ = ["receive_correction", "receive_link", "receive_redirect", "receive_unlink", "watch_predecessor"]
 
 
-def receive_link(state: PeerState, now: int, link: Link) -> None:
+def receive_link(state: PeerState, now: int, link: LinkRequest) -> None:
     """Someone links to us: consider it, remember it, and correct it where it is wrong about a ring."""
     peer = link.own
     state.tombstones.pop(peer.node, None)

@@ -13,24 +13,24 @@ import msgspec
 from rookery.overlay.identity import Descriptor
 
 __all__ = [
+    "CellEvent",
     "Cluster",
     "ClusterJoin",
-    "Contacts",
-    "Event",
     "EventId",
     "Failed",
     "Find",
     "Found",
     "Handover",
-    "Heartbeat",
     "Inject",
     "Injected",
     "Join",
     "JoinReply",
     "Leave",
-    "Link",
     "LinkCorrection",
+    "LinkHeartbeat",
+    "LinkRequest",
     "Lookup",
+    "LookupReply",
     "MemberAlive",
     "Message",
     "Ping",
@@ -49,7 +49,7 @@ EventId: TypeAlias = tuple[int, int]
 Table: TypeAlias = tuple[Descriptor, ...]
 
 
-class Event(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class CellEvent(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """An event on its way through the audience of its cell.
 
     `multicast` forbids covering links to the receiver. `arc_end` (random ID, node) is set in `arc` mode: the receiver
@@ -110,7 +110,7 @@ class JoinReply(msgspec.Struct, frozen=True, array_like=True, tag=6):
     request: int
 
 
-class Link(msgspec.Struct, frozen=True, array_like=True, tag=7):
+class LinkRequest(msgspec.Struct, frozen=True, array_like=True, tag=7):
     """I have chosen you; or (`chosen` false) you cover me, stand next to me, and should choose me."""
 
     own: Descriptor
@@ -138,7 +138,7 @@ class Redirect(msgspec.Struct, frozen=True, array_like=True, tag=10):
     child: Descriptor
 
 
-class Heartbeat(msgspec.Struct, frozen=True, array_like=True, tag=11):
+class LinkHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """I am alive, and choose you or not; my table, when it changed since the last one you were sent."""
 
     chosen: bool
@@ -201,7 +201,7 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=18):
     replaces: int | None = None
 
 
-class Contacts(msgspec.Struct, frozen=True, array_like=True, tag=19):
+class LookupReply(msgspec.Struct, frozen=True, array_like=True, tag=19):
     """Live holders of each cell, and who is primary of the asker's cells."""
 
     block: int
@@ -265,17 +265,17 @@ class Returned(msgspec.Struct, frozen=True, array_like=True, tag=25):
 
 
 Message: TypeAlias = (
-    Event
+    CellEvent
     | RingEvent
     | Inject
     | Injected
     | Join
     | JoinReply
-    | Link
+    | LinkRequest
     | LinkCorrection
     | Unlink
     | Redirect
-    | Heartbeat
+    | LinkHeartbeat
     | Ping
     | Pong
     | Failed
@@ -283,7 +283,7 @@ Message: TypeAlias = (
     | Find
     | Found
     | Lookup
-    | Contacts
+    | LookupReply
     | Handover
     | ClusterJoin
     | Cluster

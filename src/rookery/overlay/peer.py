@@ -31,24 +31,24 @@ from rookery.overlay import (
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import (
+    CellEvent,
     Cluster,
     ClusterJoin,
-    Contacts,
-    Event,
     EventId,
     Failed,
     Find,
     Found,
     Handover,
-    Heartbeat,
     Inject,
     Injected,
     Join,
     JoinReply,
     Leave,
-    Link,
     LinkCorrection,
+    LinkHeartbeat,
+    LinkRequest,
     Lookup,
+    LookupReply,
     MemberAlive,
     Ping,
     Pong,
@@ -278,8 +278,8 @@ def _receive_pong(state: PeerState, now: int, sender: int, pong: Pong) -> None:
 
 #: What a message does, by its kind, where it matters who sent it.
 _OF_SENDER: dict[type, Callable[[PeerState, int, int, Any], None]] = {
-    Event: dissemination.receive_event,
-    Heartbeat: repair.receive_heartbeat,
+    CellEvent: dissemination.receive_event,
+    LinkHeartbeat: repair.receive_heartbeat,
     Ping: _receive_ping,
     Pong: _receive_pong,
     Unlink: linking.receive_unlink,
@@ -294,10 +294,10 @@ _OF_SENDER: dict[type, Callable[[PeerState, int, int, Any], None]] = {
 _OF_ANYBODY: dict[type, Callable[[PeerState, int, Any], None]] = {
     RingEvent: dissemination.receive_ring_event,
     Lookup: _receive_lookup,
-    Contacts: joining.receive_contacts,
+    LookupReply: joining.receive_contacts,
     Find: ring.receive_find,
     Found: _receive_found,
-    Link: linking.receive_link,
+    LinkRequest: linking.receive_link,
     LinkCorrection: linking.receive_correction,
     Injected: lambda state, now, message: publishing.receive_injected(state, message),
     Join: joining.receive_join,

@@ -14,7 +14,7 @@ from rookery.overlay import cluster
 from rookery.overlay.identity import Descriptor
 from rookery.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.overlay.linking import watch_predecessor
-from rookery.overlay.messages import Failed, Heartbeat, Leave, Ping, Unlink
+from rookery.overlay.messages import Failed, Leave, LinkHeartbeat, Ping, Unlink
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.ring import blocks_of, hand_over_everything, start_lookup
 from rookery.overlay.state import PeerState, Phase
@@ -47,9 +47,9 @@ def heartbeat(state: PeerState, now: int) -> None:
         if state.sent_tables.get(node) != state.table.version:
             state.sent_tables[node] = state.table.version
             table = table or tuple(state.table.known.values())
-            state.send(node, Heartbeat(chosen, table))
+            state.send(node, LinkHeartbeat(chosen, table))
         else:
-            state.send(node, Heartbeat(chosen, None))
+            state.send(node, LinkHeartbeat(chosen, None))
     state.rounds += 1
     _tidy(state)
     if state.configuration.directory:
@@ -90,7 +90,7 @@ def _come_back(state: PeerState, now: int) -> None:
             rejoin(state, now, peers)
 
 
-def receive_heartbeat(state: PeerState, now: int, sender: int, message: Heartbeat) -> None:
+def receive_heartbeat(state: PeerState, now: int, sender: int, message: LinkHeartbeat) -> None:
     """The other end lives; its table, if it came, is remembered and considered."""
     if state.phase is not Phase.ACTIVE:
         if state.phase is Phase.MEMBER:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.directory import block_position
 from rookery.overlay.identity import CIRCLE, Descriptor
-from rookery.overlay.messages import Contacts, Find, Found, Handover, Lookup, Message
+from rookery.overlay.messages import Find, Found, Handover, Lookup, LookupReply, Message
 from rookery.overlay.state import DEFERRED, PeerState, Phase
 
 __all__ = [
@@ -206,7 +206,7 @@ def _answer(state: PeerState, now: int, lookup: Lookup) -> None:
         if backup is not None:  # who owns the block if we are gone
             copy: dict[int, tuple[Descriptor, ...]] = dict.fromkeys(lookup.cells, (origin,))
             state.send(backup.node, Handover(copy, (origin,) if primary == origin else (), is_copy=True))
-    answer: Message = Contacts(lookup.block, state.own, contacts, primary, lookup.request)
+    answer: Message = LookupReply(lookup.block, state.own, contacts, primary, lookup.request)
     state.send(origin.node, answer)
 
 

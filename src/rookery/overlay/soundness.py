@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from rookery.overlay.identity import Descriptor
-from rookery.overlay.messages import Event, Inject, Message, Returned, RingEvent
+from rookery.overlay.messages import CellEvent, Inject, Message, Returned, RingEvent
 from rookery.overlay.state import PeerState
 
 __all__ = ["is_sound"]
@@ -29,12 +29,12 @@ def is_sound(message: Message, state: PeerState) -> bool:
         return False
     if not 0 <= getattr(message, "hops_left", 0) <= state.configuration.hop_limit:
         return False
-    if isinstance(message, Event | RingEvent | Inject | Returned):
+    if isinstance(message, CellEvent | RingEvent | Inject | Returned):
         return _is_sound_event(message, state)
     return True
 
 
-def _is_sound_event(message: Event | RingEvent | Inject | Returned, state: PeerState) -> bool:
+def _is_sound_event(message: CellEvent | RingEvent | Inject | Returned, state: PeerState) -> bool:
     try:  # the payload is foreign, and the owner's interests read it
         return state.interests.cell(message.payload) == message.cell
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):

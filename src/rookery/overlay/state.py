@@ -23,7 +23,7 @@ from rookery.overlay.directory import Directory
 from rookery.overlay.fingers import Fingers
 from rookery.overlay.identity import Descriptor, SemanticSpace, relation
 from rookery.overlay.links import LinkTable
-from rookery.overlay.messages import EventId, Find, Link, Message, Unlink
+from rookery.overlay.messages import EventId, Find, LinkRequest, Message, Unlink
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.selection import Rule
 from rookery.overlay.shortcuts import Shortcuts
@@ -315,7 +315,9 @@ class PeerState:
             chosen = table.is_chosen(node)
             if announced.get(node) is not chosen:
                 announced[node] = chosen
-                self.send(node, Link(table.own, chosen, table.adjacent(node), chosen and not table.is_on_ring(node)))
+                self.send(
+                    node, LinkRequest(table.own, chosen, table.adjacent(node), chosen and not table.is_on_ring(node))
+                )
         if len(announced) > len(wanted):
             for node in [node for node in announced if node not in wanted]:
                 del announced[node]

@@ -10,7 +10,7 @@ Where datagrams are lost in silence there is no such notice, and the timers of `
 from __future__ import annotations
 
 from rookery.overlay import arcs, joining, repair, ring
-from rookery.overlay.messages import Event, Find, Join, Lookup, Message
+from rookery.overlay.messages import CellEvent, Find, Join, Lookup, Message
 from rookery.overlay.state import PeerState, Phase, Request
 
 __all__ = ["receive"]
@@ -23,7 +23,7 @@ def receive(state: PeerState, now: int, node: int, message: Message | None) -> N
     match message:
         case _ if waits:
             pass  # all that we pass on goes by our primary: whoever asked will ask again
-        case Event(arc_end=end) if end is not None:
+        case CellEvent(arc_end=end) if end is not None:
             _return_arc(state, node, message)
         case Lookup() if state.phase is not Phase.JOINING or state.table.known or len(state.fingers):
             ring.receive_lookup(state, now, message)
@@ -36,7 +36,7 @@ def receive(state: PeerState, now: int, node: int, message: Message | None) -> N
             _hurry(state, now, request)
 
 
-def _return_arc(state: PeerState, node: int, event: Event) -> None:
+def _return_arc(state: PeerState, node: int, event: CellEvent) -> None:
     """Give the arc of one who is gone to the one before it, if we still know where it stood."""
     tombstone = state.tombstones.get(node)
     if tombstone is not None and tombstone.random_id is not None:

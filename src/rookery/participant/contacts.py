@@ -24,7 +24,7 @@ from rookery.discovery.carriage import (
     decode_summary,
     is_observer,
 )
-from rookery.discovery.directory import Directory
+from rookery.discovery.directory import InterestDirectory
 from rookery.discovery.interests import topic_of_key
 from rookery.discovery.tree import PAPER
 from rookery.errors import FilterError
@@ -35,7 +35,7 @@ from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import FoundTopic, TreeSearched
 from rookery.rtps.identity import VENDOR, BuiltinEndpoint, Guid, guid_from_octets
-from rookery.rtps.peers import Peer
+from rookery.rtps.peers import RemoteParticipant
 from rookery.rtps.sedp import EndpointDiscovery, other_side, topic_of
 from rookery.rtps.spdp import ParticipantDiscovery
 
@@ -60,7 +60,7 @@ class Contacts:
         spdp: ParticipantDiscovery,
         sedp: EndpointDiscovery,
     ) -> None:
-        self.directory = Directory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
+        self.directory = InterestDirectory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
         self._context = context
         self._sedp = sedp
         self._domain_key = domain_key(configuration)
@@ -114,7 +114,7 @@ class Contacts:
 
     # Peers.
 
-    def add_peer(self, peer: Peer, now: int) -> None:
+    def add_peer(self, peer: RemoteParticipant, now: int) -> None:
         """Begin with a participant that has appeared."""
         if self.is_simple:
             self._sedp.add_peer(peer, now)
@@ -123,12 +123,12 @@ class Contacts:
         if self._sedp.has_pending_disposals(peer.prefix) and peer.prefix not in self._catching_up:
             self._answer(peer, now)
 
-    def change_peer(self, peer: Peer, now: int) -> None:
+    def change_peer(self, peer: RemoteParticipant, now: int) -> None:
         """Go by what a participant announces now."""
         if not self.is_simple:
             self.consider(peer, now)
 
-    def remove_peer(self, peer: Peer, now: int, *, for_good: bool) -> None:
+    def remove_peer(self, peer: RemoteParticipant, now: int, *, for_good: bool) -> None:
         """Forget a participant; unless `for_good` it may be back and still believe in us."""
         self._sedp.remove_peer(peer.prefix, now, for_good=for_good)
         self.retrieval.forget(peer.prefix)
@@ -137,7 +137,7 @@ class Contacts:
         self._postponed.pop(peer.prefix, None)
         self._context.deadlines.cancel(("catch up", peer.prefix))
 
-    def consider(self, peer: Peer, now: int) -> None:
+    def consider(self, peer: RemoteParticipant, now: int) -> None:
         """Read a participant's summary, or find that it has none, and act on it."""
         prefix, announcement = peer.prefix, peer.announcement
         container = carried_container(announcement.vendor_parameters) if announcement.vendor == VENDOR else None
@@ -150,12 +150,12 @@ class Contacts:
             return
         self._go_by(peer, container, now)
 
-    def _summary_arrived(self, peer: Peer, container: bytes, now: int) -> None:
+    def _summary_arrived(self, peer: RemoteParticipant, container: bytes, now: int) -> None:
         if peer.incomplete:
             peer.incomplete = False  # and the asking ends by itself, after its acknowledgment
             self._go_by(peer, container, now)
 
-    def _go_by(self, peer: Peer, container: bytes, now: int) -> None:
+    def _go_by(self, peer: RemoteParticipant, container: bytes, now: int) -> None:
         try:
             reference = decode_reference(container)
             if reference is not None and reference.size <= LARGEST_SUMMARY:
@@ -175,7 +175,7 @@ class Contacts:
                 self._sedp.listen(peer, topic, now=now)
         self._announce_to(peer.prefix, fresh, now)
 
-    def _read(self, peer: Peer, container: bytes) -> list[Guid]:
+    def _read(self, peer: RemoteParticipant, container: bytes) -> list[Guid]:
         """Keep a summary and return our endpoints that the peer is now to hear of; raise if it cannot be used."""
         if self._domain_key is not None and not peer.authentic:
             self._context.counters["unauthentic_summary"] += 1
@@ -251,7 +251,7 @@ class Contacts:
             if view is not None:
                 self._announce_to(prefix, tuple(view.relevant), now)
 
-    def _listen_to_everything(self, peer: Peer, now: int) -> None:
+    def _listen_to_everything(self, peer: RemoteParticipant, now: int) -> None:
         """Take in everything that an unmodified peer has before anything is announced to it."""
         began = [self._sedp.listen(peer, topic, now=now) for topic in self._sedp.writers]
         if any(began):
@@ -265,7 +265,7 @@ class Contacts:
             if peer is not None and self._sedp.is_up_to_date(peer):
                 self._answer(peer, now)
 
-    def _answer(self, peer: Peer, now: int) -> None:
+    def _answer(self, peer: RemoteParticipant, now: int) -> None:
         """Serve a peer with all topics: what it has a counterpart for, and a GAP for everything else."""
         self._catching_up.pop(peer.prefix, None)
         self._context.deadlines.cancel(("catch up", peer.prefix))

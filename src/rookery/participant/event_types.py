@@ -39,7 +39,7 @@ _NAMES = {primitive: f"{'' if signed else 'u'}int{bits}" for (bits, signed), pri
 class EventType:
     """What the events of a topic are; `moments` are the top-level attributes that are instants, with their units."""
 
-    struct: idl.StructType
+    struct: idl.CdrStruct
     schema: Schema
     moments: tuple[tuple[str, int], ...] = ()
 
@@ -89,10 +89,10 @@ class EventType:
 
 
 def event_type(
-    schema: Schema | idl.StructType | Mapping[str, object], *, type_name: str, key: Iterable[str] = ()
+    schema: Schema | idl.CdrStruct | Mapping[str, object], *, type_name: str, key: Iterable[str] = ()
 ) -> EventType:
     """Make the type of a topic from a schema (or its dict) and the names of its keys, or from a struct with both."""
-    if isinstance(schema, idl.StructType):
+    if isinstance(schema, idl.CdrStruct):
         if tuple(key):
             raise TopicError("a struct marks its keys itself: Field(…, key=True)")
         return EventType(schema, Schema.from_dict(_described(schema)))
@@ -108,8 +108,8 @@ def event_type(
             if kind.unit == "ns":
                 raise TopicError(f"{name}: nanoseconds do not fit a Python datetime; declare timestamp[us]")
             moments.append((name, kind.nanoseconds))
-        fields.append(idl.Field(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
-    return EventType(idl.StructType(type_name, tuple(fields)), schema, tuple(moments))
+        fields.append(idl.CdrMember(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
+    return EventType(idl.CdrStruct(type_name, tuple(fields)), schema, tuple(moments))
 
 
 def infer_schema(event: Mapping[str, Any]) -> Schema:
@@ -128,24 +128,24 @@ def _idl_type(name: str, kind: model.Type) -> idl.Type:
         case model.FloatType():
             return idl.Primitive.FLOAT64 if kind.bits == 64 else idl.Primitive.FLOAT32
         case model.StringType():
-            return idl.StringType()
+            return idl.CdrString()
         case model.TimestampType():
             return idl.Primitive.INT64
         case model.EnumType():
-            return idl.EnumType(name, tuple((label, number) for number, label in enumerate(kind.labels)))
+            return idl.CdrEnum(name, tuple((label, number) for number, label in enumerate(kind.labels)))
         case model.ListType(item=model.TimestampType()):
             raise TopicError(f"{name}: instants are supported as attributes of their own, not inside others")
         case model.ListType():
-            return idl.SequenceType(_idl_type(f"{name}_item", kind.item))
+            return idl.CdrSequence(_idl_type(f"{name}_item", kind.item))
         case model.StructType():
             if any(isinstance(inner, model.TimestampType) for _, inner in kind.fields):
                 raise TopicError(f"{name}: instants are supported as attributes of their own, not inside others")
-            fields = tuple(idl.Field(inner, _idl_type(f"{name}_{inner}", each)) for inner, each in kind.fields)
-            return idl.StructType(name, fields)
+            fields = tuple(idl.CdrMember(inner, _idl_type(f"{name}_{inner}", each)) for inner, each in kind.fields)
+            return idl.CdrStruct(name, fields)
     raise TopicError(f"{name}: DDS has no {kind.name}; declare float64, or an integer of the smallest step")
 
 
-def _described(struct: idl.StructType) -> dict[str, object]:
+def _described(struct: idl.CdrStruct) -> dict[str, object]:
     """Return the schema of a struct as plain data; octet sequences are left out, since no filter compares them."""
     return {field.name: described for field in struct.fields if (described := _described_type(field.type)) is not None}
 
@@ -156,14 +156,14 @@ def _described_type(of: idl.Type) -> object:
             return "bool"
         case idl.Primitive.FLOAT32 | idl.Primitive.FLOAT64:
             return f"float{8 * of.size}"
-        case idl.Primitive.CHAR | idl.StringType() | idl.EnumType():
+        case idl.Primitive.CHAR | idl.CdrString() | idl.CdrEnum():
             return "string"
         case idl.Primitive():
             return _NAMES[of]
-        case idl.SequenceType(element=idl.Primitive.OCTET) | idl.ArrayType(element=idl.Primitive.OCTET):
+        case idl.CdrSequence(element=idl.Primitive.OCTET) | idl.CdrArray(element=idl.Primitive.OCTET):
             return None
-        case idl.SequenceType() | idl.ArrayType():
+        case idl.CdrSequence() | idl.CdrArray():
             element = _described_type(of.element)
             return None if element is None else [element]
-        case idl.StructType():
+        case idl.CdrStruct():
             return _described(of) or None

@@ -38,7 +38,7 @@ from rookery.rtps.identity import (
 from rookery.rtps.locators import Address, Locator
 from rookery.rtps.messages import decode_message, decode_shared_message
 from rookery.rtps.parameters import Parameter
-from rookery.rtps.peers import Peer
+from rookery.rtps.peers import RemoteParticipant
 from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
@@ -171,7 +171,7 @@ class Participant:
         self._contacts.announcing.say(now, vendor_parameters)
 
     @property
-    def peers(self) -> tuple[Peer, ...]:
+    def peers(self) -> tuple[RemoteParticipant, ...]:
         """The remote participants that are alive."""
         return tuple(self._context.peers)
 
@@ -301,15 +301,15 @@ class Participant:
 
     # ---- what discovery finds ------------------------------------------------------------------------------------
 
-    def _participant_discovered(self, peer: Peer, now: int) -> None:
+    def _participant_discovered(self, peer: RemoteParticipant, now: int) -> None:
         self._context.report(ParticipantDiscovered(peer.announcement))
         self._contacts.add_peer(peer, now)
 
-    def _participant_changed(self, peer: Peer, now: int) -> None:
+    def _participant_changed(self, peer: RemoteParticipant, now: int) -> None:
         self._context.report(ParticipantChanged(peer.announcement))
         self._contacts.change_peer(peer, now)
 
-    def _participant_lost(self, peer: Peer, reason: str, now: int) -> None:
+    def _participant_lost(self, peer: RemoteParticipant, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
         self._context.report(ParticipantLost(peer.prefix, reason))
 

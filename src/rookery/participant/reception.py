@@ -24,10 +24,10 @@ from rookery.rtps.submessages import (
     DataFragment,
     Gap,
     Heartbeat,
+    InfoTimestamp,
     NackFragment,
     SourceChange,
     Submessage,
-    Timestamp,
     ToParticipant,
 )
 from rookery.rtps.writer import Writer
@@ -67,7 +67,7 @@ class Reception:
                 destination = submessage.prefix
             elif isinstance(submessage, SourceChange):
                 source, destination, timestamp = submessage.prefix, UNKNOWN_PREFIX, None
-            elif isinstance(submessage, Timestamp):
+            elif isinstance(submessage, InfoTimestamp):
                 timestamp = submessage.microseconds
             elif destination in (UNKNOWN_PREFIX, self._prefix):
                 directed = destination == self._prefix

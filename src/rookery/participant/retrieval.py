@@ -17,7 +17,7 @@ from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
 from rookery.rtps.history import History
 from rookery.rtps.identity import Guid
-from rookery.rtps.peers import Peer
+from rookery.rtps.peers import RemoteParticipant
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.submessages import AckNack
 from rookery.rtps.writer import Writer
@@ -36,7 +36,9 @@ _FAREWELL = 1_000_000
 class Retrieval:
     """Serves this participant's summary to those who ask, and asks for the others'."""
 
-    def __init__(self, context: ParticipantContext, *, arrived: Callable[[Peer, bytes, int], None]) -> None:
+    def __init__(
+        self, context: ParticipantContext, *, arrived: Callable[[RemoteParticipant, bytes, int], None]
+    ) -> None:
         self._context = context
         self._arrived = arrived
         self._wanted: dict[bytes, Reference] = {}
@@ -51,7 +53,7 @@ class Retrieval:
         epoch = int.from_bytes(container[4:8], "little")
         return Reference(container[0], epoch, len(container), container_digest(container))
 
-    def ask(self, peer: Peer, reference: Reference, now: int) -> None:
+    def ask(self, peer: RemoteParticipant, reference: Reference, now: int) -> None:
         """Ask a peer for the summary that it refers to."""
         self.cancel(peer.prefix)
         self._wanted[peer.prefix] = reference

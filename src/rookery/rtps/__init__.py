@@ -14,29 +14,29 @@ from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address, AllowedNetworks
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.rtps.types import (
-    ArrayType,
-    EnumType,
-    Field,
+    CdrArray,
+    CdrEnum,
+    CdrMember,
+    CdrSequence,
+    CdrString,
+    CdrStruct,
     Primitive,
-    SequenceType,
-    StringType,
-    StructType,
 )
 
 __all__ = [
     "Address",
     "AllowedNetworks",
-    "ArrayType",
+    "CdrArray",
+    "CdrEnum",
+    "CdrMember",
+    "CdrSequence",
+    "CdrString",
+    "CdrStruct",
     "Durability",
-    "EnumType",
-    "Field",
     "Guid",
     "Limits",
     "Primitive",
     "QualityOfService",
     "Reliability",
     "SampleKind",
-    "SequenceType",
-    "StringType",
-    "StructType",
 ]

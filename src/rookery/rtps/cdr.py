@@ -20,12 +20,12 @@ from typing import Any
 from rookery.errors import EventError, WireFormatError
 from rookery.rtps.octets import Cursor
 from rookery.rtps.types import (
-    ArrayType,
-    EnumType,
+    CdrArray,
+    CdrEnum,
+    CdrSequence,
+    CdrString,
+    CdrStruct,
     Primitive,
-    SequenceType,
-    StringType,
-    StructType,
     Type,
     largest_size,
     smallest_size,
@@ -42,14 +42,14 @@ def wrap(body: bytes, *, little: bool = True) -> bytes:
     return _CDR[little][:3] + bytes((padding,)) + body + bytes(padding)
 
 
-def encode_sample(of: StructType, value: Mapping[str, Any], *, little: bool = True) -> bytes:
+def encode_sample(of: CdrStruct, value: Mapping[str, Any], *, little: bool = True) -> bytes:
     """Return the payload of DATA: encapsulation header, body, padding."""
     out = bytearray()
     _encode(of, value, out, "<" if little else ">", of.name)
     return wrap(bytes(out), little=little)
 
 
-def decode_sample(of: StructType, payload: bytes) -> dict[str, Any]:
+def decode_sample(of: CdrStruct, payload: bytes) -> dict[str, Any]:
     """Read a payload; more than three octets left over are malformed."""
     if len(payload) < 4:
         raise WireFormatError("a payload without encapsulation header")
@@ -62,17 +62,17 @@ def decode_sample(of: StructType, payload: bytes) -> dict[str, Any]:
     return value
 
 
-def encode_key(of: StructType, value: Mapping[str, Any], *, little: bool = True) -> bytes:
+def encode_key(of: CdrStruct, value: Mapping[str, Any], *, little: bool = True) -> bytes:
     """Return the payload that carries the key fields alone, as dispose and unregister do."""
     return encode_sample(of.key_type(), value, little=little)
 
 
-def decode_key(of: StructType, payload: bytes) -> dict[str, Any]:
+def decode_key(of: CdrStruct, payload: bytes) -> dict[str, Any]:
     """Read a payload that carries the key fields alone."""
     return decode_sample(of.key_type(), payload)
 
 
-def key_hash(of: StructType, value: Mapping[str, Any]) -> bytes:
+def key_hash(of: CdrStruct, value: Mapping[str, Any]) -> bytes:
     """Return the sixteen octets that name an instance (RTPS 2.5, 9.6.4.8).
 
     They are the big-endian key itself where every key of the type fits, else the MD5 of it.
@@ -103,7 +103,7 @@ def _encode(of: Type, value: Any, out: bytearray, order: str, path: str) -> None
     match of:
         case Primitive():
             _pack(of, (value,), out, order, path)
-        case StringType():
+        case CdrString():
             if not isinstance(value, str):
                 raise EventError(f"{path}: {value!r} is no string")
             octets = value.encode("utf-8")
@@ -111,23 +111,23 @@ def _encode(of: Type, value: Any, out: bytearray, order: str, path: str) -> None
                 raise EventError(f"{path}: {len(octets)} octets of text; the bound is {of.bound}")
             out += bytes(-len(out) % 4)
             out += struct.pack(order + "I", len(octets) + 1) + octets + b"\0"
-        case EnumType():
+        case CdrEnum():
             numbers = [number for name, number in of.members if name == value]
             if not numbers:
                 raise EventError(f"{path}: {value!r} is no member of {of.name}")
             _pack(Primitive.INT32, numbers, out, order, path)
-        case SequenceType():
+        case CdrSequence():
             elements = _elements(of.element, value, path)
             if of.bound is not None and len(elements) > of.bound:
                 raise EventError(f"{path}: {len(elements)} elements; the bound is {of.bound}")
             _pack(Primitive.UINT32, (len(elements),), out, order, path)
             _encode_elements(of.element, elements, out, order, path)
-        case ArrayType():
+        case CdrArray():
             elements = _elements(of.element, value, path)
             if len(elements) != of.length:
                 raise EventError(f"{path}: {len(elements)} elements; the array has {of.length}")
             _encode_elements(of.element, elements, out, order, path)
-        case StructType():
+        case CdrStruct():
             if not isinstance(value, Mapping):
                 raise EventError(f"{path}: {value!r} is no mapping of fields")
             for field in of.fields:
@@ -157,28 +157,28 @@ def _decode(of: Type, cursor: Cursor) -> Any:
     match of:
         case Primitive():
             return _unpack(of, 1, cursor)[0]
-        case StringType():
+        case CdrString():
             cursor.align(4)
             text = cursor.string()
             if of.bound is not None and len(text.encode("utf-8")) > of.bound:
                 raise WireFormatError(f"text longer than its bound of {of.bound}")
             return text
-        case EnumType():
+        case CdrEnum():
             cursor.align(4)
             number = cursor.i32()
             for name, value in of.members:
                 if value == number:
                     return name
             raise WireFormatError(f"{number} is no member of {of.name}")
-        case SequenceType():
+        case CdrSequence():
             cursor.align(4)
             count = cursor.u32()
             if of.bound is not None and count > of.bound:
                 raise WireFormatError(f"a sequence of {count}; the bound is {of.bound}")
             return _decode_elements(of.element, count, cursor)
-        case ArrayType():
+        case CdrArray():
             return _decode_elements(of.element, of.length, cursor)
-        case StructType():
+        case CdrStruct():
             return {field.name: _decode(field.type, cursor) for field in of.fields}
 
 

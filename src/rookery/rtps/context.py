@@ -13,7 +13,7 @@ from rookery.rtps.events import Event, MessageRejected
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address, AllowedNetworks, Locator
 from rookery.rtps.outbox import Outbox
-from rookery.rtps.peers import Peers
+from rookery.rtps.peers import RemoteParticipants
 
 __all__ = ["ParticipantContext"]
 
@@ -52,7 +52,7 @@ class ParticipantContext:
         self.epoch = epoch
         self.counters = Counters()
         self.deadlines = Deadlines()
-        self.peers = Peers(self.limits, self.counters)
+        self.peers = RemoteParticipants(self.limits, self.counters)
         self.outbox = Outbox(prefix, datagram_bytes=datagram_bytes, permit=self.peers.permit)
         #: Bytes in use by all unfinished samples.
         self.fragment_bytes = 0

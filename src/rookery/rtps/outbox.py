@@ -14,7 +14,7 @@ from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.locators import Address
 from rookery.rtps.messages import encode_header
 from rookery.rtps.peers import Destination
-from rookery.rtps.submessages import Submessage, Timestamp, ToParticipant
+from rookery.rtps.submessages import InfoTimestamp, Submessage, ToParticipant
 
 __all__ = ["Outbox"]
 
@@ -59,7 +59,7 @@ class Outbox:
                 if destination.prefix != UNKNOWN_PREFIX:
                     prelude.append(ToParticipant(destination.prefix).encode())
             if timestamp is not None and timestamp != time:
-                prelude.append(Timestamp(timestamp).encode())
+                prelude.append(InfoTimestamp(timestamp).encode())
                 time = timestamp
             parts += (*prelude, octets)
             size += sum(map(len, prelude)) + len(octets)

@@ -16,7 +16,7 @@ from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address
 
-__all__ = ["Destination", "Peer", "Peers"]
+__all__ = ["Destination", "RemoteParticipant", "RemoteParticipants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Destination:
 
 
 @dataclass(slots=True)
-class Peer:
+class RemoteParticipant:
     """One remote participant."""
 
     announcement: ParticipantAnnouncement
@@ -55,25 +55,25 @@ class Peer:
         return Destination(self.prefix, self.metatraffic[0])
 
 
-class Peers:
+class RemoteParticipants:
     """The table of remote participants, bounded."""
 
     def __init__(self, limits: Limits, counters: Counters) -> None:
         self._limits = limits
         self._counters = counters
-        self._peers: dict[bytes, Peer] = {}
+        self._peers: dict[bytes, RemoteParticipant] = {}
 
     def __len__(self) -> int:
         return len(self._peers)
 
-    def __iter__(self) -> Iterator[Peer]:
+    def __iter__(self) -> Iterator[RemoteParticipant]:
         return iter(tuple(self._peers.values()))
 
-    def get(self, prefix: bytes) -> Peer | None:
+    def get(self, prefix: bytes) -> RemoteParticipant | None:
         """Return the peer, if it is known."""
         return self._peers.get(prefix)
 
-    def add(self, peer: Peer) -> bool:
+    def add(self, peer: RemoteParticipant) -> bool:
         """Take a new peer in; say whether there was room."""
         if len(self._peers) >= self._limits.participants:
             self._counters["participants"] += 1
@@ -81,7 +81,7 @@ class Peers:
         self._peers[peer.prefix] = peer
         return True
 
-    def remove(self, prefix: bytes) -> Peer | None:
+    def remove(self, prefix: bytes) -> RemoteParticipant | None:
         """Forget a peer."""
         return self._peers.pop(prefix, None)
 
@@ -97,7 +97,7 @@ class Peers:
             if host in hosts:
                 peer.answered[host] = None
 
-    def has_credit(self, peer: Peer, size_bytes: int) -> bool:
+    def has_credit(self, peer: RemoteParticipant, size_bytes: int) -> bool:
         """Say whether so much may be sent to a peer now, as far as its address and its credit go."""
         if peer.metatraffic[0].host in peer.answered:
             return True

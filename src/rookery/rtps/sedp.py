@@ -35,7 +35,7 @@ from rookery.rtps.identity import (
     is_builtin,
     is_writer,
 )
-from rookery.rtps.peers import Destination, Peer
+from rookery.rtps.peers import Destination, RemoteParticipant
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.writer import Writer
 
@@ -121,7 +121,7 @@ class EndpointDiscovery:
         writer = self.writers[topic_of(announcement.guid)]
         writer.write(kind, announcement.guid.octets(), payload, timestamp=now + self._context.epoch, now=now)
 
-    def add_peer(self, peer: Peer, now: int) -> None:
+    def add_peer(self, peer: RemoteParticipant, now: int) -> None:
         """Begin to exchange endpoints with a participant, as far as it can."""
         for topic, _, _, _ in _TOPICS:
             self.serve(peer, topic, now=now)
@@ -129,7 +129,7 @@ class EndpointDiscovery:
 
     def serve(
         self,
-        peer: Peer,
+        peer: RemoteParticipant,
         topic: int,
         *,
         now: int,
@@ -171,7 +171,7 @@ class EndpointDiscovery:
             gone = EndpointAnnouncement(guid, "", "")
             self._write(SampleKind.DISPOSED_AND_UNREGISTERED, gone, gone.encode_key(), now)
 
-    def listen(self, peer: Peer, topic: int, *, now: int, expected: bool = False) -> bool:
+    def listen(self, peer: RemoteParticipant, topic: int, *, now: int, expected: bool = False) -> bool:
         """Begin to take in a topic of a participant; say whether it can be."""
         remote = Guid(peer.prefix, topic)
         reader = self.readers[_READER_OF[topic]]
@@ -205,7 +205,7 @@ class EndpointDiscovery:
         proxy = self.writers[topic].readers.get(Guid(prefix, _READER_OF[topic]))
         return proxy is not None and proxy.acknowledged > self.writers[topic].history.last
 
-    def is_up_to_date(self, peer: Peer) -> bool:
+    def is_up_to_date(self, peer: RemoteParticipant) -> bool:
         """Say whether everything that a participant has announced so far has arrived."""
         for topic, reader, announcer, _ in _TOPICS:
             if peer.announcement.builtin_endpoints & announcer:

@@ -31,7 +31,7 @@ from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import PARTICIPANT, SPDP_READER, SPDP_WRITER, UNKNOWN_PREFIX, Guid, guid_from_octets
 from rookery.rtps.locators import Address
 from rookery.rtps.parameters import Parameter, ParameterId
-from rookery.rtps.peers import Destination, Peer
+from rookery.rtps.peers import Destination, RemoteParticipant
 from rookery.rtps.stateless import StatelessWriter
 from rookery.rtps.submessages import Data
 
@@ -79,9 +79,9 @@ _SPDP_WRITER_SWAPPED = int.from_bytes(SPDP_WRITER.to_bytes(4, "big"), "little")
 class ParticipantListener:
     """What is called when a participant is found, announces something new, and is lost."""
 
-    discovered: Callable[[Peer, int], None]
-    changed: Callable[[Peer, int], None]
-    lost: Callable[[Peer, str, int], None]
+    discovered: Callable[[RemoteParticipant, int], None]
+    changed: Callable[[RemoteParticipant, int], None]
+    lost: Callable[[RemoteParticipant, str, int], None]
 
 
 class ParticipantDiscovery:
@@ -215,7 +215,7 @@ class ParticipantDiscovery:
             self._watch_lease(known, now)
             self._listener.changed(known, now)
             return
-        peer = Peer(announcement, message.sequence, metatraffic, default, heard=now, bytes_in=size_bytes)
+        peer = RemoteParticipant(announcement, message.sequence, metatraffic, default, heard=now, bytes_in=size_bytes)
         peer.authentic = authentic
         if not self._context.peers.add(peer):
             raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")
@@ -246,7 +246,7 @@ class ParticipantDiscovery:
             self._context.deadlines.cancel(("lease", prefix))
             self._listener.lost(peer, reason, now)
 
-    def _watch_lease(self, peer: Peer, now: int) -> None:
+    def _watch_lease(self, peer: RemoteParticipant, now: int) -> None:
         def check(then: int) -> None:
             end = peer.heard + lease
             if end > then:
@@ -260,10 +260,10 @@ class ParticipantDiscovery:
     def _is_sealed(self, message: Data) -> bool:
         return self._seal is not None and self._seal.is_whole(message.payload or b"", sequence=message.sequence)
 
-    def _is_old(self, sequence: int, known: Peer) -> bool:
+    def _is_old(self, sequence: int, known: RemoteParticipant) -> bool:
         return sequence < known.sequence or (sequence == known.sequence and not known.incomplete)
 
-    def _believes(self, known: Peer) -> bool:
+    def _believes(self, known: RemoteParticipant) -> bool:
         """Say whether nothing about a peer can be more believable than what is known."""
         return known.authentic or self._seal is None
 

@@ -27,11 +27,11 @@ __all__ = [
     "Gap",
     "Heartbeat",
     "HeartbeatFragment",
+    "InfoTimestamp",
     "NackFragment",
     "Pad",
     "SourceChange",
     "Submessage",
-    "Timestamp",
     "ToParticipant",
 ]
 
@@ -87,7 +87,7 @@ class Pad:
 
 
 @dataclass(frozen=True, slots=True)
-class Timestamp:
+class InfoTimestamp:
     """INFO_TS: when the following data were written, in microseconds since 1970; None takes it back."""
 
     microseconds: int | None
@@ -247,11 +247,11 @@ class Gap:
         return _framed(GAP, 0, body, little)
 
 
-def _decode_timestamp(cursor: Cursor, flags: int) -> Timestamp:
+def _decode_timestamp(cursor: Cursor, flags: int) -> InfoTimestamp:
     if flags & 0x02:
-        return Timestamp(None)
+        return InfoTimestamp(None)
     seconds, fraction = cursor.u32(), cursor.u32()
-    return Timestamp(seconds * 1_000_000 + ((fraction * 1_000_000) >> 32))
+    return InfoTimestamp(seconds * 1_000_000 + ((fraction * 1_000_000) >> 32))
 
 
 def _decode_destination(cursor: Cursor, flags: int) -> ToParticipant:

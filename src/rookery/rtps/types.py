@@ -14,13 +14,13 @@ from enum import Enum
 from rookery.errors import TopicError
 
 __all__ = [
-    "ArrayType",
-    "EnumType",
-    "Field",
+    "CdrArray",
+    "CdrEnum",
+    "CdrMember",
+    "CdrSequence",
+    "CdrString",
+    "CdrStruct",
     "Primitive",
-    "SequenceType",
-    "StringType",
-    "StructType",
     "Type",
     "largest_size",
     "smallest_size",
@@ -50,14 +50,14 @@ class Primitive(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StringType:
+class CdrString:
     """UTF-8 text of at most `bound` octets."""
 
     bound: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceType:
+class CdrSequence:
     """Any count of elements, at most `bound`; octets come as `bytes`."""
 
     element: Type
@@ -65,7 +65,7 @@ class SequenceType:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayType:
+class CdrArray:
     """Exactly `length` elements; octets come as `bytes`."""
 
     element: Type
@@ -77,7 +77,7 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
-class EnumType:
+class CdrEnum:
     """Names for 32-bit integers; samples hold the name."""
 
     name: str
@@ -90,7 +90,7 @@ class EnumType:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CdrMember:
     """One member of a struct."""
 
     name: str
@@ -99,11 +99,11 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class StructType:
+class CdrStruct:
     """A struct; `name` is the type name that discovery compares (IDL modules are joined with `::`)."""
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[CdrMember, ...]
 
     def __post_init__(self) -> None:
         if not self.fields:
@@ -111,7 +111,7 @@ class StructType:
         if len({field.name for field in self.fields}) < len(self.fields):
             raise TopicError(f"struct {self.name!r} has two fields of one name")
         for field in self.fields:
-            if field.key and isinstance(field.type, SequenceType):
+            if field.key and isinstance(field.type, CdrSequence):
                 raise TopicError(f"field {field.name!r} of struct {self.name!r} is a sequence and cannot be a key")
 
     @property
@@ -119,19 +119,19 @@ class StructType:
         """Whether samples of this type belong to instances."""
         return any(field.key for field in self.fields)
 
-    def key_type(self) -> StructType:
+    def key_type(self) -> CdrStruct:
         """Return the struct of the key fields alone, in order; nested structs without key marks count whole."""
         keys = []
         for field in self.fields:
             if field.key:
                 nested = field.type
-                if isinstance(nested, StructType) and nested.is_keyed:
+                if isinstance(nested, CdrStruct) and nested.is_keyed:
                     nested = nested.key_type()
-                keys.append(Field(field.name, nested, key=True))
-        return StructType(self.name, tuple(keys))
+                keys.append(CdrMember(field.name, nested, key=True))
+        return CdrStruct(self.name, tuple(keys))
 
 
-Type = Primitive | StringType | SequenceType | ArrayType | EnumType | StructType
+Type = Primitive | CdrString | CdrSequence | CdrArray | CdrEnum | CdrStruct
 
 
 def smallest_size(of: Type) -> int:
@@ -139,11 +139,11 @@ def smallest_size(of: Type) -> int:
     match of:
         case Primitive():
             return of.size
-        case StringType() | SequenceType() | EnumType():
+        case CdrString() | CdrSequence() | CdrEnum():
             return 4
-        case ArrayType():
+        case CdrArray():
             return of.length * smallest_size(of.element)
-        case StructType():
+        case CdrStruct():
             return sum(smallest_size(field.type) for field in of.fields)
 
 
@@ -152,18 +152,18 @@ def largest_size(of: Type, position: int = 0) -> int | None:
     match of:
         case Primitive():
             return position + -position % of.size + of.size
-        case EnumType():
+        case CdrEnum():
             return position + -position % 4 + 4
-        case StringType():
+        case CdrString():
             return None if of.bound is None else position + -position % 4 + 5 + of.bound
-        case SequenceType():
+        case CdrSequence():
             return None
-        case ArrayType():
+        case CdrArray():
             end: int | None = position
             for _ in range(of.length):
                 end = None if end is None else largest_size(of.element, end)
             return end
-        case StructType():
+        case CdrStruct():
             end = position
             for field in of.fields:
                 end = None if end is None else largest_size(field.type, end)

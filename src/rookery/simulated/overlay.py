@@ -20,7 +20,7 @@ from rookery.overlay.directory import CONTACTS, Directory, block_position
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.links import LinkTable
-from rookery.overlay.messages import Event, EventId, Message, RingEvent
+from rookery.overlay.messages import CellEvent, EventId, Message, RingEvent
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.peer import Peer
 from rookery.overlay.selection import Rule
@@ -213,7 +213,7 @@ class SimulatedOverlay:
 
     def _sent(self, sender: Any, receiver: Any, message: Message) -> None:
         self.messages[type(message).__name__] += 1
-        if isinstance(message, (Event, RingEvent)):
+        if isinstance(message, (CellEvent, RingEvent)):
             self.received[message.event_id] = self.received.get(message.event_id, 0) + 1
         if self.on_message is not None:
             self.on_message(sender, receiver, message)

@@ -3,10 +3,10 @@
 Attributes stand with commas between them; in a document they are the names of lists of edges or values:
 
     price:0:1000          a number from 0 to 1000, cut into 16 buckets
-    price=0..1000/32      the same, cut into 32
-    price=0|10|100|1000   the edges of its buckets, and with them its range
+    price:0:1000/32       the same, cut into 32
+    price:0|10|100|1000   the edges of its buckets, and with them its range
     symbol                a text, cut at every other letter that it may begin with
-    symbol=ACME|EMCA      the values that have a bucket of their own; all others share one
+    symbol:ACME|EMCA      the values that have a bucket of their own; all others share one
 
 Rule: both readings take the same text, so that the way events are routed can change and the space stay. A number out
 of its range goes to the edge; brokers, who cut the space by load, have no use for buckets and values.
@@ -29,7 +29,7 @@ __all__ = ["read_grid", "read_space"]
 BUCKETS = 16
 #: Where texts are cut that nothing is known of: 0, then A, C, E … a, c, e.
 LETTERS = ("0", *sorted(ascii_letters)[::2])
-_FORMS = "write price:0:1000, price=0..1000/16, price=0|10|20, symbol or symbol=A|B"
+_FORMS = "write price:0:1000 or price:0:1000/32, price:0|10|20, symbol or symbol:A|B, with commas between attributes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +89,17 @@ def _read(given: str | Mapping[str, Sequence[Any]]) -> list[_Cut]:
 
 
 def _read_one(part: str) -> _Cut:
-    name, equals, text = part.partition("=")
-    if equals and ".." in text:
-        low, _, rest = text.partition("..")
-        high, _, count = rest.partition("/")
-        return _Cut(name.strip(), _evenly(part, low, high, count or str(BUCKETS)))
-    if equals:
-        values = tuple(one.strip() for one in text.split("|"))
-        if not name.strip() or not all(values):
-            raise SpaceError(f"{part!r} does not cut an attribute; {_FORMS}")
-        return _Cut(name.strip(), values)
-    name, *bounds = part.split(":")
-    if not name or len(bounds) not in (0, 2):
+    name, colon, text = (piece.strip() for piece in part.partition(":"))
+    if not name or "=" in name or bool(colon) != bool(text):
         raise SpaceError(f"{part!r} does not cut an attribute; {_FORMS}")
-    return _Cut(name, _evenly(part, bounds[0], bounds[1], str(BUCKETS)) if bounds else ())
+    if ":" in text and "|" not in text:
+        low, _, rest = text.partition(":")
+        high, _, count = rest.partition("/")
+        return _Cut(name, _evenly(part, low, high, count or str(BUCKETS)))
+    values = tuple(one.strip() for one in text.split("|")) if text else ()
+    if not all(values):
+        raise SpaceError(f"{part!r} has an empty edge or value; {_FORMS}")
+    return _Cut(name, values)
 
 
 def _evenly(part: str, low: str, high: str, count: str) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from rookery.discovery.planning.sizes import record_size
 from rookery.discovery.planning.summaries import SUMMARIES, build_summary
-from rookery.discovery.planning.topology import INFRASTRUCTURE, Endpoint
+from rookery.discovery.planning.topology import INFRASTRUCTURE, PlannedEndpoint
 from rookery.errors import PipelineError
 from rookery.spark.compat import table_of
 from rookery.spark.types import arrow_type_of
@@ -215,7 +215,7 @@ def _record_octets(kind: Column, topic: Column, type_name: Column) -> Column:
     def padded(text: Column) -> Column:
         return functions.ceil((functions.octet_length(text) + 1) / 4) * 4
 
-    fixed = {each: record_size(Endpoint(each, "t", "t")) - 8 for each in ("W", "R")}
+    fixed = {each: record_size(PlannedEndpoint(each, "t", "t")) - 8 for each in ("W", "R")}
     first = functions.when(kind == "W", fixed["W"]).otherwise(fixed["R"])
     return (first + padded(topic) + padded(type_name)).cast("bigint")
 

@@ -121,7 +121,7 @@ class RecordedTape:
 
 
 @dataclass
-class Rows(InputPartition):
+class SourceRows(InputPartition):
     """The rows that one task reads."""
 
     first: int
@@ -178,11 +178,11 @@ class RookerySource(DataSource):
         return stream_reader(reader, option="rowsPerBatch")
 
 
-def cut(first: int, last: int, pieces: int) -> list[Rows]:
+def cut(first: int, last: int, pieces: int) -> list[SourceRows]:
     """Cut a span of rows into at most `pieces` nearly equal parts."""
     pieces = max(1, min(pieces, last - first))
     edges = [first + (last - first) * number // pieces for number in range(pieces + 1)]
-    return [Rows(low, high) for low, high in pairwise(edges) if high > low]
+    return [SourceRows(low, high) for low, high in pairwise(edges) if high > low]
 
 
 class TapeReader(DataSourceReader):

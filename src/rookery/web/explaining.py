@@ -27,7 +27,7 @@ class Explainer:
         self._of: tuple[RunState, int] | None = None
         self._sets: dict[str, tuple[Any, list[Any]]] = {}
 
-    def explain(self, state: RunState, event_id: str) -> records.Explanation:
+    def explain(self, state: RunState, event_id: str) -> records.ExplanationRecord:
         """Explain an event that is remembered; raise `RunError` if it cannot be."""
         known = state.explanations.get(event_id)
         if known is not None:
@@ -47,9 +47,9 @@ class Explainer:
             )
         except EventError as error:
             raise RunError(f"event {event_id} does not fit its schema: {error}") from error
-        made = records.Explanation(at=event.at, event=event_id, rows=rows, total=len(chosen))
+        made = records.ExplanationRecord(at=event.at, event=event_id, rows=rows, total=len(chosen))
         read = records.decode(records.encode(made))  # as a reader of a file would have it: dates and decimals as text
-        assert isinstance(read, records.Explanation)
+        assert isinstance(read, records.ExplanationRecord)
         return read
 
     def _matcher(self, state: RunState, topic: str) -> tuple[Any, list[Any]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from rookery.web.records import Record, Run, decode, encode
+from rookery.web.records import Record, RunRecord, decode, encode
 
 __all__ = ["Recorder", "wall_clock"]
 
@@ -41,7 +41,7 @@ class Recorder:
         self._descriptor: int | None = None
         if file is not None:
             self._descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self.write(Run(at=clock(), title=title))
+        self.write(RunRecord(at=clock(), title=title))
 
     def write(self, record: Record) -> None:
         """Write a record; raise `RunError` where a reader would refuse it.

@@ -20,27 +20,27 @@ from rookery.errors import RunError
 __all__ = [
     "FORMAT",
     "FORMAT_VERSION",
-    "Axis",
-    "Batch",
-    "Edge",
-    "Endpoint",
-    "Event",
-    "Explanation",
-    "Island",
-    "Ledger",
-    "Note",
-    "Participant",
+    "AxisRecord",
+    "BatchRecord",
+    "EdgeRecord",
+    "EndpointRecord",
+    "EventRecord",
+    "ExplanationRecord",
+    "IslandRecord",
+    "LedgerRecord",
+    "NoteRecord",
+    "ParticipantRecord",
     "Predicate",
     "Record",
-    "Route",
+    "RouteRecord",
     "Row",
-    "Run",
-    "Schema",
-    "Skew",
-    "Space",
-    "Subscription",
-    "Traffic",
-    "Zone",
+    "RunRecord",
+    "SchemaRecord",
+    "SkewRecord",
+    "SpaceRecord",
+    "SubscriptionRecord",
+    "TrafficRecord",
+    "ZoneRecord",
     "decode",
     "encode",
     "name",
@@ -58,13 +58,18 @@ Point: TypeAlias = Annotated[tuple[float, ...], Meta(max_length=32)]
 Instant: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class _Record(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower, omit_defaults=True, kw_only=True):
+def _kind(class_name: str) -> str:
+    """Return how a record's class is called in a file."""
+    return class_name.removesuffix("Record").lower()
+
+
+class _Record(msgspec.Struct, frozen=True, tag_field="kind", tag=_kind, omit_defaults=True, kw_only=True):
     """What every record has."""
 
     at: Instant
 
 
-class Run(_Record, frozen=True):
+class RunRecord(_Record, frozen=True):
     """The first line of a producer's file."""
 
     format: str = FORMAT
@@ -72,7 +77,7 @@ class Run(_Record, frozen=True):
     title: Name = ""
 
 
-class Participant(_Record, frozen=True):
+class ParticipantRecord(_Record, frozen=True):
     """A participant of a DDS domain, or a peer of another network."""
 
     id: Name
@@ -89,7 +94,7 @@ class Participant(_Record, frozen=True):
     gone: bool = False
 
 
-class Endpoint(_Record, frozen=True):
+class EndpointRecord(_Record, frozen=True):
     """A reader or a writer."""
 
     id: Name
@@ -100,7 +105,7 @@ class Endpoint(_Record, frozen=True):
     gone: bool = False
 
 
-class Edge(_Record, frozen=True):
+class EdgeRecord(_Record, frozen=True):
     """A writer and a reader that were matched."""
 
     writer: Name
@@ -112,7 +117,7 @@ class Edge(_Record, frozen=True):
     gone: bool = False
 
 
-class Island(_Record, frozen=True):
+class IslandRecord(_Record, frozen=True):
     """A site; `octets` is what it has sent to other sites."""
 
     id: Name
@@ -121,7 +126,7 @@ class Island(_Record, frozen=True):
     gone: bool = False
 
 
-class Traffic(_Record, frozen=True):
+class TrafficRecord(_Record, frozen=True):
     """What a discovery protocol (or data) has cost so far, in total."""
 
     protocol: Name
@@ -131,7 +136,7 @@ class Traffic(_Record, frozen=True):
     false_contacts: Count = 0
 
 
-class Axis(msgspec.Struct, frozen=True, omit_defaults=True):
+class AxisRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """An attribute that spans the space, and the range that [0, 1) stands for."""
 
     attribute: Name
@@ -139,13 +144,13 @@ class Axis(msgspec.Struct, frozen=True, omit_defaults=True):
     high: float = 1.0
 
 
-class Space(_Record, frozen=True):
+class SpaceRecord(_Record, frozen=True):
     """The event space; the first two axes are drawn unless the reader chooses others."""
 
-    axes: Annotated[tuple[Axis, ...], Meta(min_length=1, max_length=32)]
+    axes: Annotated[tuple[AxisRecord, ...], Meta(min_length=1, max_length=32)]
 
 
-class Zone(_Record, frozen=True):
+class ZoneRecord(_Record, frozen=True):
     """A zone, its corners in [0, 1), its owner, and what it carries."""
 
     id: Name
@@ -157,7 +162,7 @@ class Zone(_Record, frozen=True):
     gone: bool = False
 
 
-class Event(_Record, frozen=True):
+class EventRecord(_Record, frozen=True):
     """An event that was published: where it lies, who wants it."""
 
     id: Name
@@ -170,7 +175,7 @@ class Event(_Record, frozen=True):
     values: dict[Name, Any] = {}
 
 
-class Route(_Record, frozen=True):
+class RouteRecord(_Record, frozen=True):
     """The zones that an event passes under a scheme, from its publisher's to its owner's."""
 
     event: Name
@@ -178,14 +183,14 @@ class Route(_Record, frozen=True):
     zones: Annotated[tuple[Name, ...], Meta(max_length=5000)]
 
 
-class Schema(_Record, frozen=True):
+class SchemaRecord(_Record, frozen=True):
     """The schema of a topic, as `rookery.Schema.to_dict` writes it."""
 
     attributes: dict[Name, Any]
     topic: Name = ""
 
 
-class Subscription(_Record, frozen=True):
+class SubscriptionRecord(_Record, frozen=True):
     """A subscription of a topic."""
 
     id: Name | int
@@ -217,7 +222,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     predicates: Annotated[tuple[Predicate, ...], Meta(max_length=2000)] = ()
 
 
-class Explanation(_Record, frozen=True):
+class ExplanationRecord(_Record, frozen=True):
     """Why an event matched some subscriptions and not others; `total` is how many there were to ask."""
 
     event: Name
@@ -225,7 +230,7 @@ class Explanation(_Record, frozen=True):
     total: Count = 0
 
 
-class Batch(_Record, frozen=True):
+class BatchRecord(_Record, frozen=True):
     """A micro-batch of a Spark stream, or a batch job: `number` counts from 0."""
 
     query: Name
@@ -237,14 +242,14 @@ class Batch(_Record, frozen=True):
     set_version: Count = 0
 
 
-class Skew(_Record, frozen=True):
+class SkewRecord(_Record, frozen=True):
     """Events, subscriptions and load by zone of a Spark job; `skew` is a zone's load over the mean."""
 
     query: Name
     zones: Annotated[tuple[tuple[Count, Count, Count, Amount], ...], Meta(max_length=10_000)]
 
 
-class Ledger(_Record, frozen=True):
+class LedgerRecord(_Record, frozen=True):
     """What became of the events of one source, in total: `missed` and `extra` against what an oracle expected."""
 
     source: Name
@@ -256,15 +261,16 @@ class Ledger(_Record, frozen=True):
     extra: Count = 0
 
 
-class Note(_Record, frozen=True):
+class NoteRecord(_Record, frozen=True):
     """A line for people."""
 
     text: Text
 
 
 Record: TypeAlias = (
-    Run | Participant | Endpoint | Edge | Island | Traffic | Space | Zone | Event | Route | Schema | Subscription
-    | Explanation | Batch | Skew | Ledger | Note
+    RunRecord | ParticipantRecord | EndpointRecord | EdgeRecord | IslandRecord | TrafficRecord | SpaceRecord
+    | ZoneRecord | EventRecord | RouteRecord | SchemaRecord | SubscriptionRecord | ExplanationRecord
+    | BatchRecord | SkewRecord | LedgerRecord | NoteRecord
 )  # fmt: skip
 
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
@@ -287,7 +293,7 @@ def decode(line: bytes) -> Record:
         record = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunError(f"no record of a run: {error}") from error
-    if isinstance(record, Run) and (record.format, record.version) != (FORMAT, FORMAT_VERSION):
+    if isinstance(record, RunRecord) and (record.format, record.version) != (FORMAT, FORMAT_VERSION):
         raise RunError(
             f"a run of format {record.format!r} version {record.version}; this Rookery reads {FORMAT} {FORMAT_VERSION}"
         )

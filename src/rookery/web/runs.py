@@ -16,7 +16,7 @@ from typing import BinaryIO
 from rookery.errors import RunError
 from rookery.web.records import Record, decode
 
-__all__ = ["LONGEST_LINE", "Extent", "Tail", "measure", "read_line"]
+__all__ = ["LONGEST_LINE", "Extent", "RunTail", "measure", "read_line"]
 
 #: No record is longer; a longer line is not read into memory.
 LONGEST_LINE = 8 << 20
@@ -60,7 +60,7 @@ def measure(path: Path) -> Extent:
     return Extent(count, first, last)
 
 
-class Tail:
+class RunTail:
     """Follows a file that grows, from its beginning; waits for one that is not there yet."""
 
     def __init__(self, path: Path, *, feed: Callable[[Record], None], reject: Callable[[str], None]) -> None:

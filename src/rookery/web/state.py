@@ -47,23 +47,23 @@ class RunState:
         self.title = ""
         self.at = 0
         self.tables: dict[str, dict[str, Any]] = {name: {} for name in LIMITS}
-        self.space: records.Space | None = None
-        self.schemas: dict[str, records.Schema] = {}
-        self.subscriptions: dict[tuple[str, Hashable, int], records.Subscription] = {}
+        self.space: records.SpaceRecord | None = None
+        self.schemas: dict[str, records.SchemaRecord] = {}
+        self.subscriptions: dict[tuple[str, Hashable, int], records.SubscriptionRecord] = {}
         #: Moves with every change of schemas and subscriptions.
         self.rules_revision = 0
-        self.recent: OrderedDict[str, records.Event] = OrderedDict()
-        self.shown: OrderedDict[str, records.Event] = OrderedDict()
-        self.routes: OrderedDict[str, dict[str, records.Route]] = OrderedDict()
-        self.explanations: OrderedDict[str, records.Explanation] = OrderedDict()
-        self.batches: deque[records.Batch] = deque(maxlen=BATCHES)
-        self.notes: deque[records.Note] = deque(maxlen=NOTES)
+        self.recent: OrderedDict[str, records.EventRecord] = OrderedDict()
+        self.shown: OrderedDict[str, records.EventRecord] = OrderedDict()
+        self.routes: OrderedDict[str, dict[str, records.RouteRecord]] = OrderedDict()
+        self.explanations: OrderedDict[str, records.ExplanationRecord] = OrderedDict()
+        self.batches: deque[records.BatchRecord] = deque(maxlen=BATCHES)
+        self.notes: deque[records.NoteRecord] = deque(maxlen=NOTES)
         self.events = 0
         self.refused = 0
         #: Lines that were no records; counted by whoever reads them.
         self.rejected = 0
         self._changed: dict[str, dict[str, None]] = {name: {} for name in LIMITS}
-        self._fresh: list[records.Event] = []
+        self._fresh: list[records.EventRecord] = []
         self._stride = 1
         self._news: dict[str, Any] = {}
 
@@ -82,46 +82,46 @@ class RunState:
         """Take a record in."""
         self.at = max(self.at, record.at)
         match record:
-            case records.Event():
+            case records.EventRecord():
                 self._event(record)
-            case records.Participant():
+            case records.ParticipantRecord():
                 self._put("participants", record.id, record, gone=record.gone)
                 if record.gone:
                     self._leave(record.id)
-            case records.Endpoint():
+            case records.EndpointRecord():
                 self._put("endpoints", record.id, record, gone=record.gone)
-            case records.Edge():
+            case records.EdgeRecord():
                 self._put("edges", f"{record.writer}>{record.reader}", record, gone=record.gone)
-            case records.Island():
+            case records.IslandRecord():
                 self._put("islands", record.id, record, gone=record.gone)
-            case records.Traffic():
+            case records.TrafficRecord():
                 self._put("traffic", record.protocol, record)
-            case records.Zone():
+            case records.ZoneRecord():
                 self._put("zones", record.id, record, gone=record.gone)
                 if record.gone and self.tables["heat"].pop(record.id, None) is not None:
                     self._changed["heat"][record.id] = None
-            case records.Ledger():
+            case records.LedgerRecord():
                 self._put("ledger", record.source, record)
-            case records.Skew():
+            case records.SkewRecord():
                 self._put("skew", record.query, record)
-            case records.Space():
+            case records.SpaceRecord():
                 self.space = self._news["space"] = record
-            case records.Route():
+            case records.RouteRecord():
                 self._route(record)
-            case records.Explanation():
+            case records.ExplanationRecord():
                 self._explain(record)
-            case records.Schema() | records.Subscription():
+            case records.SchemaRecord() | records.SubscriptionRecord():
                 self._rule(record)
-            case records.Batch():
+            case records.BatchRecord():
                 self.batches.append(record)
                 self._tell("batches", record, most=BATCHES)
-            case records.Note():
+            case records.NoteRecord():
                 self.notes.append(record)
                 self._tell("notes", record, most=NOTES)
-            case records.Run():
+            case records.RunRecord():
                 self.title = self._news["title"] = record.title or self.title
 
-    def event(self, event_id: str) -> records.Event | None:
+    def event(self, event_id: str) -> records.EventRecord | None:
         """Return an event that is remembered."""
         return self.recent.get(event_id) or self.shown.get(event_id)
 
@@ -191,7 +191,7 @@ class RunState:
             if participant in (edge.source, edge.target):
                 self._put("edges", key, None, gone=True)
 
-    def _event(self, event: records.Event) -> None:
+    def _event(self, event: records.EventRecord) -> None:
         if self.events % self._stride == 0:
             self._fresh.append(event)
             if len(self._fresh) >= 2 * FRESH:
@@ -201,7 +201,7 @@ class RunState:
         if event.zone:
             self._put("heat", event.zone, self.tables["heat"].get(event.zone, 0) + 1)
 
-    def _show(self, event: records.Event) -> None:
+    def _show(self, event: records.EventRecord) -> None:
         for forgotten in _remember(self.shown, event.id, event, most=SHOWN):
             self.routes.pop(forgotten, None)
             self.explanations.pop(forgotten, None)
@@ -216,7 +216,7 @@ class RunState:
             self._tell("events", event, most=SHOWN)
         return event is not None
 
-    def _route(self, route: records.Route) -> None:
+    def _route(self, route: records.RouteRecord) -> None:
         if self._promote(route.event):
             schemes = self.routes.setdefault(route.event, {})
             if len(schemes) < 8 or route.scheme in schemes:
@@ -224,14 +224,14 @@ class RunState:
                 self._tell("routes", route, most=SHOWN)
                 _trim(self.routes, SHOWN)
 
-    def _explain(self, explanation: records.Explanation) -> None:
+    def _explain(self, explanation: records.ExplanationRecord) -> None:
         if self._promote(explanation.event):
             _remember(self.explanations, explanation.event, explanation, most=EXPLANATIONS)
             self._tell("explanations", explanation, most=EXPLANATIONS)
 
-    def _rule(self, record: records.Schema | records.Subscription) -> None:
+    def _rule(self, record: records.SchemaRecord | records.SubscriptionRecord) -> None:
         self.rules_revision += 1
-        if isinstance(record, records.Schema):
+        if isinstance(record, records.SchemaRecord):
             if record.topic in self.schemas or len(self.schemas) < TOPICS:
                 self.schemas[record.topic] = record
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from rookery.discovery.planning import Endpoint, Participant, Topology
+from rookery.discovery.planning import PlannedEndpoint, PlannedParticipant, Topology
 
 __all__ = ["random_topology", "ros_graph"]
 
@@ -25,14 +25,14 @@ def random_topology(seed: int, *, participants: int = 8, topics: int = 20) -> To
     members = []
     for number in range(participants):
         ends = [
-            Endpoint(dice.choice("WR"), f"rt/topic_{dice.randrange(topics)}", f"Type{dice.randrange(2)}")
+            PlannedEndpoint(dice.choice("WR"), f"rt/topic_{dice.randrange(topics)}", f"Type{dice.randrange(2)}")
             for _ in range(dice.randrange(8))
         ]
         for _ in range(dice.randrange(3)):
             name, server = f"service_{dice.randrange(4)}", dice.random() < 0.5
-            ends.append(Endpoint("R" if server else "W", f"rq/{name}Request", "p::srv::dds_::Do_Request_"))
-            ends.append(Endpoint("W" if server else "R", f"rr/{name}Reply", "p::srv::dds_::Do_Response_"))
-        members.append(Participant(f"p{number}", tuple(ends + ends[:1])))
+            ends.append(PlannedEndpoint("R" if server else "W", f"rq/{name}Request", "p::srv::dds_::Do_Request_"))
+            ends.append(PlannedEndpoint("W" if server else "R", f"rr/{name}Reply", "p::srv::dds_::Do_Response_"))
+        members.append(PlannedParticipant(f"p{number}", tuple(ends + ends[:1])))
     return Topology("random", tuple(members))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.discovery.planning import Endpoint, read_graph
+from rookery.discovery.planning import PlannedEndpoint, read_graph
 from rookery.discovery.planning.topology import dds_type, is_infrastructure
 from rookery.errors import TopologyError
 
@@ -30,12 +30,12 @@ def test_a_dump_of_ros_has_its_names_on_the_wire() -> None:
     (who,) = system.participants
     assert (system.name, who.name, system.notes) == ("robot", "/robot/talker", ())
     assert who.endpoints == (
-        Endpoint("W", "rt/chatter", "std_msgs::msg::dds_::String_"),
-        Endpoint("R", "rt/clock", "rosgraph_msgs::msg::dds_::Clock_"),
-        Endpoint("R", "rq/robot/resetRequest", "std_srvs::srv::dds_::Trigger_Request_"),
-        Endpoint("W", "rr/robot/resetReply", "std_srvs::srv::dds_::Trigger_Response_"),
-        Endpoint("W", "rq/map/loadRequest", "nav2_msgs::srv::dds_::LoadMap_Request_"),
-        Endpoint("R", "rr/map/loadReply", "nav2_msgs::srv::dds_::LoadMap_Response_"),
+        PlannedEndpoint("W", "rt/chatter", "std_msgs::msg::dds_::String_"),
+        PlannedEndpoint("R", "rt/clock", "rosgraph_msgs::msg::dds_::Clock_"),
+        PlannedEndpoint("R", "rq/robot/resetRequest", "std_srvs::srv::dds_::Trigger_Request_"),
+        PlannedEndpoint("W", "rr/robot/resetReply", "std_srvs::srv::dds_::Trigger_Response_"),
+        PlannedEndpoint("W", "rq/map/loadRequest", "nav2_msgs::srv::dds_::LoadMap_Request_"),
+        PlannedEndpoint("R", "rr/map/loadReply", "nav2_msgs::srv::dds_::LoadMap_Response_"),
     )
 
 
@@ -46,7 +46,7 @@ def test_a_benchmark_graph_may_leave_lists_and_types_out() -> None:
     ]
     system = read_graph(json.dumps({"nodes": nodes}), name="cedar.json")
     assert [len(each.endpoints) for each in system.participants] == [1, 2]
-    assert system.participants[0].endpoints == (Endpoint("W", "rt/amazon", "stamped"),)
+    assert system.participants[0].endpoints == (PlannedEndpoint("W", "rt/amazon", "stamped"),)
     assert "2 endpoints have no type" in system.notes[0]
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.discovery.planning import Endpoint, Participant, Topology, make_plan, read_graph
-from rookery.discovery.planning.interests import Interests
-from rookery.discovery.planning.loads import PROTOCOLS, Counting
+from rookery.discovery.planning import PlannedEndpoint, PlannedParticipant, Topology, make_plan, read_graph
+from rookery.discovery.planning.interests import TopologyInterests
+from rookery.discovery.planning.loads import PROTOCOLS, ProtocolLoads
 from rookery.discovery.planning.sizes import announcement_size, record_size
 from rookery.discovery.planning.summaries import SUMMARIES, build_summary
 from rookery.errors import TopologyError
@@ -24,19 +24,19 @@ from .systems import random_topology, ros_graph
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE)
 
 
-def matches(one: Endpoint, other: Endpoint) -> bool:
+def matches(one: PlannedEndpoint, other: PlannedEndpoint) -> bool:
     return one.kind != other.kind and (one.topic, one.type_name) == (other.topic, other.type_name)
 
 
 def needed_by_loops(system: Topology) -> list[list[int]]:
     """Count endpoint by endpoint: it is needed where its counterpart is, or where its service's other half is."""
 
-    def wanted(one: Endpoint, other: Participant) -> bool:
+    def wanted(one: PlannedEndpoint, other: PlannedParticipant) -> bool:
         partners = {one}
         if one.topic.startswith("rr/"):
             request = "rq/" + one.topic[3:].removesuffix("Reply") + "Request"
             kind = "R" if one.kind == "W" else "W"
-            partners = {Endpoint(kind, request, one.type_name.replace("_Response_", "_Request_"))}
+            partners = {PlannedEndpoint(kind, request, one.type_name.replace("_Response_", "_Request_"))}
         return any(matches(partner, each) for partner in partners for each in other.endpoints)
 
     return [
@@ -49,7 +49,7 @@ def needed_by_loops(system: Topology) -> list[list[int]]:
 @settings(max_examples=40)
 def test_what_is_needed_is_what_loops_find(seed: int) -> None:
     system = random_topology(seed)
-    counted = Interests(system)
+    counted = TopologyInterests(system)
     assert counted.needed.records.tolist() == needed_by_loops(system)
     sizes = [sum(map(record_size, each.endpoints)) for each in system.participants]
     assert counted.all_told.octets.sum() == (len(sizes) - 1) * sum(sizes)
@@ -65,7 +65,7 @@ def test_what_is_needed_is_what_loops_find(seed: int) -> None:
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_no_summary_leaves_out_what_is_needed(seed: int) -> None:
-    counting = Counting(random_topology(seed, participants=5))
+    counting = ProtocolLoads(random_topology(seed, participants=5))
     needed = counting.interests.needed.records
     for protocol in SUMMARIES:
         told = counting.told(protocol).records
@@ -77,7 +77,7 @@ def test_no_summary_leaves_out_what_is_needed(seed: int) -> None:
 def test_both_halves_of_a_service_are_told_or_neither() -> None:
     system = random_topology(3, participants=12)
     for protocol in ("ribbon", "cuckoo"):
-        counting = Counting(system)
+        counting = ProtocolLoads(system)
         for row, who in enumerate(system.participants):
             summary = build_summary(protocol, counting.interests.keys_of(row)).received
             for _, end in system.endpoints():
@@ -96,7 +96,7 @@ def test_sizes_are_those_on_the_wire(protocol: str) -> None:
     network = SimulatedNetwork(1)
     sent: list[bytes] = []
     network.on_datagram = lambda _, datagram, to: sent.append(datagram)
-    ends = [Endpoint("W", f"rt/topic_{number}", "some::Type_") for number in range(7)]
+    ends = [PlannedEndpoint("W", f"rt/topic_{number}", "some::Type_") for number in range(7)]
     for kind in "WR":
         member = network.join(discovery=protocol)
         for end in ends:
@@ -137,7 +137,7 @@ def test_a_large_summary_is_announced_by_reference_except_a_ribbon() -> None:
 
 
 def test_multicast_sends_a_record_once_and_a_server_sends_what_is_needed() -> None:
-    counting = Counting(random_topology(11))
+    counting = ProtocolLoads(random_topology(11))
     everything = counting.interests.everything
     assert counting.load("simple", multicast=True).records == everything[1]
     assert counting.load("server").records == everything[1] + counting.interests.needed.records.sum()
@@ -153,6 +153,8 @@ def test_wrong_use_is_refused() -> None:
         make_plan(Topology("nobody", ()))
     with pytest.raises(TopologyError, match="choose from bloom"):
         build_summary("simple", [])
-    big = Topology("big", tuple(Participant(str(n), (Endpoint("W", f"t{n}", "T"),)) for n in range(15_000)))
+    big = Topology(
+        "big", tuple(PlannedParticipant(str(n), (PlannedEndpoint("W", f"t{n}", "T"),)) for n in range(15_000))
+    )
     with pytest.raises(TopologyError, match="give --master"):
-        Interests(big)
+        TopologyInterests(big)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rookery.discovery.planning import Plan, make_plan, read_topology
+from rookery.discovery.planning import DiscoveryPlan, make_plan, read_topology
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "topologies"
 pytestmark = [
@@ -27,7 +27,7 @@ SYSTEMS = [
 ]
 
 
-def plan_of(name: str) -> Plan:
+def plan_of(name: str) -> DiscoveryPlan:
     return make_plan(read_topology((FOLDER / name).read_bytes(), name=name))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rookery.discovery.planning import Endpoint, Participant, Topology, make_plan
+from rookery.discovery.planning import PlannedEndpoint, PlannedParticipant, Topology, make_plan
 from rookery.discovery.planning.traffic import (
     Multipliers,
     Parts,
@@ -23,9 +23,9 @@ def ring(participants: int, endpoints: int, *, dense: bool = False) -> Topology:
     members = []
     for number in range(participants):
         own, following = (0, 0) if dense else (number, (number + 1) % participants)
-        ends = [Endpoint("W", f"rt/robot_{own}/data_{k}", "sensor::Type_") for k in range(endpoints)]
-        ends += [Endpoint("R", f"rt/robot_{following}/data_{k}", "sensor::Type_") for k in range(endpoints)]
-        members.append(Participant(f"p{number}", tuple(ends)))
+        ends = [PlannedEndpoint("W", f"rt/robot_{own}/data_{k}", "sensor::Type_") for k in range(endpoints)]
+        ends += [PlannedEndpoint("R", f"rt/robot_{following}/data_{k}", "sensor::Type_") for k in range(endpoints)]
+        members.append(PlannedParticipant(f"p{number}", tuple(ends)))
     return Topology("ring", tuple(members))
 
 

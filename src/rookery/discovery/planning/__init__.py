@@ -20,20 +20,20 @@ from rookery.discovery.planning.costs import Cost
 from rookery.discovery.planning.graphs import read_graph
 from rookery.discovery.planning.loads import PROTOCOLS
 from rookery.discovery.planning.observed import Observation, read_capture
-from rookery.discovery.planning.plan import Plan, View, make_plan
-from rookery.discovery.planning.topology import Endpoint, Participant, Topology
+from rookery.discovery.planning.plan import DiscoveryPlan, PlanView, make_plan
+from rookery.discovery.planning.topology import PlannedEndpoint, PlannedParticipant, Topology
 from rookery.errors import TopologyError
 
 __all__ = [
     "PROTOCOLS",
     "Cost",
-    "Endpoint",
+    "DiscoveryPlan",
     "Network",
     "Observation",
-    "Participant",
-    "Plan",
+    "PlanView",
+    "PlannedEndpoint",
+    "PlannedParticipant",
     "Topology",
-    "View",
     "is_capture",
     "make_plan",
     "read_capture",

@@ -22,8 +22,8 @@ from typing import Any
 
 from rookery.discovery.planning.topology import (
     UNTYPED,
-    Endpoint,
-    Participant,
+    PlannedEndpoint,
+    PlannedParticipant,
     Topology,
     service_endpoints,
     topic_endpoint,
@@ -68,8 +68,8 @@ def _from_nodes(title: str, listed: list[Mapping[str, Any]], group_by: str | Non
         raise TopologyError(
             f"no node of {title} has any of {', '.join(_LISTS)}: these are not the nodes of a ROS 2 graph"
         )
-    members: dict[str, list[Endpoint]] = {}
-    seen: dict[str, list[tuple[Endpoint, ...]]] = {}
+    members: dict[str, list[PlannedEndpoint]] = {}
+    seen: dict[str, list[tuple[PlannedEndpoint, ...]]] = {}
     untyped = repeated = 0
     for number, node in enumerate(listed):
         where = f"nodes[{number}]"
@@ -96,11 +96,11 @@ def _from_nodes(title: str, listed: list[Mapping[str, Any]], group_by: str | Non
         notes.append(f"{repeated} nodes are listed again with the same endpoints; each is taken once")
     if untyped:
         notes.append(f"{untyped} endpoints have no type; they are taken for {UNTYPED}, so sizes are estimates")
-    return Topology(title, tuple(Participant(name, tuple(ends)) for name, ends in members.items()), tuple(notes))
+    return Topology(title, tuple(PlannedParticipant(name, tuple(ends)) for name, ends in members.items()), tuple(notes))
 
 
-def _node_endpoints(node: Mapping[str, Any], where: str) -> tuple[tuple[Endpoint, ...], int]:
-    endpoints: list[Endpoint] = []
+def _node_endpoints(node: Mapping[str, Any], where: str) -> tuple[tuple[PlannedEndpoint, ...], int]:
+    endpoints: list[PlannedEndpoint] = []
     untyped = 0
     for part in _LISTS:
         for number, entry in enumerate(_rows(node.get(part) or [], f"{where}.{part}", plain=True)):
@@ -117,25 +117,25 @@ def _node_endpoints(node: Mapping[str, Any], where: str) -> tuple[tuple[Endpoint
     return tuple(endpoints), untyped
 
 
-def _from_topics(listed: list[Mapping[str, Any]]) -> tuple[Participant, ...]:
-    members: dict[str, list[Endpoint]] = {}
+def _from_topics(listed: list[Mapping[str, Any]]) -> tuple[PlannedParticipant, ...]:
+    members: dict[str, list[PlannedEndpoint]] = {}
     for number, row in enumerate(listed):
         where = f"topics[{number}]"
         topic, type_name = _text(row, ("topic",), where), _text(row, ("type_name",), where)
         for count, entry in enumerate(_rows(row.get("endpoints"), f"{where}.endpoints")):
             place = f"{where}.endpoints[{count}]"
             prefix = _text(entry, ("guid",), place).partition(":")[0]
-            members.setdefault(prefix, []).append(Endpoint(_kind(entry, place), topic, type_name))
-    return tuple(Participant(name, tuple(ends)) for name, ends in members.items())
+            members.setdefault(prefix, []).append(PlannedEndpoint(_kind(entry, place), topic, type_name))
+    return tuple(PlannedParticipant(name, tuple(ends)) for name, ends in members.items())
 
 
-def _participant(row: Mapping[str, Any], where: str) -> Participant:
+def _participant(row: Mapping[str, Any], where: str) -> PlannedParticipant:
     endpoints = []
     for number, entry in enumerate(_rows(row.get("endpoints"), f"{where}.endpoints")):
         place = f"{where}.endpoints[{number}]"
         names = _text(entry, ("topic",), place), _text(entry, ("type_name",), place)
-        endpoints.append(Endpoint(_kind(entry, place), *names))
-    return Participant(_text(row, ("name",), where), tuple(endpoints))
+        endpoints.append(PlannedEndpoint(_kind(entry, place), *names))
+    return PlannedParticipant(_text(row, ("name",), where), tuple(endpoints))
 
 
 def _rows(value: Any, where: str, *, plain: bool = False) -> list[Mapping[str, Any]]:

@@ -21,7 +21,7 @@ from rookery.discovery.planning.sizes import record_size
 from rookery.discovery.planning.topology import Topology
 from rookery.errors import TopologyError
 
-__all__ = ["LARGEST_MATRIX", "Exchange", "Interests"]
+__all__ = ["LARGEST_MATRIX", "RecordExchange", "TopologyInterests"]
 
 #: Participants times different keys; above it the work belongs on Spark (`rookery.spark.discover`).
 LARGEST_MATRIX = 200_000_000
@@ -30,7 +30,7 @@ _Counts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RecordExchange:
     """Records from row to column: how many, of how many octets; and how many endpoints are told to anyone at all."""
 
     records: _Counts
@@ -46,7 +46,7 @@ class Exchange:
         return int((any_way | any_way.T).sum())
 
 
-class Interests:
+class TopologyInterests:
     """The keys of a topology and who has them."""
 
     def __init__(self, topology: Topology) -> None:
@@ -87,12 +87,12 @@ class Interests:
         return float(self._octets.sum()), float(self._counts.sum())
 
     @cached_property
-    def all_told(self) -> Exchange:
+    def all_told(self) -> RecordExchange:
         """Everyone tells everyone everything."""
         return self._exchange(np.ones((self.count, len(self.keys)), dtype=np.bool_))
 
     @cached_property
-    def needed(self) -> Exchange:
+    def needed(self) -> RecordExchange:
         """Everyone tells exactly those who have a counterpart."""
         return self._exchange(self._wanted)
 
@@ -104,13 +104,13 @@ class Interests:
         return np.where(columns >= 0, has[:, columns], False) if columns.size else has
 
     @cached_property
-    def pair_gated(self) -> Exchange:
+    def pair_gated(self) -> RecordExchange:
         """Two participants with anything in common tell each other everything; the others nothing."""
         in_common = self.needed.records > 0
         gate = in_common | in_common.T
         every = self.all_told
         reached = gate.any(axis=1)
-        return Exchange(
+        return RecordExchange(
             every.records * gate,
             every.octets * gate,
             float(self._octets.sum(axis=1)[reached].sum()),
@@ -139,17 +139,19 @@ class Interests:
         np.fill_diagonal(fed, 0)
         return int((fed > 0).sum())
 
-    def told_by(self, summaries: Sequence[Any]) -> Exchange:
+    def told_by(self, summaries: Sequence[Any]) -> RecordExchange:
         """Everyone tells those whose summary says yes; `summaries` are in the order of the participants."""
         if not self.keys:
             return self.needed
         return self._exchange(np.array([summary.contains_many(self._sought) for summary in summaries]))
 
-    def _exchange(self, wants: NDArray[np.bool_]) -> Exchange:
+    def _exchange(self, wants: NDArray[np.bool_]) -> RecordExchange:
         asked = wants.T.astype(np.float64)
         records, octets = self._counts @ asked, self._octets @ asked
         np.fill_diagonal(records, 0)
         np.fill_diagonal(octets, 0)
         # An endpoint goes out by multicast if anyone but its own participant wants it.
         others = (wants.sum(axis=0)[None, :] - wants.astype(np.int64)) > 0
-        return Exchange(records, octets, float((self._octets * others).sum()), float((self._counts * others).sum()))
+        return RecordExchange(
+            records, octets, float((self._octets * others).sum()), float((self._counts * others).sum())
+        )

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.discovery.planning.costs import Load
-from rookery.discovery.planning.interests import Exchange, Interests
+from rookery.discovery.planning.interests import RecordExchange, TopologyInterests
 from rookery.discovery.planning.sizes import announcement_size
 from rookery.discovery.planning.summaries import SUMMARIES, AnnouncedSummary, build_summary
 from rookery.discovery.planning.topology import Topology
 
-__all__ = ["PROTOCOLS", "Counting"]
+__all__ = ["PROTOCOLS", "ProtocolLoads"]
 
 PROTOCOLS = ("simple", *SUMMARIES, "server")
 
@@ -25,16 +25,16 @@ PROTOCOLS = ("simple", *SUMMARIES, "server")
 _SERVER_HALF_TRIPS = 8
 
 
-class Counting:
+class ProtocolLoads:
     """The loads of every protocol on one topology; what they share is computed once."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.interests = Interests(topology)
+        self.interests = TopologyInterests(topology)
         self._summaries: dict[str, list[AnnouncedSummary]] = {}
-        self._told: dict[str, Exchange] = {}
+        self._told: dict[str, RecordExchange] = {}
 
-    def told(self, protocol: str) -> Exchange:
+    def told(self, protocol: str) -> RecordExchange:
         """Return who tells whom what under a protocol."""
         if protocol == "simple":
             return self.interests.all_told
@@ -125,7 +125,7 @@ class Counting:
         return self._summaries[protocol]
 
 
-def _met(exchange: Exchange) -> NDArray[np.int64]:
+def _met(exchange: RecordExchange) -> NDArray[np.int64]:
     """Return with how many others each participant is in contact."""
     any_way = exchange.records > 0
     return np.asarray((any_way | any_way.T).sum(axis=0), dtype=np.int64)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rookery.discovery.planning.captures import Capture
-from rookery.discovery.planning.topology import Endpoint, Participant, Topology
+from rookery.discovery.planning.topology import PlannedEndpoint, PlannedParticipant, Topology
 from rookery.discovery.planning.traffic import PARTS, Parts
 from rookery.errors import TopologyError, WireFormatError
 from rookery.rtps.announcements import decode_endpoint, decode_participant
@@ -34,8 +34,8 @@ from rookery.rtps.submessages import (
     DataFragment,
     Gap,
     Heartbeat,
+    InfoTimestamp,
     Submessage,
-    Timestamp,
     ToParticipant,
 )
 
@@ -49,7 +49,7 @@ class Observation:
     """Participants and endpoints that were heard, and the octets and datagrams of each part."""
 
     participants: dict[bytes, str] = field(default_factory=dict)
-    endpoints: dict[Guid, Endpoint] = field(default_factory=dict)
+    endpoints: dict[Guid, PlannedEndpoint] = field(default_factory=dict)
     octets: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*PARTS, "samples"), 0))
     datagrams: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*PARTS, "samples"), 0))
     messages: int = 0
@@ -67,7 +67,7 @@ class Observation:
         for submessage, size in _submessages(payload):
             if isinstance(submessage, ToParticipant):
                 directed = submessage.prefix != UNKNOWN_PREFIX
-            if submessage is None or isinstance(submessage, ToParticipant | Timestamp):
+            if submessage is None or isinstance(submessage, ToParticipant | InfoTimestamp):
                 pending += size
                 continue
             part = self._part(submessage, source, directed)
@@ -105,7 +105,7 @@ class Observation:
         except WireFormatError:
             return
         kind = "W" if is_writer(announced.guid.entity) else "R"
-        self.endpoints.setdefault(announced.guid, Endpoint(kind, announced.topic, announced.type_name))
+        self.endpoints.setdefault(announced.guid, PlannedEndpoint(kind, announced.topic, announced.type_name))
         self.participants.setdefault(source, source.hex())
 
     def parts(self, *, datagrams: bool = False) -> Parts:
@@ -120,11 +120,12 @@ class Observation:
                 f"{name} holds no RTPS discovery ({self.messages} RTPS messages, {self.foreign} other datagrams): "
                 "capture the UDP ports from 7400 up while the system starts"
             )
-        members: dict[bytes, list[Endpoint]] = {prefix: [] for prefix in self.participants}
+        members: dict[bytes, list[PlannedEndpoint]] = {prefix: [] for prefix in self.participants}
         for guid, endpoint in self.endpoints.items():
             members.setdefault(guid.prefix, []).append(endpoint)
         participants = tuple(
-            Participant(self.participants.get(prefix, prefix.hex()), tuple(found)) for prefix, found in members.items()
+            PlannedParticipant(self.participants.get(prefix, prefix.hex()), tuple(found))
+            for prefix, found in members.items()
         )
         return Topology(name, participants, tuple(notes))
 

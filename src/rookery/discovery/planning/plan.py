@@ -13,13 +13,13 @@ from typing import Any
 
 from rookery.discovery.planning.constants import Network, constants_of
 from rookery.discovery.planning.costs import Cost, Load, price
-from rookery.discovery.planning.interests import Interests
-from rookery.discovery.planning.loads import PROTOCOLS, Counting
+from rookery.discovery.planning.interests import TopologyInterests
+from rookery.discovery.planning.loads import PROTOCOLS, ProtocolLoads
 from rookery.discovery.planning.topology import Topology
-from rookery.discovery.planning.verdict import Verdict, judge
+from rookery.discovery.planning.verdict import PlanVerdict, judge
 from rookery.errors import TopologyError
 
-__all__ = ["VIEWS", "Gating", "Plan", "View", "make_plan", "priced", "with_simple"]
+__all__ = ["VIEWS", "DiscoveryPlan", "Gating", "PlanView", "make_plan", "priced", "with_simple"]
 
 #: Each view's name, whether records go by multicast, and whether infrastructure topics are there.
 VIEWS = (
@@ -45,7 +45,7 @@ class Gating:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PlanView:
     """The costs of one way of sending, on one reading of the topology."""
 
     name: str
@@ -64,15 +64,15 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DiscoveryPlan:
     """All views of one system, and what follows; `topology` is there if it fits into memory."""
 
     name: str
     participants: int
     endpoints: int
     topics: int
-    views: dict[str, View]
-    verdict: Verdict
+    views: dict[str, PlanView]
+    verdict: PlanVerdict
     notes: tuple[str, ...] = ()
     topology: Topology | None = None
 
@@ -96,18 +96,20 @@ class Plan:
         }
 
 
-def make_plan(topology: Topology, *, network: Network | None = None, protocols: Iterable[str] = PROTOCOLS) -> Plan:
+def make_plan(
+    topology: Topology, *, network: Network | None = None, protocols: Iterable[str] = PROTOCOLS
+) -> DiscoveryPlan:
     """Work out every view of a topology."""
     if not topology.participants:
         raise TopologyError(f"{topology.name} has no participants, so there is nothing to plan")
     chosen = with_simple(protocols)
-    countings = {True: Counting(topology), False: Counting(topology.without_infrastructure())}
+    countings = {True: ProtocolLoads(topology), False: ProtocolLoads(topology.without_infrastructure())}
     views = {}
     for name, multicast, infrastructure in VIEWS:
         counting = countings[infrastructure]
         loads = {protocol: counting.load(protocol, multicast=multicast) for protocol in chosen}
         views[name] = priced(name, loads, _gate(counting.interests), network or Network())
-    return Plan(
+    return DiscoveryPlan(
         name=topology.name,
         participants=len(topology.participants),
         endpoints=topology.endpoint_count,
@@ -128,13 +130,13 @@ def with_simple(protocols: Iterable[str]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def priced(name: str, loads: Mapping[str, Load], gating: Gating, network: Network) -> View:
+def priced(name: str, loads: Mapping[str, Load], gating: Gating, network: Network) -> PlanView:
     """Return one view of loads that were counted, here or elsewhere."""
     costs = {protocol: price(load, constants_of(protocol), network) for protocol, load in loads.items()}
-    return View(name, costs, gating)
+    return PlanView(name, costs, gating)
 
 
-def _gate(interests: Interests) -> Gating:
+def _gate(interests: TopologyInterests) -> Gating:
     every = float(interests.all_told.records.sum())
     needed, gated = float(interests.needed.records.sum()), float(interests.pair_gated.records.sum())
     count = interests.count
@@ -148,7 +150,7 @@ def _gate(interests: Interests) -> Gating:
     )
 
 
-def _protocols(view: View) -> dict[str, dict[str, Any]]:
+def _protocols(view: PlanView) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "packets": cost.packets,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rookery.discovery.carriage import summary_parameter
-from rookery.discovery.planning.topology import Endpoint
+from rookery.discovery.planning.topology import PlannedEndpoint
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.identity import (
     READER_KEYLESS,
@@ -28,7 +28,7 @@ from rookery.rtps.locators import Address, Locator
 from rookery.rtps.messages import HEADER_LENGTH
 from rookery.rtps.qos import QualityOfService, Reliability
 from rookery.rtps.sequences import NumberSet
-from rookery.rtps.submessages import AckNack, Data, Heartbeat, Timestamp, ToParticipant
+from rookery.rtps.submessages import AckNack, Data, Heartbeat, InfoTimestamp, ToParticipant
 
 __all__ = [
     "DATAGRAM",
@@ -66,12 +66,12 @@ def announcement_size(summary: bytes | None = None) -> Announcement:
     announced = ParticipantAnnouncement(_PREFIX, 10_000_000, locators, locators, 0, vendor_parameters=carried)
     payload = announced.encode()
     data = Data(SPDP_READER, SPDP_WRITER, 1, payload).encode()
-    multicast = HEADER_LENGTH + len(Timestamp(_WHEN).encode()) + len(data)
+    multicast = HEADER_LENGTH + len(InfoTimestamp(_WHEN).encode()) + len(data)
     return Announcement(multicast, multicast + len(ToParticipant(_PREFIX).encode()), len(payload))
 
 
 @cache
-def record_size(endpoint: Endpoint) -> int:
+def record_size(endpoint: PlannedEndpoint) -> int:
     """Return the octets of an endpoint's record in a message: INFO_TS and DATA(w) or DATA(r)."""
     writer = endpoint.kind == "W"
     entity = 1 << 8 | (WRITER_KEYLESS if writer else READER_KEYLESS)
@@ -81,7 +81,7 @@ def record_size(endpoint: Endpoint) -> int:
         if writer
         else (SEDP_SUBSCRIPTIONS_READER, SEDP_SUBSCRIPTIONS_WRITER)
     )
-    return len(Timestamp(_WHEN).encode()) + len(Data(*pair, 1, announced.encode()).encode())
+    return len(InfoTimestamp(_WHEN).encode()) + len(Data(*pair, 1, announced.encode()).encode())
 
 
 @cache

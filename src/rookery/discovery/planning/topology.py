@@ -20,8 +20,8 @@ from rookery.discovery.interests import Interest, interest_of
 __all__ = [
     "INFRASTRUCTURE",
     "UNTYPED",
-    "Endpoint",
-    "Participant",
+    "PlannedEndpoint",
+    "PlannedParticipant",
     "Topology",
     "dds_type",
     "is_infrastructure",
@@ -45,7 +45,7 @@ _INFRASTRUCTURE = re.compile(INFRASTRUCTURE)
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class PlannedEndpoint:
     """A writer (`W`) or reader (`R`) of a topic, by the names on the wire."""
 
     kind: str
@@ -59,11 +59,11 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Participant:
+class PlannedParticipant:
     """Who announces itself; in ROS 2 a process, or in the simplest reading of a graph one node."""
 
     name: str
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[PlannedEndpoint, ...]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Topology:
     """Participants, and what the reader of the file has to say about them."""
 
     name: str
-    participants: tuple[Participant, ...]
+    participants: tuple[PlannedParticipant, ...]
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -84,7 +84,7 @@ class Topology:
         """Different topics on the wire."""
         return len({endpoint.topic for _, endpoint in self.endpoints()})
 
-    def endpoints(self) -> Iterator[tuple[Participant, Endpoint]]:
+    def endpoints(self) -> Iterator[tuple[PlannedParticipant, PlannedEndpoint]]:
         """Yield every endpoint with its participant."""
         for participant in self.participants:
             for endpoint in participant.endpoints:
@@ -114,15 +114,15 @@ def dds_type(ros_type: str) -> str:
     return "::".join([*parts[:-1], "dds_", parts[-1].removesuffix("_") + "_"])
 
 
-def topic_endpoint(*, kind: str, name: str, ros_type: str) -> Endpoint:
+def topic_endpoint(*, kind: str, name: str, ros_type: str) -> PlannedEndpoint:
     """Return the endpoint of a publisher (`W`) or subscriber (`R`)."""
-    return Endpoint(kind, "rt/" + name.lstrip("/"), dds_type(ros_type))
+    return PlannedEndpoint(kind, "rt/" + name.lstrip("/"), dds_type(ros_type))
 
 
-def service_endpoints(*, server: bool, name: str, ros_type: str) -> tuple[Endpoint, Endpoint]:
+def service_endpoints(*, server: bool, name: str, ros_type: str) -> tuple[PlannedEndpoint, PlannedEndpoint]:
     """Return the two endpoints of a service's server, or of its client."""
     bare = name.lstrip("/")
     stem = dds_type(ros_type).removesuffix("_")
-    request = Endpoint("R" if server else "W", f"rq/{bare}Request", f"{stem}_Request_")
-    reply = Endpoint("W" if server else "R", f"rr/{bare}Reply", f"{stem}_Response_")
+    request = PlannedEndpoint("R" if server else "W", f"rq/{bare}Request", f"{stem}_Request_")
+    reply = PlannedEndpoint("W" if server else "R", f"rr/{bare}Reply", f"{stem}_Response_")
     return request, reply

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rookery.discovery.planning.plan import View
+    from rookery.discovery.planning.plan import PlanView
 
-__all__ = ["SMALL", "WORTH", "Verdict", "in_words", "judge"]
+__all__ = ["SMALL", "WORTH", "PlanVerdict", "in_words", "judge"]
 
 #: Octets of plain discovery below which no change is worth it.
 SMALL = 1_000_000
@@ -29,34 +29,34 @@ _SPOKEN = ("bloom", "tree", "cuckoo", "ribbon", "hashes")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PlanVerdict:
     """The recommended protocol (`simple` for no change) and why."""
 
     protocol: str
     text: str
 
 
-def judge(views: Mapping[str, View], *, participants: int) -> Verdict:
+def judge(views: Mapping[str, PlanView], *, participants: int) -> PlanVerdict:
     """Return the verdict on a plan."""
     view = views["unicast"]
     plain = view.costs["simple"].octets
     if participants < 2:
-        return Verdict("simple", "No change is worth it: there is one participant, and nobody to discover.")
+        return PlanVerdict("simple", "No change is worth it: there is one participant, and nobody to discover.")
     candidates = [name for name in _SPOKEN if name in view.costs]
     if not candidates:
-        return Verdict("simple", f"Plain discovery costs {in_words(plain)}; no other protocol was asked for.")
+        return PlanVerdict("simple", f"Plain discovery costs {in_words(plain)}; no other protocol was asked for.")
     fewest = min(view.costs[name].octets for name in candidates)
     close = [name for name in candidates if view.costs[name].octets <= _CLOSE * fewest]
     best = min(close, key=lambda name: view.costs[name].summary_octets)
     saved, cost = view.saved_percent(best), view.costs[best]
     if plain < SMALL:
-        return Verdict(
+        return PlanVerdict(
             "simple",
             f"No change is worth it: plain discovery costs {in_words(plain)} while the system starts, which no network "
             f"feels ({best} would make it {in_words(cost.octets)}).",
         )
     if saved < WORTH:
-        return Verdict(
+        return PlanVerdict(
             "simple",
             f"No change is worth it: the best protocol, {best}, would save {saved:.0f} % of {in_words(plain)}, since "
             f"{_percent(view.gating.needed, view.gating.records)} of what is told is needed.",
@@ -69,10 +69,10 @@ def judge(views: Mapping[str, View], *, participants: int) -> Verdict:
         words.append(f"A plain list of hashes does as well ({in_words(view.costs['hashes'].octets)}).")
     words += _multicast_words(views, best)
     words += _gating_words(views)
-    return Verdict(best, " ".join(words))
+    return PlanVerdict(best, " ".join(words))
 
 
-def _multicast_words(views: Mapping[str, View], best: str) -> list[str]:
+def _multicast_words(views: Mapping[str, PlanView], best: str) -> list[str]:
     multicast = views["multicast"]
     plain, chosen = multicast.costs["simple"].octets, multicast.costs[best].octets
     if not plain:
@@ -83,7 +83,7 @@ def _multicast_words(views: Mapping[str, View], best: str) -> list[str]:
     return [f"Over multicast it is {in_words(chosen)} instead of {in_words(plain)} ({saved:.0f} % less)."]
 
 
-def _gating_words(views: Mapping[str, View]) -> list[str]:
+def _gating_words(views: Mapping[str, PlanView]) -> list[str]:
     gating = views["unicast"].gating
     bare = views["unicast_without_infrastructure"].gating
     words = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from rookery.space.axes import EventSpace
 __all__ = ["BrokerSettings", "parse_address", "tls_contexts"]
 
 SECOND = 1_000_000
+#: A host's name or IPv4 address; what has a scheme, a path or a second port is none.
+_HOST = re.compile(r"[\w.-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class BrokerSettings:
 def parse_address(text: str) -> Address:
     """Read `host:port`."""
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) >= 1 << 16:
+    if not colon or not _HOST.fullmatch(host) or not (port.isascii() and port.isdigit()) or int(port) >= 1 << 16:
         raise SettingsError(f"{text!r} is no address: write host:port, for example 127.0.0.1:7401")
     return ("127.0.0.1" if host == "localhost" else host), int(port)
 

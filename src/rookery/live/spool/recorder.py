@@ -33,7 +33,7 @@ from rookery.rtps.events import EndpointMatched, EndpointUnmatched, Event, Sampl
 from rookery.rtps.identity import Guid, guid_from_text
 from rookery.rtps.qos import QualityOfService
 
-__all__ = ["Counts", "Grouping", "Recorder"]
+__all__ = ["Counts", "Grouping", "SpoolRecorder"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ class _Group:
     last: dict[Guid, int] = field(default_factory=dict)
 
 
-class Recorder:
+class SpoolRecorder:
     """One reader of a topic, and the spool that it fills. Give `on_event` to the participant, then call `start`."""
 
     def __init__(

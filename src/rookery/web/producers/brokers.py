@@ -76,7 +76,7 @@ class RecordedBrokers:
         self._routed = routed
         self._source = source
         self._oracle: Any = matcher(network.configuration.space.schema)
-        self._zones: dict[str, records.Zone] = {}
+        self._zones: dict[str, records.ZoneRecord] = {}
         #: Where each inner node of the tree of zones is cut, by the bits of its path.
         self._cuts: dict[str, float] = {}
         #: Events that are not settled: who should get them, and who has not yet.
@@ -87,16 +87,16 @@ class RecordedBrokers:
         self._counts = Counter[str]()
         network.on_client_event = lambda client, event: self._happened.append((network.calendar.now, client, event))
         space = network.configuration.space
-        axes = tuple(records.Axis(axis.attribute, axis.low, axis.high) for axis in space.axes)
-        recorder.write(records.Space(at=recorder.clock(), axes=axes))
-        recorder.write(records.Schema(at=recorder.clock(), attributes=space.schema.to_dict(), topic=topic))
+        axes = tuple(records.AxisRecord(axis.attribute, axis.low, axis.high) for axis in space.axes)
+        recorder.write(records.SpaceRecord(at=recorder.clock(), axes=axes))
+        recorder.write(records.SchemaRecord(at=recorder.clock(), attributes=space.schema.to_dict(), topic=topic))
 
     def subscribe(self, broker: int, subscription_id: str, where: str) -> None:
         """Subscribe a client of a broker."""
         self._oracle.add(subscription_id, where)
         self.network.subscribe(broker, subscription_id, where)
         self.recorder.write(
-            records.Subscription(at=self.recorder.clock(), id=subscription_id, where=where, topic=self.topic)
+            records.SubscriptionRecord(at=self.recorder.clock(), id=subscription_id, where=where, topic=self.topic)
         )
 
     def publish(self, broker: int, event: Mapping[str, Any]) -> EventId:
@@ -116,7 +116,7 @@ class RecordedBrokers:
             del self._unsettled[next(iter(self._unsettled))]
         name = f"{event_id[0]}/{event_id[1]}"
         self.recorder.write(
-            records.Event(
+            records.EventRecord(
                 at=at,
                 id=name,
                 topic=self.topic,
@@ -128,7 +128,7 @@ class RecordedBrokers:
         )
         for scheme, zones in paths.items():
             if zones:
-                self.recorder.write(records.Route(at=at, event=name, scheme=scheme, zones=tuple(zones)))
+                self.recorder.write(records.RouteRecord(at=at, event=name, scheme=scheme, zones=tuple(zones)))
         return event_id
 
     def run(self, microseconds: int) -> None:
@@ -159,11 +159,11 @@ class RecordedBrokers:
     def report(self) -> None:
         """Record the zones that changed, and the ledger."""
         at = self.recorder.clock()
-        seen: dict[str, records.Zone] = {}
+        seen: dict[str, records.ZoneRecord] = {}
         self._cuts = {}
         for number, broker in self.network.brokers.items():
             for path, owned in broker.owned.items():
-                zone = records.Zone(
+                zone = records.ZoneRecord(
                     at=at,
                     id=zone_name(path),
                     lower=owned.box.lower,
@@ -176,13 +176,13 @@ class RecordedBrokers:
                 for depth, (_, cut) in enumerate(path):
                     self._cuts[zone_name(path[:depth]) if depth else ""] = cut
         for name in self._zones.keys() - seen.keys():
-            self.recorder.write(records.Zone(at=at, id=name, lower=(), upper=(), gone=True))
+            self.recorder.write(records.ZoneRecord(at=at, id=name, lower=(), upper=(), gone=True))
         for name, zone in seen.items():
             before = self._zones.get(name)
             if before is None or msgspec.structs.replace(before, at=at) != zone:
                 self.recorder.write(zone)
         self._zones = seen
-        self.recorder.write(records.Ledger(at=at, source=self._source, **self._counts))
+        self.recorder.write(records.LedgerRecord(at=at, source=self._source, **self._counts))
 
     def owner_of(self, point: Point) -> str:
         """Return the zone that a point lies in, as last reported; empty where that is not known."""

@@ -34,13 +34,13 @@ class RecordedDemonstration:
 
     def say(self, line: str) -> None:
         """Record a line that was told to the user."""
-        self._recorder.write(records.Note(at=self._recorder.clock(), text=line))
+        self._recorder.write(records.NoteRecord(at=self._recorder.clock(), text=line))
 
     def discovered(self, octets: Mapping[str, int]) -> None:
         """Record what finding each other has cost under each protocol."""
         at = self._recorder.clock()
         for protocol, cost in octets.items():
-            self._recorder.write(records.Traffic(at=at, protocol=name(protocol), octets=cost))
+            self._recorder.write(records.TrafficRecord(at=at, protocol=name(protocol), octets=cost))
 
     async def brokers(self, entry: str) -> None:
         """Record the zones of the live brokers until cancelled."""
@@ -52,7 +52,7 @@ class RecordedDemonstration:
         from rookery.spark.pipeline import arrow_schema
 
         schema = Schema.from_arrow(arrow_schema(events))
-        self._recorder.write(records.Schema(at=self._recorder.clock(), attributes=schema.to_dict()))
+        self._recorder.write(records.SchemaRecord(at=self._recorder.clock(), attributes=schema.to_dict()))
         self.edited(rules)
         record_skew(self._recorder, events, rules, name="batch", time=TIME)
 
@@ -62,12 +62,14 @@ class RecordedDemonstration:
         now = {(row["subscription_id"], row["version"]): row for row in rules.to_pylist()}
         for key in self._rules.keys() - now.keys():
             old = self._rules[key]
-            self._recorder.write(records.Subscription(at=at, id=key[0], where=old["where"], version=key[1], gone=True))
+            self._recorder.write(
+                records.SubscriptionRecord(at=at, id=key[0], where=old["where"], version=key[1], gone=True)
+            )
         for key, row in now.items():
             if self._rules.get(key) != row:
                 dates = {name: row[name].isoformat() for name in ("valid_from", "valid_to") if row.get(name)}
                 self._recorder.write(
-                    records.Subscription(at=at, id=key[0], where=row["where"], version=key[1], **dates)
+                    records.SubscriptionRecord(at=at, id=key[0], where=row["where"], version=key[1], **dates)
                 )
         self._rules = now
 
@@ -84,7 +86,7 @@ class RecordedDemonstration:
         for row in events.to_pylist()[::EXAMPLE] if source.endswith("stream") else ():
             time = row[TIME].isoformat()
             self._recorder.write(
-                records.Event(
+                records.EventRecord(
                     at=at,
                     id=str(row["event_id"]),
                     time=time,
@@ -94,7 +96,7 @@ class RecordedDemonstration:
             )
         delivered = len(pairs) - extra
         self._recorder.write(
-            records.Ledger(
+            records.LedgerRecord(
                 at=at,
                 source=source,
                 published=events.num_rows,

@@ -49,9 +49,9 @@ class RecordedDomain:
             partners.setdefault(edge.source, set()).add(edge.target)
             partners.setdefault(edge.target, set()).add(edge.source)
         for one in self._participants(found, partners):
-            now[records.Participant, one.id] = one
+            now[records.ParticipantRecord, one.id] = one
         for endpoint in found.endpoints:
-            now[records.Endpoint, endpoint.guid] = records.Endpoint(
+            now[records.EndpointRecord, endpoint.guid] = records.EndpointRecord(
                 at=0,
                 id=endpoint.guid,
                 participant=endpoint.guid[:PREFIX],
@@ -60,7 +60,7 @@ class RecordedDomain:
                 type_name=name(endpoint.type_name),
             )
         for edge in edges:
-            now[records.Edge, f"{edge.writer}>{edge.reader}"] = edge
+            now[records.EdgeRecord, f"{edge.writer}>{edge.reader}"] = edge
         for key in self._before.keys() - now.keys():
             gone: Any = self._before[key]
             self._recorder.write(msgspec.structs.replace(gone, at=at, gone=True))
@@ -73,12 +73,12 @@ class RecordedDomain:
         if octets == self._octets:
             return
         self._octets = octets
-        self._recorder.write(records.Traffic(at=at, protocol=name(f"seen in {self._island}"), octets=octets))
+        self._recorder.write(records.TrafficRecord(at=at, protocol=name(f"seen in {self._island}"), octets=octets))
 
-    def _participants(self, found: Survey, partners: dict[str, set[str]]) -> list[records.Participant]:
+    def _participants(self, found: Survey, partners: dict[str, set[str]]) -> list[records.ParticipantRecord]:
         known = [one.prefix for one in found.participants]
         return [
-            records.Participant(
+            records.ParticipantRecord(
                 at=0,
                 id=one.prefix,
                 name=name(one.name or one.properties.get("__ProcessName", "")),
@@ -94,7 +94,7 @@ class RecordedDomain:
             for one in found.participants
         ]
 
-    def _edges(self, participant: Participant) -> list[records.Edge]:
+    def _edges(self, participant: Participant) -> list[records.EdgeRecord]:
         announced = sorted((each.announcement for each in participant.remote_endpoints), key=lambda one: one.topic)
         edges = []
         for topic, group in groupby(announced, key=lambda one: one.topic):
@@ -102,7 +102,7 @@ class RecordedDomain:
             writers = [one for one in members if is_writer(one.guid.entity)]
             readers = [one for one in members if not is_writer(one.guid.entity)]
             edges += [
-                records.Edge(
+                records.EdgeRecord(
                     at=0,
                     writer=str(writer.guid),
                     reader=str(reader.guid),

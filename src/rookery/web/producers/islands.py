@@ -27,7 +27,7 @@ class RecordedIsland:
         self._recorder = recorder
         self._island = island
         self._domain = RecordedDomain(recorder, island=name(island.site))
-        self._before: records.Island | None = None
+        self._before: records.IslandRecord | None = None
 
     def report(self) -> None:
         """Record what changed at this site, and what it has sent to others."""
@@ -36,14 +36,14 @@ class RecordedIsland:
         counters = status["counters"]
         joined = sorted(name(site) for site, way in status["sites"].items() if way["reached by"] == site)
         at = self._recorder.clock()
-        now = records.Island(
+        now = records.IslandRecord(
             at=0, id=name(self._island.site), joined=tuple(joined), octets=counters.get("bytes out", 0)
         )
         if now != self._before:
             self._before = now
-            self._recorder.write(records.Island(at=at, id=now.id, joined=now.joined, octets=now.octets))
+            self._recorder.write(records.IslandRecord(at=at, id=now.id, joined=now.joined, octets=now.octets))
             self._recorder.write(
-                records.Traffic(
+                records.TrafficRecord(
                     at=at,
                     protocol=name(f"from {self._island.site} to other sites"),
                     octets=counters.get("bytes out", 0),

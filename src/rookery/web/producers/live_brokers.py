@@ -65,7 +65,7 @@ class RecordedBrokerNetwork:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._zones: dict[str, records.Zone] = {}
+        self._zones: dict[str, records.ZoneRecord] = {}
         self._schema: Schema | None = None
         self._space: EventSpace | None = None
         self._count = 0
@@ -73,12 +73,12 @@ class RecordedBrokerNetwork:
     def report(self, answers: Iterable[dict[str, Any]]) -> None:
         """Record the zones that changed."""
         at = self._recorder.clock()
-        now: dict[str, records.Zone] = {}
+        now: dict[str, records.ZoneRecord] = {}
         for answer in answers:
             self._place(answer["axes"])
             for zone in answer["zones"]:
                 box = zone["box"]
-                seen = records.Zone(
+                seen = records.ZoneRecord(
                     at=0,
                     id=zone["path"] or "all",
                     lower=tuple(low for low, _ in box.values()),
@@ -89,7 +89,7 @@ class RecordedBrokerNetwork:
                 )
                 now[seen.id] = seen
         for gone in self._zones.keys() - now.keys():
-            self._recorder.write(records.Zone(at=at, id=gone, lower=(), upper=(), gone=True))
+            self._recorder.write(records.ZoneRecord(at=at, id=gone, lower=(), upper=(), gone=True))
         for key, seen in now.items():
             if self._zones.get(key) != seen:
                 self._recorder.write(msgspec.structs.replace(seen, at=at))
@@ -101,7 +101,7 @@ class RecordedBrokerNetwork:
         if client.schema is not None:
             attributes = client.schema.to_dict()
             self._recorder.write(
-                records.Schema(at=self._recorder.clock(), attributes=attributes, topic=name(client.topic))
+                records.SchemaRecord(at=self._recorder.clock(), attributes=attributes, topic=name(client.topic))
             )
 
     def example(self, topic: str, event: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ class RecordedBrokerNetwork:
             key for key, zone in self._zones.items() if point and contains(ZoneBox(zone.lower, zone.upper), point)
         )
         self._recorder.write(
-            records.Event(
+            records.EventRecord(
                 at=self._recorder.clock(),
                 id=str(self._count),
                 topic=name(topic),
@@ -126,8 +126,8 @@ class RecordedBrokerNetwork:
         """Record the space, when it is first known."""
         if self._space is None and self._schema is not None:
             self._space = EventSpace(self._schema, [Axis(*axis) for axis in axes])
-            named = tuple(records.Axis(name(axis.attribute), axis.low, axis.high) for axis in self._space.axes)
-            self._recorder.write(records.Space(at=self._recorder.clock(), axes=named))
+            named = tuple(records.AxisRecord(name(axis.attribute), axis.low, axis.high) for axis in self._space.axes)
+            self._recorder.write(records.SpaceRecord(at=self._recorder.clock(), axes=named))
 
 
 async def watch_brokers(recorder: Recorder, *, entry: str, key: bytes | None = None, examples: bool = False) -> None:

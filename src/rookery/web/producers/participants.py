@@ -28,8 +28,8 @@ class RecordedParticipants:
         self._members: dict[str, SimulatedParticipant] = {}
         self._partners: dict[str, set[str]] = {}
         self._topics: dict[Guid, str] = {}
-        self._before: dict[str, records.Participant] = {}
-        recorder.write(records.Island(at=recorder.clock(), id=island))
+        self._before: dict[str, records.ParticipantRecord] = {}
+        recorder.write(records.IslandRecord(at=recorder.clock(), id=island))
 
     def watch(self, member: SimulatedParticipant) -> None:
         """Record a participant and its endpoints, and its pairs as they come."""
@@ -40,7 +40,7 @@ class RecordedParticipants:
         for announcement in member.participant.local_endpoints:
             self._topics[announcement.guid] = announcement.topic
             self.recorder.write(
-                records.Endpoint(
+                records.EndpointRecord(
                     at=at,
                     id=str(announcement.guid),
                     participant=identity,
@@ -61,7 +61,7 @@ class RecordedParticipants:
         for identity, member in self._members.items():
             told = {one.announcement.guid.prefix.hex() for one in member.participant.remote_endpoints}
             roles = [is_writer(one.guid.entity) for one in member.participant.local_endpoints]
-            now = records.Participant(
+            now = records.ParticipantRecord(
                 at=0,
                 id=identity,
                 name=name(member.participant.configuration.name),
@@ -88,7 +88,7 @@ class RecordedParticipants:
             self._partners.setdefault(local, set()).add(remote)
         if is_writer(event.local.entity):  # its reader tells the same story
             self.recorder.write(
-                records.Edge(
+                records.EdgeRecord(
                     at=self.recorder.clock(),
                     writer=str(event.local),
                     reader=str(event.remote),

@@ -131,7 +131,7 @@ class Simulation:
                 sums = [a + b for a, b in zip(sums, island.report(), strict=True)]
             octets, datagrams, contacts, false_contacts = sums
             self.recorder.write(
-                records.Traffic(
+                records.TrafficRecord(
                     at=at,
                     protocol=protocol,
                     octets=octets,

@@ -27,7 +27,7 @@ def record_batches(recorder: Recorder, query: Any, history: dict[int, int], *, n
             continue
         seconds = progress.durationMs.get("triggerExecution", 0) / 1000
         recorder.write(
-            records.Batch(
+            records.BatchRecord(
                 at=recorder.clock(),
                 query=name,
                 number=number,
@@ -72,4 +72,4 @@ def record_skew(recorder: Recorder, events: Any, rules: Any, *, name: str, time:
 
     rows = zone_stats(events, rules, time=time).select("events", "subscriptions", "load", "skew").collect()
     zones = tuple((row["events"], row["subscriptions"], row["load"], float(row["skew"])) for row in rows)
-    recorder.write(records.Skew(at=recorder.clock(), query=name, zones=zones))
+    recorder.write(records.SkewRecord(at=recorder.clock(), query=name, zones=zones))
