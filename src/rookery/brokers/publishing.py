@@ -36,9 +36,9 @@ from rookery.brokers.batches import (
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.brokers.zones import ROOT, Point
 from rookery.errors import EventError
 from rookery.machine import Write
+from rookery.space.zones import ROOT, Point
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker

@@ -24,6 +24,8 @@ from rookery.spark.worker import MatchRows, crossing_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from rookery.space import KdTree
+
 __all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "prepare", "validate"]
 
 log = logging.getLogger("rookery.spark")
@@ -43,6 +45,7 @@ def match(
     plan: PlanName = "auto",
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
+    tree: KdTree | None = None,
     checkpoint: str | None = None,
     engine: str = "bitmap",
 ) -> DataFrame:
@@ -51,8 +54,10 @@ def match(
     `rules` are `Subscriptions`, a path, an Arrow table or a DataFrame. `time` names the event-time column that dated
     rules need; `topic` states one topic for all events. A streaming DataFrame needs the `checkpoint` that its query
     will have: the set of rules that judged each micro-batch is recorded there. `engine` matches in the workers:
-    bitmap, matrix, index or counting, with the same pairs.
+    bitmap, matrix, index or counting, with the same pairs. The zoned plan cuts `zones` zones, or takes those of `tree`.
     """
+    if tree is not None and plan != "zoned":
+        raise PipelineError("a tree is for plan='zoned'")
     reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     if events.isStreaming:
         from rookery.spark.stream import match_stream
@@ -65,7 +70,7 @@ def match(
     compiled = prepare(events, rules, reading)
     chosen = choose(compiled.compiled, plan=plan)
     log.info("plan %s: %s", chosen.name, chosen.reason)
-    return match_compiled(events, compiled, reading, chosen, share=share, zones=zones, explain=explain)
+    return match_compiled(events, compiled, reading, chosen, share=share, zones=zones, tree=tree, explain=explain)
 
 
 def match_compiled(
@@ -76,6 +81,7 @@ def match_compiled(
     *,
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
+    tree: KdTree | None = None,
     explain: bool = False,
     columns: Sequence[str] = (),
     most: int | None = None,
@@ -88,7 +94,7 @@ def match_compiled(
     if plan.name == "zoned":
         from rookery.spark.zones import match_zoned
 
-        return match_zoned(events, rules, reading, zones=zones, explain=explain, columns=columns, most=most)
+        return match_zoned(events, rules, reading, zones=zones, tree=tree, explain=explain, columns=columns, most=most)
     return match_broadcast(events, rules, reading, share=share, explain=explain, columns=columns, most=most)
 
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.spanhop import depth_of
-from rookery.brokers.zones import (
+from rookery.space.zones import (
     ROOT,
     Path,
     box_of,
     contains,
+    depth_of,
     gap,
     meets,
     overlap,
@@ -31,10 +31,10 @@ def paths(draw: st.DrawFn, dimensions: int = 2, longest: int = 8) -> Path:
     path: Path = ROOT
     for _ in range(draw(st.integers(0, longest))):
         box = box_of(path, dimensions)
-        axis = len(path) % dimensions
+        axis = draw(st.integers(0, dimensions - 1))
         share = draw(st.sampled_from([0.25, 0.5, 0.75]))
         cut = box.lower[axis] + share * (box.upper[axis] - box.lower[axis])
-        path = split(path, cut)[draw(st.integers(0, 1))]
+        path = split(path, axis, cut)[draw(st.integers(0, 1))]
     return path
 
 
@@ -43,7 +43,7 @@ def test_merge_undoes_split(path: Path, point: tuple[float, float]) -> None:
     """K9, and a point of a zone lies in exactly one of its halves."""
     box = box_of(path, 2)
     axis = len(path) % 2
-    low, high = split(path, (box.lower[axis] + box.upper[axis]) / 2)
+    low, high = split(path, axis, (box.lower[axis] + box.upper[axis]) / 2)
     assert parent(low) == parent(high) == path
     assert (sibling(low), sibling(high)) == (high, low)
     assert volume(box_of(low, 2)) + volume(box_of(high, 2)) == pytest.approx(volume(box))
