@@ -66,14 +66,14 @@ def command(
     ] = None,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
-    at: Annotated[str, typer.Option(help="With `status` and `resplit`: any broker of the network.")] = "127.0.0.1:7401",
+    at: Annotated[str, typer.Option(help="With `status`, `tree` and `resplit`: any broker of the network.")] = "127.0.0.1:7401",
     tree: Annotated[
         Path | None,
         typer.Option(help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Run a broker of a topic until it is told to stop, show the status of a network, or share its zones anew.
+    """Run a broker of a topic until it is told to stop, show the status or the zones of a network, or share them anew.
 
     Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
     sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
@@ -81,10 +81,12 @@ def command(
     set_up_logs(log_format)
     if action == "status":
         return _status(at, key_file, json)
+    if action == "tree":
+        return _tree(at, key_file)
     if action == "resplit":
         return _resplit(at, tree, key_file, json)
     if action != "run":
-        raise SettingsError(f"{action!r} is neither run nor status nor resplit")
+        raise SettingsError(f"{action!r} is neither run nor status nor tree nor resplit")
     missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
     if missing or not schema:
         raise SettingsError(
@@ -160,6 +162,13 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
             f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
             f"clients {one['clients']}  backup {one['backup'] or '-'}  in flight {one['in_flight']['events']}"
         )
+    return ExitCode.DONE
+
+
+def _tree(at: str, key_file: Path | None) -> int:
+    from rookery.live.brokers.resplit import ask_all, network_tree
+
+    write(network_tree(asyncio.run(ask_all(at, read_key(key_file))))[0].to_json())
     return ExitCode.DONE
 
 
