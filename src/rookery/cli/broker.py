@@ -26,20 +26,25 @@ EXAMPLES = [
     "rookery broker --listen 127.0.0.1:7402 --join 127.0.0.1:7401 --topic quotes --schema quotes.json "
     "--space price:0:1000,symbol",
     "rookery broker status --at 127.0.0.1:7401 --json",
+    "rookery broker tree --at 127.0.0.1:7401 > tree.json",
     "rookery broker resplit --at 127.0.0.1:7401 --tree tree.json",
 ]
 
 
 def command(
     action: Annotated[
-        str, typer.Argument(help="`run` a broker, show the `status` of a network, or `resplit` its zones.")
+        str,
+        typer.Argument(
+            help="`run` a broker, show the `status` of a network, print its `tree`, or `resplit` its zones."
+        ),
     ] = "run",
     listen: Annotated[str, typer.Option(help="Where others reach this broker: an IPv4 address and a port.")] = "",
     join: Annotated[list[str] | None, typer.Option(help="A broker of the network to join; may be repeated.")] = None,
     topic: Annotated[str, typer.Option(help="The topic.")] = "",
     schema: SchemaText = None,
     space: Annotated[
-        str, typer.Option(help="The attributes that span the space, with a range for numbers: price:0:1000,symbol")
+        str,
+        typer.Option(help="The attributes that span the space: price:0:1000,symbol; or a file with a tree of them."),
     ] = "",
     data: Annotated[
         Path | None, typer.Option(help="The folder of the log; one under ~/.local/state/rookery by default.")
@@ -66,7 +71,9 @@ def command(
     ] = None,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
-    at: Annotated[str, typer.Option(help="With `status`, `tree` and `resplit`: any broker of the network.")] = "127.0.0.1:7401",
+    at: Annotated[
+        str, typer.Option(help="With `status`, `tree` and `resplit`: any broker of the network.")
+    ] = "127.0.0.1:7401",
     tree: Annotated[
         Path | None,
         typer.Option(help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON."),

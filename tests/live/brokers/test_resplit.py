@@ -72,6 +72,12 @@ async def shared_anew(fleet: Fleet, file: Path) -> None:
     plan = SplitPlan.of_tree(tree, read_space(SPACE, SCHEMA), loads=loads)
     zones = [zone for one in await ask_all(addresses[0]) for zone in one["zones"]]
     assert next_step(plan, [path_of(zone) for zone in zones], 0) is None
+    printed = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "rookery", "broker", "tree", "--at", addresses[0], stdout=asyncio.subprocess.PIPE
+    )
+    shown = KdTree.from_json((await printed.communicate())[0].decode())
+    assert sorted(shown.paths()) == sorted(path_of(zone) for zone in zones)
+    assert shown.axes == read_space(SPACE, SCHEMA).axes
     median = min(zone["box"]["price"][1] for zone in zones)
     assert 0.05 < median < 0.09, "half of the events are cheaper than 67"
 
