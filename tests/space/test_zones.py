@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from rookery.space.zones import (
     ROOT,
+    Cut,
     Path,
+    bits_of,
     box_of,
     contains,
     depth_of,
     gap,
+    median_of,
     meets,
     overlap,
     parent,
@@ -20,6 +23,7 @@ from rookery.space.zones import (
     split,
     subtract,
     touching,
+    turn,
     volume,
 )
 
@@ -81,3 +85,22 @@ def test_a_zone_meets_a_box_where_the_corner_is_shared(
     box = box_of(path, 2)
     corner = tuple(map(max, lower, box.lower))
     assert meets(box, lower, upper) == (contains(box, corner) and all(map(float.__le__, corner, upper)))
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75]), min_size=1, max_size=20))
+def test_a_median_leaves_values_on_both_sides(values: list[float]) -> None:
+    cut = median_of(values, 0.0, 1.0)
+    if cut is None:
+        assert len(set(values)) == 1
+    else:
+        below = sum(value < cut for value in values)
+        assert 0 < below < len(values)
+        assert below <= len(values) // 2 or cut == min(value for value in values if value > min(values))
+
+
+def test_a_path_is_read_and_an_axis_of_another_space_does_no_harm() -> None:
+    low, high = split(split(ROOT, turn(ROOT, 2), 0.5)[1], 1, 0.25)
+    assert (bits_of(ROOT), bits_of(low), bits_of(high)) == ("", "10", "11")
+    assert turn(low, 2) == 0
+    assert box_of((Cut(7, 1, 0.5),), 2) == box_of((Cut(1, 1, 0.5),), 2) == box_of((Cut(-1, 1, 0.5),), 2)
+    assert depth_of((Cut(7, 1, 0.5),), (0.0, 0.75), 2) == 1

@@ -40,6 +40,7 @@ from rookery.model.types import (
     float_key,
 )
 from rookery.model.values import TOP
+from rookery.space.numbers import enum_keys
 
 if TYPE_CHECKING:
     from rookery.matching.rows import Rows
@@ -246,8 +247,7 @@ class CodeSpace:
         kind = self.attributes[number].type
         if not isinstance(kind, EnumType):
             return self.labels[number].codes(texts, NULL_CODE)
-        place = pc.index_in(texts, value_set=pa.array(kind.labels, texts.type)).fill_null(len(kind.labels))
-        codes: np.ndarray[Any, Any] = place.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes: np.ndarray[Any, Any] = enum_keys(kind, texts)
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes
