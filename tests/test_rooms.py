@@ -46,7 +46,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "brokers/in_flight": ("brokers/test_deliveries.py", "data of the deliveries"),
     "brokers/kernels": ("brokers/test_static.py", "the kernel is compared with the plain router there"),
     "brokers/membership": ("brokers/test_state_machine.py", "joins and leaves are checked by the zones of all brokers"),
-    "brokers/publishing": ("brokers/test_deliveries.py", "where events went shows in who got them"),
     "brokers/stretch": ("brokers/test_coordinates.py", "it compares coordinates with true times"),
     "brokers/tables": ("brokers/test_static.py", "itself the slow answer that others are compared with"),
     # overlay: parts of one machine

@@ -9,10 +9,10 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import face_neighbors
-from rookery.brokers.zones import Path, box_of, contains, inside, meets, touching
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import Path, box_of, contains, inside, meets, touching
 
 SECOND = 1_000_000
 NAMES = ("x", "y", "z")

@@ -7,7 +7,7 @@ import random
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.static import StaticBrokers
-from rookery.brokers.zones import (
+from rookery.space.zones import (
     box_of,
     contains,
 )

@@ -18,9 +18,9 @@ from rookery.brokers.coordinates import (
 from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.stretch import stretch
-from rookery.brokers.zones import ZoneBox, contains, inside
 from rookery.errors import SpaceError
 from rookery.experiments.latencies import latency_matrix
+from rookery.space.zones import ZoneBox, contains, inside
 
 from .invariants import SECOND, SETTLED, network, owned_zones
 

@@ -19,6 +19,7 @@ from rookery.brokers.messages import (
 )
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.machine import Emit
+from rookery.space.zones import Cut
 
 from .invariants import SECOND, network, owned_zones
 
@@ -76,4 +77,4 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
     made.run(SECOND)
     assert broker.counters["rejected"] == 6
     with pytest.raises(msgspec.ValidationError):
-        msgspec.msgpack.decode(msgspec.msgpack.encode(ZoneOwnership(((0, 0.5),) * 65, 1, 1)), type=ZoneOwnership)
+        msgspec.msgpack.decode(msgspec.msgpack.encode(ZoneOwnership((Cut(0, 0, 0.5),) * 65, 1, 1)), type=ZoneOwnership)

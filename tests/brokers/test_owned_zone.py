@@ -9,7 +9,7 @@ from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import face_neighbors
-from rookery.brokers.zones import Path, box_of, contains, sibling, split
+from rookery.space.zones import Path, box_of, contains, sibling, split
 
 from .invariants import configuration
 
@@ -47,8 +47,9 @@ def test_a_missing_neighbor_is_a_hole_and_the_hole_lies_in_its_zone() -> None:
 def test_a_later_owner_of_a_part_replaces_the_neighbor() -> None:
     owned = complete()
     before = next(iter(owned.neighbors))
-    for half in split(before.path, sum(bounds[len(before.path) % 2] for bounds in box_of(before.path, 2)) / 2):
-        owned.learn(ZoneOwnership(half, 2, 70 + half[-1][0]))
+    axis = len(before.path) % 2
+    for half in split(before.path, axis, sum(bounds[axis] for bounds in box_of(before.path, 2)) / 2):
+        owned.learn(ZoneOwnership(half, 2, 70 + half[-1].bit))
     assert before not in list(owned.neighbors)
     assert owned.holes() == []
     assert not owned.learn(before), "an earlier epoch"

@@ -6,13 +6,12 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.space.test_zones import paths
 
 from rookery.brokers.ownership import OwnershipMap, ZoneOwnership
-from rookery.brokers.zones import (
+from rookery.space.zones import (
     overlap,
 )
-
-from .test_zones import paths
 
 
 @given(

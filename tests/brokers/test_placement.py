@@ -7,9 +7,9 @@ import random
 import pytest
 
 from rookery.brokers.batches import DeliverBatch
-from rookery.brokers.zones import ZoneBox
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
+from rookery.space.zones import ZoneBox
 
 from .invariants import SECOND, network
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.brokers.plans import TOLERANCE, RequestStep, SplitPlan, TransferStep, next_step
-from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, contains, sibling, split
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
+from rookery.space.zones import ROOT, Cut, Path, ZoneBox, box_of, contains, sibling, split
 
 from .batch_world import SECOND, SPACE, World, crowd, finish
 
@@ -28,15 +28,18 @@ MIXED = EventSpace(
 def tree_of_events(seed: int, *, zones: int = 64) -> KdTree:
     generator = np.random.default_rng(seed)
     events = np.stack([generator.gamma(2, 40, 4000), generator.beta(2, 8, 4000) * 100], axis=1)
-    return KdTree.fit(events, attributes=["price", "size"], zones=zones, dimension="cyclic")
+    space = EventSpace(MIXED.schema, [Axis("price", 0, 1000), Axis("size", 0, 100)])
+    points = np.stack([space.on(0, events[:, 0]), space.on(1, events[:, 1])], axis=1)
+    return KdTree.fit(points, axes=space.axes, zones=zones, dimension="cyclic")
 
 
 def random_zones(count: int, dimensions: int, generator: random.Random) -> list[Path]:
     zones: list[Path] = [ROOT]
     while len(zones) < count:
         path = zones.pop(generator.randrange(len(zones)))
-        axis, box = len(path) % dimensions, box_of(path, dimensions)
-        zones += split(path, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * (0.1 + 0.8 * generator.random()))
+        axis, box = generator.randrange(dimensions), box_of(path, dimensions)
+        share = 0.1 + 0.8 * generator.random()
+        zones += split(path, axis, box.lower[axis] + (box.upper[axis] - box.lower[axis]) * share)
     return zones
 
 
@@ -48,7 +51,7 @@ def test_a_cut_gives_both_sides_their_share(seed: int, brokers: int, below: int,
     cut = plan.cut(box, axis, below / brokers)
     assert cut is not None
     assert plan.share_below(box, axis, cut) == pytest.approx(below / brokers, abs=1e-6)
-    assert plan.brokers_below(box, axis, cut, brokers) == below
+    assert plan.brokers_below(ROOT, (axis, cut), brokers) == below
     assert plan.cut(box, 1, 0.5) is None, "nothing is known of symbols"
 
 
@@ -71,15 +74,48 @@ def test_steps_end_with_every_broker_placed_and_its_share_in_its_zone(seed: int,
         axis, box = len(step.path) % 3, box_of(step.path, 3)
         if isinstance(step, TransferStep):
             zones.remove(sibling(step.path))  # it is one zone: its owner can merge at once
-            zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], step.back)
+            zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], *step.back)
             waiting += step.back is None
             assert ROOT not in zones
         else:
-            median = 0.5 * (box.lower[axis] + box.upper[axis])
-            zones += split(step.path, median if step.cut is None else step.cut)
+            median = axis, 0.5 * (box.lower[axis] + box.upper[axis])
+            zones += split(step.path, *(median if step.cut is None else step.cut))
             waiting -= 1
     assert (waiting, len(zones)) == (0, brokers)
     assert sum(2.0 ** -len(path) for path in zones) == 1.0
+
+
+@given(st.integers(0, 10_000), st.integers(1, 24), st.booleans())
+def test_a_tree_of_as_many_zones_as_brokers_becomes_the_network(seed: int, brokers: int, other_axes: bool) -> None:
+    generator = np.random.default_rng(seed)
+    texts = [["alpha", "beta", "gamma", None][number] for number in generator.integers(0, 4, 500)]
+    events = {"price": generator.gamma(2, 40, 500), "symbol": texts}
+    learned = EventSpace.learn(MIXED.schema, ["symbol", "price"], events)
+    tree = KdTree.fit(learned.points(events), axes=learned.axes, zones=brokers)
+    space = MIXED if other_axes else learned
+    plan = SplitPlan.of_tree(tree, space) if tree.zone_count > 1 else None
+    if plan is None or plan.exact is None:
+        return  # two of its cuts fall together on the network's axes
+    zones: list[Path] = random_zones(tree.zone_count, space.dimensions, random.Random(seed))
+    waiting = steps = 0
+    while (step := next_step(plan, zones, waiting)) is not None:
+        steps += 1
+        assert steps <= 2 * brokers
+        zones.remove(step.path)
+        if isinstance(step, TransferStep):
+            zones.remove(sibling(step.path))
+            zones += [step.path[:-1]] if step.back is None else split(step.path[:-1], *step.back)
+            waiting += step.back is None
+        else:
+            assert step.cut is not None
+            zones += split(step.path, *step.cut)
+            waiting -= 1
+    wanted = tree.zones_of_events(learned, events)
+    network = KdTree.of_paths(zones, space.axes)
+    owners = network.zones_of_events(space, events)
+    assert len({*zip(wanted.tolist(), owners.tolist(), strict=True)}) == len(set(wanted.tolist())) == len({*owners})
+    if not other_axes:
+        assert sorted(zones) == sorted(tree.paths())
 
 
 def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
@@ -89,7 +125,7 @@ def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
     while (step := next_step(plan, zones, waiting)) is not None:
         assert isinstance(step, RequestStep)
         zones.remove(step.path)
-        zones += split(step.path, 0.5 if step.cut is None else step.cut)
+        zones += split(step.path, *((len(step.path) % 3, 0.5) if step.cut is None else step.cut))
         waiting -= 1
     shares = [float(plan.loads_in(box_of(path, 3)).sum()) for path in zones]
     assert max(shares) / min(shares) < (1 + TOLERANCE) ** 3
@@ -100,8 +136,8 @@ def test_a_network_that_suits_the_statistics_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("tree", "loads", "message"),
     [
-        (KdTree(["volume"]), None, "no number is in both"),
-        (KdTree(["price"]), None, "no number is in both"),
+        (KdTree([Axis("volume")]), None, "no attribute is in both"),
+        (KdTree([Axis("price")]), None, "no attribute is in both"),
         (tree_of_events(1, zones=4), [1.0, 2.0], "as many loads"),
         (tree_of_events(1, zones=4), [1.0, 2.0, -1.0, 1.0], "as many loads"),
         (tree_of_events(1, zones=4), [0.0] * 4, "nothing to share"),
@@ -150,7 +186,8 @@ def share_anew(world: World, plan: SplitPlan, generator: random.Random, *, crash
 
 def skewed(generator: random.Random, count: int) -> tuple[list[tuple[float, float]], SplitPlan]:
     events = [(generator.betavariate(2, 8), generator.betavariate(8, 2)) for _ in range(count)]
-    tree = KdTree.fit(np.array(events), attributes=["x", "y"], zones=64, dimension="cyclic")
+    points = SPACE.points({"x": np.array(events)[:, 0], "y": np.array(events)[:, 1]})
+    tree = KdTree.fit(points, axes=SPACE.axes, zones=64, dimension="cyclic")
     return events, SplitPlan.of_tree(tree, SPACE)
 
 
@@ -217,7 +254,7 @@ def test_a_broker_that_waits_in_vain_looks_for_a_zone_itself() -> None:
     rest = tiling(world)
     assert rest is not None
     assert len(rest) == 3
-    broker.request_zone(((0, 0.123),), 0.5, world.made.calendar.now)  # no such zone: nobody answers
+    broker.request_zone((Cut(0, 0, 0.123),), (1, 0.5), world.made.calendar.now)  # no such zone: nobody answers
     world.made.perform(broker.id)
     world.made.run(3 * SECOND)
     assert not broker.owned

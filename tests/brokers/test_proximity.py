@@ -16,9 +16,9 @@ from rookery.brokers.messages import PutResident, ResidentChanged, ResidentsFoun
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.proximity import closest, scale
-from rookery.brokers.zones import Path, box_of, contains, inside
 from rookery.machine import Send
 from rookery.simulated.brokers import SimulatedBrokers
+from rookery.space.zones import Cut, Path, box_of, contains, inside
 
 from .invariants import SECOND, configuration, owned_zones
 
@@ -112,14 +112,14 @@ def test_who_located_a_zone_is_told_of_a_closer_resident() -> None:
 
 def test_a_resident_is_preferred_by_an_older_claim() -> None:
     """What is noted of a resident is older than the last split of its zone."""
-    whole: Path = ((1, 0.5), (0, 0.5))
-    queue = AncestorQueue(((0, 0.5), (0, 0.5)), dimensions=2, bits=2, capacity=4)
-    for ownership in (ZoneOwnership(whole, 3, 4), ZoneOwnership((*whole, (0, 0.75)), 5, 7)):
+    whole: Path = (Cut(0, 1, 0.5), Cut(1, 0, 0.5))
+    queue = AncestorQueue((Cut(0, 0, 0.5), Cut(1, 0, 0.5)), dimensions=2, bits=2, capacity=4)
+    for ownership in (ZoneOwnership(whole, 3, 4), ZoneOwnership((*whole, Cut(0, 0, 0.75)), 5, 7)):
         queue.learn(ownership)
     queue.prefer(ZoneOwnership(whole, 2, 4))
     assert queue.preferred(whole) == ZoneOwnership(whole, 3, 4)
     queue.prefer(ZoneOwnership(whole, 4, 7))
-    assert queue.preferred(whole) == ZoneOwnership((*whole, (0, 0.75)), 5, 7)
+    assert queue.preferred(whole) == ZoneOwnership((*whole, Cut(0, 0, 0.75)), 5, 7)
     queue.dismiss(whole, 7)
     assert queue.preferred(whole) is None
     assert [ownership.owner for ownership in queue] == [4]
@@ -174,7 +174,7 @@ def test_news_go_to_those_who_asked_here_and_once() -> None:
     (owned,) = broker.owned.values()
     zone, askers = next(iter(owned.watchers.items()))
     point = box_of(owned.path, 2).lower
-    near = ZoneOwnership((*zone, (0, 0.1)), 1, 99, 0, (1.0, 1.0))
+    near = ZoneOwnership((*zone, Cut(0, 0, 0.1)), 1, 99, 0, (1.0, 1.0))
 
     def told(ownership: ZoneOwnership, lease: int) -> list[tuple[int, bool]]:
         broker.receive(Routed(point, PutResident(zone, ownership, lease), 99), 99, made.calendar.now)
@@ -205,10 +205,9 @@ def test_an_answer_that_nobody_waits_for_and_news_without_coordinates_harm_nobod
     made = placed(4)
     for broker in made.brokers.values():
         before = [(zone, list(residents)) for owned, zone, residents in entries(made)]
-        broker.receive(ResidentsFound(((0, 0.3),), (ZoneOwnership((), 9, 99, 0, (1.0,)),)), 99, made.calendar.now)
-        broker.receive(
-            ResidentChanged(((1, 0.3),), ZoneOwnership(((1, 0.3),), 9, 99, 0, (1.0, 1.0)), True), 99, made.calendar.now
-        )
+        broker.receive(ResidentsFound((Cut(0, 0, 0.3),), (ZoneOwnership((), 9, 99, 0, (1.0,)),)), 99, made.calendar.now)
+        strange = ZoneOwnership((Cut(0, 1, 0.3),), 9, 99, 0, (1.0, 1.0))
+        broker.receive(ResidentChanged((Cut(0, 1, 0.3),), strange, True), 99, made.calendar.now)
         assert [(zone, list(residents)) for owned, zone, residents in entries(made)] == before
     assert closest((0.0, 0.0), [ZoneOwnership((), 1, 1), ZoneOwnership((), 1, 2, 0, (3.0, 4.0))]) == ZoneOwnership(
         (), 1, 2, 0, (3.0, 4.0)

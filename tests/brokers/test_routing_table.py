@@ -5,7 +5,7 @@ from __future__ import annotations
 from rookery.brokers.messages import BrokerHeartbeat, OwnerFound
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import FORGOTTEN, MOST_KNOWN_PEERS
-from rookery.brokers.zones import split
+from rookery.space.zones import Cut, split
 
 from .alone import alone
 
@@ -34,9 +34,9 @@ def test_a_failed_message_is_forgiven_after_a_while() -> None:
 
 def test_a_neighbor_is_dead_after_three_beats_of_silence() -> None:
     broker = alone()
-    _, upper = split((), 0.5)
+    _, upper = split((), 0, 0.5)
     broker.membership.close(broker.owned[()])
-    lower = ((0, 0.5),)
+    lower = (Cut(0, 0, 0.5),)
     broker.membership.open(ZoneOwnership(lower, 1, broker.id))
     broker.receive(OwnerFound(ZoneOwnership(upper, 1, 2)), 2, 1)
     table = broker.routing_table
@@ -53,7 +53,7 @@ def test_news_of_the_dead_is_not_taken_for_news() -> None:
     """At second hand a broker is as old as the news of it, so two peers cannot keep a dead one alive."""
     broker = alone()
     broker.membership.close(broker.owned[()])
-    lower, upper = split((), 0.5)
+    lower, upper = split((), 0, 0.5)
     owned = broker.membership.open(ZoneOwnership(lower, 1, broker.id))
     broker.now = 100 * BEAT
     broker.routing_table.learn(ZoneOwnership(upper, 1, 2), broker.now - 3 * BEAT - 1)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from rookery.brokers.sampling import Reservoir, cut_of
-from rookery.brokers.zones import (
+from rookery.brokers.sampling import Reservoir, choose_cut, cut_of
+from rookery.space.zones import (
     ZoneBox,
 )
 
@@ -20,5 +20,10 @@ def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
     assert (len(reservoir.points), reservoir.seen) == (256, 10_000)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 0, reservoir.points) == pytest.approx(0.5, abs=0.1)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == 0.5  # the median is on the border
+    assert choose_cut(ZoneBox((0, 0), (1, 1)), 1, reservoir.points)[0] == 0, "all points have one value in dimension 1"
+    assert choose_cut(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == (1, 0.5)  # they differ in none
+    assert choose_cut(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0), (0.2, 0.3)]) == (1, 0.5)  # too few to say
+    many = [(0.0, 0.0)] * 15 + [(0.0, 0.75)] * 5
+    assert choose_cut(ZoneBox((0, 0), (1, 1)), 1, many) == (1, 0.75), "just above the many at the border"
     half = reservoir.part(ZoneBox((0, 0), (0.5, 1)))
     assert half.seen == pytest.approx(5000, rel=0.2)

@@ -8,12 +8,13 @@ import random
 import numpy as np
 import pytest
 
-from rookery.brokers.spanhop import depth_of, greedy_hop, next_hop
+from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import (
+from rookery.space.zones import (
     box_of,
     contains,
+    depth_of,
     gap,
 )
 

@@ -10,8 +10,8 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop, printed_hops
 from rookery.brokers.static import Routes, StaticBrokers
 from rookery.brokers.tables import ExactTable, exact_tables
-from rookery.brokers.zones import Path, box_of, contains
 from rookery.errors import SpaceError
+from rookery.space.zones import Path, box_of, contains
 
 
 def routes(brokers: StaticBrokers, count: int, seed: int = 1, **options: object) -> Routes:

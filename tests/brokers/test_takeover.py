@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from tests.space.test_zones import paths
 
 from rookery.brokers.messages import OwnerFound
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.takeover import carve
-from rookery.brokers.zones import Path, box_of, inside, overlap, split, volume
+from rookery.space.zones import Path, box_of, inside, overlap, split, volume
 
 from .alone import alone
-from .test_zones import paths
 
 
 @given(whole=paths(longest=3), part=paths())
@@ -28,7 +28,7 @@ def test_what_is_left_and_the_part_tile_the_zone(whole: Path, part: Path) -> Non
 
 def test_a_greater_epoch_takes_its_zone_and_leaves_the_rest() -> None:
     broker = alone()
-    lower, upper = split((), 0.5)
+    lower, upper = split((), 0, 0.5)
     broker.receive(OwnerFound(ZoneOwnership(upper, 1, 0)), 2, 1)
     assert list(broker.owned) == [()], "the same epoch of a lesser id"
     broker.receive(OwnerFound(ZoneOwnership(upper, 2, 2)), 2, 1)

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import rookery
 from model.generators import leaves, random_event, random_filter, random_schema, table_of
-from rookery.errors import SchemaError
 from rookery.matching import ENGINES, CompiledSet
 from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES, choose_signatures
 from rookery.matching.kernels import SET_FLAG
-from rookery.model.types import DecimalType, EnumType, StringType
+from rookery.space import Axis, EventSpace
+from rookery.space.axes import FIRST, LAST
 
 from .test_kernels import random_rows
 
@@ -139,95 +139,77 @@ def test_a_part_matches_as_its_subscriptions_did(random: Random) -> None:
 
 @settings(max_examples=120)
 @given(st.randoms(use_true_random=False))
-def test_boxes_are_outer_bounds(random: Random) -> None:
-    """An event that matches lies inside its subscription's box in every attribute that it has."""
+def test_boxes_hold_every_match_and_are_those_of_the_conditions(random: Random) -> None:
+    """Brokers take a box from a condition, Spark takes it from codes: the same one, and what matches lies inside."""
     schema = random_schema(random, most=4)
-    names = [text for text, kind in leaves(schema) if not isinstance(kind, EnumType)]
-    matcher = rookery.matcher(schema)
-    for place in range(8):
-        where, parameters = random_filter(random, schema, depth=1)
-        matcher.add(place, where, parameters=parameters)
-    compiled = matcher.compile()
-    lower, upper = compiled.boxes(names)
-    assert lower.shape == upper.shape == (8, len(names))
+    names = [text for text, _ in leaves(schema)]
     events = [random_event(random, schema) for _ in range(12)]
+    learned = EventSpace.learn(schema, names, table_of(schema, events[: random.choice([0, 3, 12])]))
+    matcher, conditions = rookery.matcher(schema), []
+    for place in range(8):
+        conditions.append(random_filter(random, schema, depth=1))
+        matcher.add(place, conditions[-1][0], parameters=conditions[-1][1])
+    compiled = matcher.compile()
+    points = learned.points(table_of(schema, events))
+    boxes = compiled.boxes(learned)
+    assert boxes.lower.shape == boxes.upper.shape == (8, len(names))
+    for slot, (where, parameters) in enumerate(conditions):
+        box = learned.box(where, parameters)
+        assert (tuple(boxes.lower[slot]), tuple(boxes.upper[slot])) == (
+            box or ((1.0,) * len(names), (0.0,) * len(names))
+        )
     for event, slot in zip(*(one.tolist() for one in compiled.match_indices(table_of(schema, events))), strict=True):
-        for place, text in enumerate(names):
-            value = number_of(schema, text, events[event])
-            if value is not None:
-                assert lower[slot, place] <= value <= upper[slot, place], (text, value)
-
-
-def number_of(schema: Any, text: str, event: dict[str, Any]) -> Any:
-    """Return an event's value as a number in the attribute's own unit, exactly; None where it has none."""
-    from rookery.model.events import comparable, step_into
-    from rookery.model.parser import parse
-    from rookery.model.types import TimestampType
-
-    path = parse(f"{text} IS NULL").field.path  # type: ignore[union-attr]
-    attribute = schema.attribute(path)
-    if isinstance(attribute.type, StringType):
-        return None
-    value = comparable(attribute, step_into(event, path))
-    return (
-        value // attribute.type.nanoseconds
-        if value is not None and isinstance(attribute.type, TimestampType)
-        else value
-    )
+        assert (boxes.lower[slot] <= points[event]).all(), conditions[slot]
+        assert (points[event] <= boxes.upper[slot]).all(), conditions[slot]
 
 
 def test_boxes_are_what_the_filters_say() -> None:
     matcher = rookery.matcher(SCHEMA)
     matcher.add(0, "v BETWEEN 1 AND 5 AND n > 3")
     matcher.add(1, "v < 2 OR v > 9")
-    matcher.add(2, "k = 'a'")
+    matcher.add(2, "k = 'a' OR k = 'c'")
     matcher.add(3, "v IS NULL OR v > 1")
     matcher.add(4, "FALSE")
-    lower, upper = matcher.compile().boxes(["v", "n", "k"])
-    assert (lower[0, 0], upper[0, 0]) == (1.0, 5.0)
-    assert lower[0, 1] == 4.0
-    assert upper[0, 1] >= 2.0**63
-    for slot in (1, 2, 3):
-        assert (lower[slot, 0], upper[slot, 0]) == (-np.inf, np.inf)
-    assert (lower[:4, 2] == -np.inf).all()
-    assert lower[4, 0] > upper[4, 0]
-    with pytest.raises(SchemaError):
-        matcher.compile().boxes(["nope"])
+    matcher.add(5, "v IS NULL")
+    space = EventSpace(SCHEMA, [Axis("v", 0, 10), Axis("n", 0, 16), Axis("k")])
+    boxes = matcher.compile().boxes(space)
+    lower, upper = boxes.lower, boxes.upper
+    assert (lower[0, 0], upper[0, 0]) == (space.point({"v": 1})[0], space.point({"v": 5})[0])
+    assert (lower[0, 1], upper[0, 1]) == (space.point({"n": 4})[1], LAST)
+    assert (lower[1, 0], upper[1, 0]) == (FIRST, LAST)
+    assert (lower[2, 0], upper[2, 0]) == (0, LAST)
+    assert (lower[2, 2], upper[2, 2]) == (space.point({"k": "a"})[2], space.point({"k": "c"})[2])
+    assert (lower[3, 0], upper[3, 0]) == (0, LAST)
+    assert (lower[4] > upper[4]).all()
+    assert (lower[5, 0], upper[5, 0]) == (0, 0)
 
 
-def test_a_side_that_a_box_leaves_open_is_infinite() -> None:
+def test_a_side_that_a_box_leaves_open_is_the_end_of_the_axis() -> None:
     matcher = rookery.matcher(SCHEMA)
     matcher.add_boxes(["up", "down"], lower={"v": [1.0, None]}, upper={"v": [None, 2.0]})
-    lower, upper = matcher.compile().boxes(["v"])
-    assert lower.tolist() == [[1.0], [-np.inf]]
-    assert upper.tolist() == [[np.inf], [2.0]]
+    space = EventSpace(SCHEMA, [Axis("v", 0, 10)])
+    boxes = matcher.compile().boxes(space)
+    assert boxes.lower.tolist() == [[space.point({"v": 1})[0]], [FIRST]]
+    assert boxes.upper.tolist() == [[LAST], [space.point({"v": 2})[0]]]
 
 
-def test_boxes_of_unsigned_integers_are_outer_bounds() -> None:
-    """Their codes are shifted by 2⁶³, and must not be shifted back in doubles."""
-    values = [0, 1, 2, 2**53, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
-    matcher = rookery.matcher(rookery.Schema(u="uint64"))
-    for slot, value in enumerate(values):
-        matcher.add(slot, f"u = {value}")
-    lower, upper = matcher.compile().boxes(["u"])
-    for slot, value in enumerate(values):
-        assert int(lower[slot, 0]) <= value <= int(upper[slot, 0])
-        assert upper[slot, 0] - lower[slot, 0] <= max(1.0, value / 2**50)
-
-
-@pytest.mark.parametrize("kind", ["decimal(18,17)", "decimal(17,5)", "decimal(6,2)", "decimal(30,4)"])
-def test_boxes_of_decimals_are_outer_bounds(kind: str) -> None:
-    """A decimal's bound is rounded more than once on its way to a double; all of it must be outward."""
+@pytest.mark.parametrize("kind", ["uint64", "int64", "decimal(18,17)", "decimal(17,5)", "decimal(30,4)"])
+def test_a_bound_lies_where_its_value_does(kind: str) -> None:
+    """Codes of unsigned integers are shifted by 2⁶³, those of long decimals are rounded: the place is the same."""
     random = Random(8)
     schema = rookery.Schema(d=kind)
-    leaf = schema.attribute(("d",)).type
-    assert isinstance(leaf, DecimalType)
-    values = [Decimal(f"{random.randint(leaf.lowest, leaf.highest)}e{-leaf.scale}") for _ in range(300)]
+    leaf: Any = schema.attribute(("d",)).type
+    keys = [leaf.lowest, leaf.highest, *(random.randint(leaf.lowest, leaf.highest) for _ in range(300))]
+    keys += [key for near in (0, 2**53, leaf.highest // 2) for key in range(near - 3, near + 4) if key >= leaf.lowest]
+    values: list[Any] = [Decimal(f"{key}e{-leaf.scale}") for key in keys] if kind.startswith("decimal") else keys
+    space = EventSpace(schema, [Axis("d", float(leaf.lowest) / 10**6, 1e7)])
     matcher = rookery.matcher(schema)
-    matcher.add_many(pa.table({"subscription_id": list(range(300)), "where": [f"d = {value:f}" for value in values]}))
-    lower, upper = matcher.compile().boxes(["d"])
     for slot, value in enumerate(values):
-        assert lower[slot, 0] <= value <= upper[slot, 0]
+        matcher.add(slot, "d = %0", parameters=[value])
+    points = space.points([{"d": value} for value in values])
+    assert points[:, 0].tolist() == [space.point({"d": value})[0] for value in values]
+    assert np.array_equal(matcher.compile().boxes(space).lower, points)
+    assert np.array_equal(matcher.compile().boxes(space).upper, points)
 
 
 def test_signatures_use_equalities_of_their_rows_only() -> None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rookery import Schema
 from rookery.errors import RookeryError, SpaceError
 from rookery.model.lower import lower
 from rookery.model.parser import parse
+from rookery.space import EventSpace, KdTree, TextCode
 from rookery.space.axes import Axis
 from rookery.space.grid import CategoricalAxis, NumericAxis, TextAxis
 from rookery.space.notation import read_grid, read_space
 
 SCHEMA = Schema(symbol=str, price=float, volume=int, halted=bool)
+CODE = TextCode(("ACME", "BOLT"), (0.25, 0.5))
 
 
 @pytest.mark.parametrize(
     ("text", "ranges", "buckets"),
     [
         ("price:0:1000,symbol", [Axis("price", 0, 1000), Axis("symbol")], [17, 29]),
-        ("symbol:BOLT|ACME, price:0:100/4", [Axis("symbol"), Axis("price", 0, 100)], [4, 5]),
+        ("symbol:BOLT|ACME, price:0:100/4", [Axis("symbol", code=CODE), Axis("price", 0, 100)], [4, 5]),
         ("price: 0 : 100", [Axis("price", 0, 100)], [17]),
         ("price:0|10|100|1000", [Axis("price", 0, 1000)], [4]),
         ("volume:-5:5", [Axis("volume", -5, 5)], [17]),
@@ -37,6 +41,13 @@ def test_a_document_says_the_same() -> None:
     assert read_space(cuts, SCHEMA).axes == read_space(text, SCHEMA).axes
     with pytest.raises(SpaceError, match="an object of lists"):
         read_grid({"price": 5}, SCHEMA)  # type: ignore[dict-item]
+
+
+def test_brokers_take_the_axes_of_a_tree() -> None:
+    learned = EventSpace.learn(SCHEMA, ["symbol", "price"], {"symbol": ["a", "b", "b"], "price": [1.0, 2.0, 9.0]})
+    assert read_space(json.loads(KdTree(learned.axes).to_json()), SCHEMA).axes == learned.axes
+    with pytest.raises(SpaceError, match=r"no rookery\.kdtree document"):
+        read_space({"format": "rookery.kdtree", "version": 1}, SCHEMA)  # type: ignore[dict-item]
 
 
 def test_the_kinds_of_axes() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from rookery import Schema
 from rookery.brokers.plans import SplitPlan, TransferStep, next_step
-from rookery.brokers.zones import ROOT, box_of, contains, split
 from rookery.live.brokers.resplit import read_statistics
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import ROOT, box_of, contains, split
 from rookery.spark import zone_stats
 
 pytestmark = pytest.mark.spark
@@ -35,7 +35,7 @@ def test_zones_by_the_statistics_of_a_job_share_its_events(spark: Any, tmp_path:
         assert not isinstance(step, TransferStep)
         assert step.cut is not None
         zones.remove(step.path)
-        zones += split(step.path, step.cut)
+        zones += split(step.path, *step.cut)
         waiting -= 1
     counts = [sum(contains(box_of(path, 1), space.point({"price": one})) for one in prices) for path in zones]
     assert len(counts) == 4

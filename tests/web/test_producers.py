@@ -17,7 +17,6 @@ import pytest
 import rookery
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.spanhop import greedy_hop, next_hop
-from rookery.brokers.zones import ZoneBox, contains
 from rookery.live.brokers.client import connect
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
@@ -25,6 +24,7 @@ from rookery.live.island import open_island
 from rookery.model import Schema
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import ZoneBox, contains
 from rookery.web import Recorder, records
 from rookery.web.producers.brokers import path_of
 from rookery.web.producers.demonstration import RecordedDemonstration

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import Path, Point, ZoneBox, box_of, depth_shared, overlap, sibling, touching
 from rookery.machine.randomness import RandomNumbers
+from rookery.space.zones import Path, Point, ZoneBox, box_of, depth_shared, overlap, sibling, touching
 
 __all__ = ["AncestorQueue"]
 

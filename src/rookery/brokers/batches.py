@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from rookery.brokers.versions import Version
-from rookery.brokers.zones import Path, Point
+from rookery.space.zones import Path, Point
 
 __all__ = [
     "MALFORMED",

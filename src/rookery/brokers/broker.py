@@ -50,9 +50,9 @@ from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
-from rookery.brokers.zones import Path, Point, contains, gap
 from rookery.machine import ClientId, Effect, Emit, Send, Write
 from rookery.machine.randomness import RandomNumbers
+from rookery.space.zones import AxisCut, Path, Point, contains, gap
 
 __all__ = ["Broker"]
 
@@ -118,14 +118,14 @@ class Broker:
         self.membership.greet(peer)
         self._settle()
 
-    def transfer(self, now: int, *, patience: int, back: float | None = None) -> None:
+    def transfer(self, now: int, *, patience: int, back: AxisCut | None = None) -> None:
         """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
         self.now = max(now, self.now)
         if not self.membership.leaving:
             self.membership.transfer_all(patience, back)
         self._settle()
 
-    def request_zone(self, path: Path, cut: float | None, now: int) -> None:
+    def request_zone(self, path: Path, cut: AxisCut | None, now: int) -> None:
         """Take the upper half of a zone, if its owner still has it."""
         self.now = max(now, self.now)
         self.membership.request_zone(path, cut)

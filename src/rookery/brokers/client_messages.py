@@ -12,7 +12,7 @@ import msgspec
 
 from rookery.brokers.batches import Accepted, DeliverBatch, EventBatch, Refused, Superseded
 from rookery.brokers.versions import MOST_VERSION, Version
-from rookery.brokers.zones import Path
+from rookery.space.zones import AxisCut, Path
 
 __all__ = [
     "AskStatus",
@@ -76,14 +76,14 @@ class TransferZone(msgspec.Struct, frozen=True, array_like=True, tag=55):
     """
 
     seconds: float
-    back: float | None = None
+    back: AxisCut | None = None
 
 
 class RequestZone(msgspec.Struct, frozen=True, array_like=True, tag=56):
     """Take the upper half of this zone, cut here; at its owner's median if nothing is said."""
 
     path: Path
-    cut: float | None = None
+    cut: AxisCut | None = None
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
@@ -91,7 +91,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=60):
 
     topic: str
     schema: dict[str, Any]
-    axes: tuple[tuple[str, float, float], ...]
+    axes: tuple[list[Any], ...]
     brokers: tuple[int, ...]
     version: Annotated[int, msgspec.Meta(ge=0, le=MOST_VERSION)] = 0
 

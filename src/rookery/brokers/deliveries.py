@@ -421,7 +421,7 @@ class Deliveries:
 
     def _send_on(self, entry: InFlightBatch) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
-        points = self._broker.publishing.points_of(events_of(entry.batch)) or ()
+        points = self._broker.publishing.points_in(entry.batch) or ()
         away = [
             row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in entry.gone
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rookery.brokers.zones import Path
+from rookery.space.zones import Path
 
 __all__ = [
     "BrokerEvent",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import NOTHING, EventBatch
-from rookery.brokers.zones import Point
+from rookery.space.zones import Point
 
 __all__ = ["InFlightBatch"]
 

@@ -19,9 +19,22 @@ from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, Routed, Trans
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import MOST_KNOWN_PEERS
-from rookery.brokers.sampling import FEWEST_SAMPLES, cut_of
+from rookery.brokers.sampling import FEWEST_SAMPLES, choose_cut
 from rookery.brokers.takeover import Takeover, carve
-from rookery.brokers.zones import ROOT, Path, Point, box_of, contains, inside, overlap, sibling, split, volume
+from rookery.space.zones import (
+    ROOT,
+    AxisCut,
+    Path,
+    Point,
+    box_of,
+    contains,
+    inside,
+    overlap,
+    sibling,
+    split,
+    turn,
+    volume,
+)
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -72,7 +85,7 @@ class Membership:
         else:
             self.join(bootstrap)
 
-    def transfer_all(self, patience: int, back: float | None = None) -> None:
+    def transfer_all(self, patience: int, back: AxisCut | None = None) -> None:
         """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
 
         With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
@@ -86,7 +99,7 @@ class Membership:
                 self._bootstrap = target
                 self._transfer(owned, target, back=back)
 
-    def request_zone(self, path: Path, cut: float | None) -> None:
+    def request_zone(self, path: Path, cut: AxisCut | None) -> None:
         """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
         broker = self._broker
         if broker.owned or self._transfers or self._bootstrap is None:
@@ -144,11 +157,7 @@ class Membership:
             return
         if len(owned.path) >= DEEPEST:
             return
-        axis = len(owned.path) % owned.dimensions
-        cut = join.cut
-        if cut is None or not owned.box.lower[axis] < cut < owned.box.upper[axis]:
-            cut = cut_of(owned.box, axis, owned.reservoir.points)
-        low, high = split(owned.path, cut)
+        low, high = split(owned.path, *self._cut(owned, join.cut))
         epoch = owned.ownership.epoch + 1
         theirs = ZoneOwnership(high, epoch, join.newcomer, 0, join.position)
         whole = owned.state(
@@ -164,10 +173,18 @@ class Membership:
         broker.send(join.newcomer, Transfer(state, known_peers=tuple(broker.routing_table.known_peers)))
         self.announce(before | {join.newcomer})
 
+    def _cut(self, owned: OwnedZone, wanted: AxisCut | None) -> AxisCut:
+        """Return where a zone is cut: where it is wanted, if that is inside, else by its sample."""
+        if wanted is not None:
+            axis, place = wanted[0] % owned.dimensions, wanted[1]
+            if owned.box.lower[axis] < place < owned.box.upper[axis]:
+                return axis, place
+        return choose_cut(owned.box, turn(owned.path, owned.dimensions), owned.reservoir.points)
+
     # ---- zones that change hands ---------------------------------------------------------------------------------
 
     def _transfer(
-        self, owned: OwnedZone, receiver: int, position: tuple[float, ...] = (), *, back: float | None = None
+        self, owned: OwnedZone, receiver: int, position: tuple[float, ...] = (), *, back: AxisCut | None = None
     ) -> None:
         """Give a whole zone away."""
         broker = self._broker

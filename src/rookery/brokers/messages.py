@@ -14,7 +14,7 @@ import msgspec
 from rookery.brokers.batches import BatchMessage, DeliverBatch, Replicate, RoutedBatch, is_readable
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.versions import Version
-from rookery.brokers.zones import Path, Point
+from rookery.space.zones import AxisCut, Path, Point
 
 __all__ = [
     "Body",
@@ -104,7 +104,7 @@ class Transfer(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """
 
     state: ZoneState
-    back: float | None = None
+    back: AxisCut | None = None
     known_peers: tuple[int, ...] = ()
 
 
@@ -158,7 +158,7 @@ class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=20):
     more: tuple[Point, ...] = ()
     best: ZoneOwnership | None = None
     at: Path | None = None
-    cut: float | None = None
+    cut: AxisCut | None = None
 
 
 class PlaceSubscription(msgspec.Struct, frozen=True, array_like=True, tag=22):

@@ -19,7 +19,7 @@ from rookery.brokers.messages import ZoneReport, ZoneState
 from rookery.brokers.ownership import OwnershipMap, ZoneOwnership
 from rookery.brokers.sampling import Reservoir
 from rookery.brokers.store import ZoneStore
-from rookery.brokers.zones import (
+from rookery.space.zones import (
     Path,
     Point,
     ZoneBox,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from rookery.brokers.zones import Path, overlap
+from rookery.space.zones import Path, overlap
 
 __all__ = ["OwnershipMap", "ZoneOwnership"]
 

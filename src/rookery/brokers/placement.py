@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.batches import Placed, Superseded
 from rookery.brokers.messages import PlacedSubscription, PlaceSubscription, ReplicateSubscriptions
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.brokers.zones import Path, box_of, meets, overlap, sibling
+from rookery.space.zones import Path, box_of, meets, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker

@@ -1,10 +1,12 @@
 """How the zones of a live network should lie, from statistics of a Spark job, and the next step toward that.
 
-Statistics are the zones of a K-D tree in the events' own units (`rookery.spark.zone_stats`, or any `KdTree`) with a
-load each; inside a zone the load is taken to be spread evenly. The network's own cuts go through its dimensions in
-turn, so its tree cannot be the statistics' tree: it is made anew, each cut where it gives both sides the load of the
-brokers they are to have. Where the statistics know nothing of an attribute (a text, or a number that their tree never
-cuts) the cut is the median of the owner's own sample, which is what it would be without a plan.
+Statistics are the zones of a K-D tree (`rookery.spark.zone_stats`, or any `KdTree`) with a load each. A tree that has
+as many zones as there are brokers, and no attribute that the network's space lacks, is taken as it is: each broker gets
+one of its zones. For any other number of brokers the cuts are made anew, the axes in turn: inside a zone of the tree
+the load is taken to be spread evenly, and each cut lies where both sides get the load of the brokers they are to have.
+Where the statistics know nothing of an attribute (their tree never cuts it) the cut is the median of the owner's own
+sample, which is what it would be without a plan. The tree's axes may have other ranges and codes than the network's: a
+place is carried over by the least value that lies there.
 
 Theory. A network's zones are the leaves of a binary tree, and a plan says for each zone and each number of brokers in
 it where the cut should be. A cut that is near enough stays. Under one that is not everything is merged first, from
@@ -19,16 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rookery.arrays import distinct
-from rookery.brokers.zones import ROOT, Path, ZoneBox, box_of, inside, sibling, split
 from rookery.errors import SpaceError
 from rookery.space.axes import EventSpace
 from rookery.space.tree import KdTree
+from rookery.space.zones import ROOT, AxisCut, Path, ZoneBox, box_of, inside, sibling, split, turn
 
 __all__ = ["RequestStep", "SplitPlan", "Step", "TransferStep", "next_step"]
 
@@ -46,7 +47,7 @@ class TransferStep:
 
     path: Path
     #: Where both together are to be cut; None where the owner is to wait.
-    back: float | None = None
+    back: AxisCut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +55,85 @@ class RequestStep:
     """A broker that waits is to get the upper half of a zone, cut here, or at the owner's median."""
 
     path: Path
-    cut: float | None
+    cut: AxisCut | None
 
 
 Step = TransferStep | RequestStep
 
 
+class Plan(Protocol):
+    """What steps go toward."""
+
+    def wanted(self, path: Path, brokers: int) -> AxisCut | None:
+        """Return where a zone of so many brokers is to be cut; None where that is not known."""
+
+    def brokers_below(self, path: Path, cut: AxisCut, brokers: int) -> int | None:
+        """Return how many of a zone's brokers belong below a cut that exists; None if it should be elsewhere."""
+
+
+class TreePlan:
+    """The zones of a tree, one for each broker."""
+
+    def __init__(self, paths: Collection[Path]) -> None:
+        self.zone_count = len(paths)
+        #: By zone that is cut: where, and how many zones are below and above.
+        self._cuts: dict[Path, tuple[AxisCut, list[int]]] = {}
+        for path in paths:
+            for depth, (axis, bit, place) in enumerate(path):
+                self._cuts.setdefault(path[:depth], ((axis, place), [0, 0]))[1][bit] += 1
+
+    def wanted(self, path: Path, brokers: int) -> AxisCut | None:
+        """Return where the tree cuts a zone."""
+        return self._cuts[path][0]
+
+    def brokers_below(self, path: Path, cut: AxisCut, brokers: int) -> int | None:
+        """Return how many zones of the tree are below a cut, if it is the tree's."""
+        known, (below, _) = self._cuts[path]
+        return below if cut == known else None
+
+
 class SplitPlan:
     """Where load lies, as boxes in coordinates with a load each, and where cuts should be for it."""
 
-    def __init__(self, *, lower: Array, upper: Array, loads: Array, known: Sequence[bool]) -> None:
+    def __init__(
+        self, *, lower: Array, upper: Array, loads: Array, known: Sequence[bool], exact: TreePlan | None = None
+    ) -> None:
         self._lower = lower
         self._upper = np.maximum(upper, lower + NARROWEST)
         self._loads = loads
         #: By dimension, whether the statistics say anything of it.
         self.known = tuple(known)
+        #: What is carried out where there are as many brokers as zones.
+        self.exact = exact
 
     @classmethod
     def of_tree(cls, tree: KdTree, space: EventSpace, *, loads: Sequence[float] | None = None) -> SplitPlan:
-        """Read a tree whose cuts are in the events' units; without loads its zones count the same."""
-        axes = [axis.attribute for axis in space.axes]
-        cut = {tree.attributes[axis] for axis in tree.dimension if axis >= 0}
-        known = [name in cut and space.is_number(number) for number, name in enumerate(axes)]
-        if not any(known):
+        """Read a tree; without loads its zones count the same."""
+        numbers = {axis.attribute: number for number, axis in enumerate(space.axes)}
+        cut = {axis for axis in tree.axis if axis >= 0}
+        shared = [axis for axis in sorted(cut) if tree.axes[axis].attribute in numbers]
+        if not shared:
             raise SpaceError(
-                f"the tree is cut by {', '.join(sorted(cut)) or 'nothing'}, the network by {', '.join(axes)}: "
-                "no number is in both"
+                f"the tree is cut by {', '.join(tree.axes[axis].attribute for axis in sorted(cut)) or 'nothing'}, the "
+                f"network by {', '.join(numbers)}: no attribute is in both"
             )
         weights = np.ones(tree.zone_count) if loads is None else np.array(loads, np.float64)
         if len(weights) != tree.zone_count or not (weights >= 0).all() or not np.isfinite(weights).all():
             raise SpaceError(f"a tree of {tree.zone_count} zones needs as many loads, none of them negative")
         if not weights.any():
             raise SpaceError("all zones of the tree have the load 0: there is nothing to share")
-        lower, upper = np.zeros((tree.zone_count, len(axes))), np.ones((tree.zone_count, len(axes)))
+        own = EventSpace(space.schema, [tree.axes[axis] for axis in shared])
+        carried = _Carried(own, space, [numbers[tree.axes[axis].attribute] for axis in shared])
+        lower, upper = np.zeros((tree.zone_count, len(numbers))), np.ones((tree.zone_count, len(numbers)))
         for zone, box in enumerate(tree.boxes()):
-            for number, name in enumerate(axes):
-                if known[number]:
-                    column = tree.attributes.index(name)
-                    low, high = float(box.lower[column]), float(box.upper[column])
-                    lower[zone, number] = 0.0 if low == -inf else space.coordinate(number, low)
-                    upper[zone, number] = 1.0 if high == inf else space.coordinate(number, high)
-        return cls(lower=lower, upper=upper, loads=weights, known=known)
+            for place, axis in enumerate(shared):
+                number = carried.numbers[place]
+                lower[zone, number] = carried.place(place, box.lower[axis])
+                upper[zone, number] = carried.place(place, box.upper[axis])
+        known = [number in carried.numbers for number in range(len(numbers))]
+        paths = carried.paths(tree, shared) if len(shared) == len(cut) else None
+        exact = None if paths is None else TreePlan(paths)
+        return cls(lower=lower, upper=upper, loads=weights, known=known, exact=exact)
 
     def loads_in(self, box: ZoneBox) -> Array:
         """Return how much of each zone's load lies in a box."""
@@ -128,40 +167,90 @@ class SplitPlan:
                 return cut
         return low + (high - low) / 2
 
-    def brokers_below(self, box: ZoneBox, axis: int, cut: float, brokers: int) -> int | None:
-        """Return how many of a box's brokers belong below a cut that exists; None if it should be elsewhere."""
+    def wanted(self, path: Path, brokers: int) -> AxisCut | None:
+        """Return where a zone of so many brokers is to be cut; None where that is not known."""
+        axis = turn(path, len(self.known))
+        place = self.cut(box_of(path, len(self.known)), axis, (brokers + 1) // 2 / brokers)
+        return None if place is None else (axis, place)
+
+    def brokers_below(self, path: Path, cut: AxisCut, brokers: int) -> int | None:
+        """Return how many of a zone's brokers belong below a cut that exists; None if it should be elsewhere."""
+        axis, place = cut
         half = (brokers + 1) // 2
         if not self.known[axis]:
             return half
-        share = self.share_below(box, axis, cut) * brokers
+        box = box_of(path, len(self.known))
+        share = self.share_below(box, axis, place) * brokers
         below = min(max(round(share), 1), brokers - 1)
         if abs(share - below) <= TOLERANCE * min(below, brokers - below):
             return below
-        return half if cut == self.cut(box, axis, half / brokers) else None  # it cannot be better: load at one value
+        return half if place == self.cut(box, axis, half / brokers) else None  # it cannot be better: load at one value
+
+
+class _Carried:
+    """Places of a tree as places of a network whose axes may have other ranges and codes."""
+
+    def __init__(self, own: EventSpace, space: EventSpace, numbers: list[int]) -> None:
+        self._own = own
+        self._space = space
+        #: By axis of the tree that is shared, the network's.
+        self.numbers = numbers
+
+    def place(self, axis: int, place: float) -> float:
+        """Return the network's place of the least value at or above one of the tree's."""
+        number = self.numbers[axis]
+        if place in (0.0, 1.0) or self._own.axes[axis] == self._space.axes[number]:
+            return place
+        least = self._own.least(axis, place)
+        if least is None:
+            return 1.0
+        return (
+            self._space.text_place(number, least) if isinstance(least, bytes) else self._space.coordinate(number, least)
+        )
+
+    def paths(self, tree: KdTree, shared: list[int]) -> list[Path] | None:
+        """Return the zones of a tree in the network's space; None where two of its cuts are one there."""
+        places = {
+            (axis, place): (self.numbers[shared.index(axis)], self.place(shared.index(axis), place))
+            for axis, place in zip(tree.axis, tree.cut, strict=True)
+            if axis >= 0
+        }
+        found: list[Path] = []
+        for path in tree.paths():
+            mine: Path = ROOT
+            for axis, bit, place in path:
+                number, there = places[axis, place]
+                box = box_of(mine, self._space.dimensions)
+                if not box.lower[number] < there < box.upper[number]:
+                    return None
+                mine = split(mine, number, there)[bit]
+            found.append(mine)
+        return found
 
 
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:
     """Return the next step toward a plan for zones that tile the space and brokers that wait; None when it is done."""
-    dimensions = len(plan.known)
+    total = len(zones) + waiting
+    toward: Plan = plan.exact if plan.exact is not None and plan.exact.zone_count == total else plan
     transfers: list[TransferStep] = []
-    pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), len(zones) + waiting)]
+    pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), total)]
     while pending:
         path, leaves, brokers = pending.pop()
-        box, axis = box_of(path, dimensions), len(path) % dimensions
         if leaves == [path]:
             if brokers > 1 and waiting:
-                return RequestStep(path, plan.cut(box, axis, (brokers + 1) // 2 / brokers))
+                return RequestStep(path, toward.wanted(path, brokers))
             continue
-        cut = leaves[0][len(path)][1]
-        sides = [[leaf for leaf in leaves if inside(leaf, half)] for half in split(path, cut)]
-        below = plan.brokers_below(box, axis, cut, brokers) if brokers > 1 else None
+        axis, _, place = leaves[0][len(path)]
+        halves = split(path, axis, place)
+        sides = [[leaf for leaf in leaves if inside(leaf, half)] for half in halves]
+        below = toward.brokers_below(path, (axis, place), brokers) if brokers > 1 else None
         if below is None and brokers > 1 and len(leaves) == 2:
-            transfers.append(TransferStep(leaves[1], plan.cut(box, axis, (brokers + 1) // 2 / brokers)))
+            transfers.append(TransferStep(leaves[1], toward.wanted(path, brokers)))
             continue
         if below is None:
             deepest = max(leaves, key=lambda leaf: (len(leaf), leaf))
-            transfers.append(TransferStep(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1][0])))
+            transfers.append(TransferStep(max(deepest, sibling(deepest), key=lambda leaf: leaf[-1].bit)))
             continue
-        low, high = split(path, cut)
+        low, high = halves
         pending += [(high, sides[1], brokers - below), (low, sides[0], below)]
     return transfers[0] if transfers else None

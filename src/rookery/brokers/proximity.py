@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.messages import FindResidents, PutResident, ResidentChanged, ResidentsFound
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import Path, Point, ZoneBox, box_of, center_distance, inside
+from rookery.space.zones import Path, Point, ZoneBox, box_of, center_distance, inside
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker

@@ -21,7 +21,6 @@ from rookery.brokers.batches import (
     Replicate,
     Replicated,
     RoutedBatch,
-    events_of,
     is_readable,
     part_of,
 )
@@ -121,7 +120,7 @@ class Replicas:
         batch, accepted = self.orphans[orphan]
         left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
         batch = part_of(batch, left)
-        points = broker.publishing.points_of(events_of(batch))
+        points = broker.publishing.points_in(batch)
         if points is None:  # from a log of another schema: nobody can ever read it
             self._settle(orphan)
         else:

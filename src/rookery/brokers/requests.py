@@ -120,7 +120,7 @@ class Requests:
         broker = self._broker
         broker.sessions.detach(client)  # of an earlier connection, whose end was not seen
         space = broker.configuration.space
-        axes = tuple((axis.attribute, axis.low, axis.high) for axis in space.axes)
+        axes = tuple(axis.plain() for axis in space.axes)
         brokers = (broker.id, *self._peers())
         version = broker.sessions.version_of(client)
         broker.sessions.attach(client)

@@ -2,17 +2,18 @@
 
 The seed asks for M(z1) = M(z2) and leaves M open (section 1). Here a zone's load is the count of its events, seen
 through a uniform sample of them, and the cut is the sample's median in the dimension whose turn it is; the middle of
-the zone where the sample is too small or its median lies on the border.
+the zone where the sample is too small. Where the sample has one value in that dimension (all its events are of one
+symbol, say) the next dimension in turn has its place: half a zone with no event in it would idle its owner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rookery.brokers.zones import Point, ZoneBox, contains
 from rookery.machine.randomness import RandomNumbers
+from rookery.space.zones import AxisCut, Point, ZoneBox, contains, median_of
 
-__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Reservoir", "cut_of"]
+__all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Reservoir", "choose_cut", "cut_of"]
 
 #: Points that a zone keeps of its events.
 RESERVOIR = 256
@@ -49,8 +50,16 @@ class Reservoir:
 def cut_of(box: ZoneBox, axis: int, points: Sequence[Point]) -> float:
     """Return where to cut a zone in one dimension."""
     low, high = box.lower[axis], box.upper[axis]
+    median = median_of([point[axis] for point in points], low, high) if len(points) >= FEWEST_SAMPLES else None
+    return low + (high - low) / 2 if median is None else median
+
+
+def choose_cut(box: ZoneBox, turn: int, points: Sequence[Point]) -> AxisCut:
+    """Return where to cut a zone, and in which dimension: the one whose turn it is, if its sample differs in it."""
+    dimensions = len(box.lower)
     if len(points) >= FEWEST_SAMPLES:
-        median = sorted(point[axis] for point in points)[len(points) // 2]
-        if low < median < high:
-            return median
-    return low + (high - low) / 2
+        for axis in ((turn + step) % dimensions for step in range(dimensions)):
+            median = median_of([point[axis] for point in points], box.lower[axis], box.upper[axis])
+            if median is not None:
+                return axis, median
+    return turn, cut_of(box, turn, ())

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
 from rookery.brokers.client_messages import DeliverToClient, Subscribed
-from rookery.brokers.zones import ZoneBox, box_of, subtract
+from rookery.space.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import Path, Point, ZoneBox, box_of, center_distance, contains, gap, inside
+from rookery.space.zones import Path, Point, ZoneBox, box_of, center_distance, contains, depth_of, gap, inside
 
-__all__ = ["ZoneRoutes", "depth_of", "greedy_hop", "next_hop", "printed_hops"]
+__all__ = ["ZoneRoutes", "greedy_hop", "next_hop", "printed_hops"]
 
 
 class ZoneRoutes(Protocol):
@@ -63,17 +63,8 @@ def _always(ownership: ZoneOwnership) -> bool:
     return True
 
 
-def depth_of(path: Path, point: Point, dimensions: int) -> int:
-    """Return how many cuts of a path a point shares with it."""
-    for depth in range(len(path)):
-        bit, cut = path[depth]
-        if (point[depth % dimensions] >= cut) != bool(bit):
-            return depth
-    return len(path)
-
-
 def _nearness(path: Path, box: ZoneBox, point: Point) -> Nearness:
-    return gap(box, point), center_distance(box, point), tuple(bit for bit, _ in path)
+    return gap(box, point), center_distance(box, point), tuple(cut.bit for cut in path)
 
 
 def next_hop(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rookery.brokers.kernels import route_many
 from rookery.brokers.sampling import RESERVOIR, cut_of
-from rookery.brokers.zones import ROOT, Path, box_of, contains, split
 from rookery.errors import SpaceError
+from rookery.space.zones import ROOT, Path, box_of, contains, split, turn
 
 __all__ = ["Routes", "StaticBrokers"]
 
@@ -54,6 +54,8 @@ class StaticBrokers:
     lower: Floats
     upper: Floats
     leaf: Ints
+    #: The axis that a node is cut through; -1 at a leaf.
+    axis: Ints
 
     def __len__(self) -> int:
         return len(self.leaf)
@@ -83,7 +85,9 @@ class StaticBrokers:
             upper[2 * above + 1, axis] = middle
             lower[2 * above + 2, axis] = middle
         leaf = np.arange((1 << depth) - 1, nodes, dtype=np.int32)
-        return cls(low, np.where(inner, low + 1, -1).astype(np.int32), level, first, count, lower, upper, leaf)
+        high = np.where(inner, low + 1, -1).astype(np.int32)
+        axes = np.where(inner, level % dimensions, -1).astype(np.int32)
+        return cls(low, high, level, first, count, lower, upper, leaf, axes)
 
     @classmethod
     def grown(
@@ -123,11 +127,11 @@ class StaticBrokers:
                     path = below if contains(box_of(below, dimensions), point) else above
                 candidates.append(path)
             path = max(candidates, key=lambda candidate: len(held[candidate]))
-            axis = len(path) % dimensions
+            axis = turn(path, dimensions)
             mine = held.pop(path)
             sample = mine if len(mine) <= RESERVOIR else generator.choice(mine, RESERVOIR, replace=False)
             cut = cut_of(box_of(path, dimensions), axis, list(map(tuple, events[sample].tolist())))
-            children[path] = split(path, cut)
+            children[path] = split(path, axis, cut)
             is_above = events[mine, axis] >= cut
             held[children[path][0]], held[children[path][1]] = mine[~is_above], mine[is_above]
         return cls.from_paths(list(held), dimensions=dimensions)
@@ -135,7 +139,7 @@ class StaticBrokers:
     @classmethod
     def from_paths(cls, paths: Sequence[Path], *, dimensions: int) -> StaticBrokers:
         """Make the tree whose leaves are these zones (in any order); they must tile the space."""
-        ordered = sorted(paths, key=lambda path: [bit for bit, _ in path])
+        ordered = sorted(paths, key=lambda path: [cut.bit for cut in path])
         low: list[int] = []
         high: list[int] = []
         depth: list[int] = []
@@ -143,6 +147,7 @@ class StaticBrokers:
         count: list[int] = []
         boxes = []
         leaf: list[int] = []
+        axes: list[int] = []
         #: A span of leaves, the depth of the node that holds it, and whose upper child that node is.
         pending = [(0, len(ordered), 0, -1)]
         while pending:
@@ -158,11 +163,12 @@ class StaticBrokers:
             first.append(begin)
             count.append(end - begin)
             boxes.append(box_of(path[:level], dimensions))
+            axes.append(path[level].axis % dimensions if len(path) > level else -1)
             if single:
                 leaf.append(node)
                 continue
             middle = begin
-            while middle < end and len(ordered[middle]) > level and ordered[middle][level][0] == 0:
+            while middle < end and len(ordered[middle]) > level and ordered[middle][level].bit == 0:
                 middle += 1
             if middle in (begin, end):
                 raise SpaceError(f"zones {begin} to {end - 1} do not tile their part of the space")
@@ -170,7 +176,8 @@ class StaticBrokers:
         low_, high_, depth_, first_, count_ = (np.array(c, dtype=np.int32) for c in (low, high, depth, first, count))
         lower = np.array([box.lower for box in boxes])
         upper = np.array([box.upper for box in boxes])
-        return cls(low_, high_, depth_, first_, count_, lower, upper, np.array(leaf, dtype=np.int32))
+        leaves, axes_ = np.array(leaf, dtype=np.int32), np.array(axes, dtype=np.int32)
+        return cls(low_, high_, depth_, first_, count_, lower, upper, leaves, axes_)
 
     def paths(self) -> list[Path]:
         """Return the brokers' paths, by number."""
@@ -181,8 +188,8 @@ class StaticBrokers:
             if self.low[node] < 0:
                 found[self.first[node]] = path
                 continue
-            axis = int(self.depth[node]) % self.dimensions
-            below, above = split(path, float(self.upper[self.low[node], axis]))
+            axis = int(self.axis[node])
+            below, above = split(path, axis, float(self.upper[self.low[node], axis]))
             pending += [(int(self.low[node]), below), (int(self.high[node]), above)]
         return found
 
@@ -191,7 +198,7 @@ class StaticBrokers:
         node = np.zeros(len(points), dtype=np.int32)
         while (active := np.flatnonzero(self.low[node] >= 0)).size:
             at = node[active]
-            axis = self.depth[at] % self.dimensions
+            axis = self.axis[at]
             above = points[active, axis] >= self.lower[self.high[at], axis]
             node[active] = np.where(above, self.high[at], self.low[at])
         return self.first[node]

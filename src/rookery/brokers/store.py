@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.brokers.messages import PlacedSubscription
-from rookery.brokers.zones import ZoneBox, meets
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import Matcher, ScanMatcher, matcher
 from rookery.model.schema import Schema
+from rookery.space.zones import ZoneBox, meets
 
 __all__ = ["Matches", "ZoneStore"]
 

@@ -15,8 +15,8 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.proximity import PROBES, closest, scale
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.tables import exact_tables, face_neighbors
-from rookery.brokers.zones import Path, Point, box_of, center_distance, contains
 from rookery.errors import SpaceError
+from rookery.space.zones import Path, Point, box_of, center_distance, contains
 
 __all__ = ["CHOICES", "stretch"]
 
@@ -82,7 +82,7 @@ def stretch(
 
     def resident(broker: int, zone: Path, within: list[int]) -> int:
         # A zone's owner keeps the lower half of every split: all inherit the broker in the lower corner.
-        first = min(within, key=lambda one: [bit for bit, _ in paths[one]])
+        first = min(within, key=lambda one: [cut.bit for cut in paths[one]])
         if choice == "random":
             return within[int(generator.integers(len(within)))]
         if choice == "coordinates":

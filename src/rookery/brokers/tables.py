@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import Path, box_of, inside, touching
+from rookery.space.zones import Path, box_of, inside, touching
 
 __all__ = ["ExactTable", "exact_tables", "face_neighbors"]
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.messages import ReplicateSubscriptions, ZoneState
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.spanhop import depth_of
-from rookery.brokers.zones import ROOT, Path, Point, box_of, contains, overlap, sibling
+from rookery.space.zones import ROOT, Path, Point, box_of, contains, depth_of, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker

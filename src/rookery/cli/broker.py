@@ -23,20 +23,24 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "command"]
 
-Action = Literal["run", "status", "resplit"]
+Action = Literal["run", "status", "tree", "resplit"]
 
 EXAMPLES = [
     "rookery broker --listen 127.0.0.1:7401 --topic quotes --schema quotes.json --space price:0:1000,symbol",
     "rookery broker --listen 127.0.0.1:7402 --join 127.0.0.1:7401 --topic quotes --schema quotes.json "
     "--space price:0:1000,symbol",
     "rookery broker status --at 127.0.0.1:7401 --json",
+    "rookery broker tree --at 127.0.0.1:7401 > tree.json",
     "rookery broker resplit --at 127.0.0.1:7401 --tree tree.json",
 ]
 
 
 def command(
     action: Annotated[
-        Action, typer.Argument(help="`run` a broker, show the `status` of a network, or `resplit` its zones.")
+        Action,
+        typer.Argument(
+            help="`run` a broker, show the `status` of a network, print its `tree`, or `resplit` its zones."
+        ),
     ] = "run",
     listen: Annotated[str, typer.Option(metavar=ADDRESS, help="Where others reach this broker, on IPv4.")] = "",
     join: Join = None,
@@ -67,7 +71,7 @@ def command(
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
     at: Annotated[
-        str, typer.Option(metavar=ADDRESS, help="With `status` and `resplit`: any broker of the network.")
+        str, typer.Option(metavar=ADDRESS, help="With `status`, `tree` and `resplit`: any broker of the network.")
     ] = "127.0.0.1:7401",
     tree: Annotated[
         Path | None,
@@ -75,19 +79,21 @@ def command(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Run a broker of a topic until it is told to stop, show the status of a network, or share its zones anew.
+    """Run a broker of a topic until it is told to stop, show the status or the zones of a network, or share them anew.
 
     Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
     sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
     """
     set_up_logs(log_format)
     if action != "run":
-        tools = ("tree",) if action == "resplit" else ()
+        used = {"status": ("json",), "tree": (), "resplit": ("json", "tree")}[action]
         refuse_all_but(
-            "at", "key_file", "log_format", "json", *tools,
+            "at", "key_file", "log_format", *used,
             where=f"on `rookery broker {action}`", instead="run a broker with `rookery broker`",
         )  # fmt: skip
         read_address("--at", at)
+        if action == "tree":
+            return _tree(at, key_file)
         return _status(at, key_file, json) if action == "status" else _resplit(at, tree, key_file, json)
     refuse_unused("at", "json", where="on a broker that runs", instead="ask it with `rookery broker status`")
     refuse_unused("tree", where="on a broker that runs", instead="share zones anew with `rookery broker resplit`")
@@ -167,6 +173,13 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
             f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
             f"clients {one['clients']}  backup {one['backup'] or '-'}  in flight {one['in_flight']['events']}"
         )
+    return ExitCode.DONE
+
+
+def _tree(at: str, key_file: Path | None) -> int:
+    from rookery.live.brokers.resplit import ask_all, network_tree
+
+    write(network_tree(asyncio.run(ask_all(at, read_key(key_file))))[0].to_json())
     return ExitCode.DONE
 
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MATRICES", "latency_matrix"]
+__all__ = ["MATRICES", "data_folder", "latency_matrix"]
 
 Array = np.ndarray[Any, Any]
 MATRICES = ["planetlab", "cities", "made", "drawn"]
 
 
-def _folder() -> Path:
+def data_folder() -> Path:
+    """Return the folder of the real data sets, whether it is there or not."""
     named = os.environ.get("ROOKERY_DATA")
     return Path(named) if named else Path(__file__).parents[4] / "shared" / "data"
 
@@ -31,7 +32,7 @@ def latency_matrix(name: str, hosts: int) -> Array | None:
     """Return round-trip times in ms between the first `hosts` hosts, or None where the matrix is not at hand."""
     if name in ("made", "drawn"):
         return _made(hosts) if name == "made" else _drawn(hosts)
-    path = _folder() / "latency" / ("planetlab490_t1.txt" if name == "planetlab" else "wonder_cities_rtt_ms.csv")
+    path = data_folder() / "latency" / ("planetlab490_t1.txt" if name == "planetlab" else "wonder_cities_rtt_ms.csv")
     if not path.is_file():
         return None
     if name == "planetlab":

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from rookery import Schema
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import Path
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import Path
 
 __all__ = ["SECOND", "PlacedBrokers"]
 

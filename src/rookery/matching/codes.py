@@ -25,7 +25,7 @@ from rookery.errors import SchemaError
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
 from rookery.matching.labels import Labels, Moves
 from rookery.model.batches import Events, batch_of, event_column
-from rookery.model.event_columns import read_column
+from rookery.model.event_columns import narrow_steps, read_column
 from rookery.model.events import comparable, read_value
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (
@@ -40,6 +40,7 @@ from rookery.model.types import (
     float_key,
 )
 from rookery.model.values import TOP
+from rookery.space.numbers import enum_keys
 
 if TYPE_CHECKING:
     from rookery.matching.rows import Rows
@@ -246,8 +247,7 @@ class CodeSpace:
         kind = self.attributes[number].type
         if not isinstance(kind, EnumType):
             return self.labels[number].codes(texts, NULL_CODE)
-        place = pc.index_in(texts, value_set=pa.array(kind.labels, texts.type)).fill_null(len(kind.labels))
-        codes: np.ndarray[Any, Any] = place.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes: np.ndarray[Any, Any] = enum_keys(kind, texts)
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
         return codes
@@ -321,7 +321,8 @@ def _is_double(attribute: Attribute) -> bool:
 
 
 def _encode_decimals(array: pa.Array, kind: DecimalType) -> np.ndarray[Any, Any]:
-    if is_wide(kind):
+    steps = narrow_steps(array, kind)
+    if steps is None:
         scale = 10**kind.scale
         return np.array(
             [
@@ -330,7 +331,4 @@ def _encode_decimals(array: pa.Array, kind: DecimalType) -> np.ndarray[Any, Any]
             ],
             np.int64,
         )
-    # decimal128 is 16 little-endian bytes; the low word is the whole number of steps when 18 digits are enough.
-    words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array)) : 2]
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    return np.where(valid, words, NULL_CODE)
+    return np.where(array.is_valid().to_numpy(zero_copy_only=False), steps, NULL_CODE)

@@ -38,6 +38,8 @@ from rookery.matching.regions import outer_boxes
 from rookery.matching.view import View
 from rookery.model.batches import Events
 from rookery.model.schema import Schema
+from rookery.space.axes import EventSpace
+from rookery.space.boxes import Boxes
 
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
 
@@ -187,13 +189,12 @@ class CompiledSet:
         """Say why an event does or does not match a subscription: each predicate with the event's value."""
         return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
-    def boxes(self, attributes: list[str]) -> tuple[Array, Array]:
-        """Return lower and upper bounds per subscription and attribute as doubles, never narrower than the truth.
+    def boxes(self, space: EventSpace) -> Boxes:
+        """Return the box of each subscription in an event space, never smaller than the truth.
 
-        An attribute that a subscription does not bound, and any string, is ±infinity. For cutting the event space
-        into zones.
+        One that nothing satisfies has lower bounds above its upper ones. For cutting the space into zones.
         """
-        return outer_boxes(self._view, attributes)
+        return Boxes(*outer_boxes(self._view, space))
 
     def take(self, slots: Array) -> CompiledSet:
         """Return the set of some of its subscriptions, by slot."""

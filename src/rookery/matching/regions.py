@@ -1,6 +1,8 @@
-"""The region of each subscription as plain doubles, for those who cut the event space into zones.
+"""The box of each subscription in an event space, for those who cut the space into zones.
 
-Rule: outer bounds. Every event that satisfies a subscription lies inside its bounds; the reverse need not hold.
+Rule: outer bounds. Every event that satisfies a subscription lies inside its box; the reverse need not hold. A bound is
+placed as an event's value is (`space.axes`), and what codes do not tell apart (`codes.py`) lies at one place, so
+nothing has to be widened.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rookery.errors import SchemaError
+from rookery.matching.codes import LOWEST_CODE
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
-from rookery.model.parser import parse
-from rookery.model.types import DecimalType, EnumType, FloatType, IntegerType, LeafType, StringType
+from rookery.matching.labels import LABEL_LIMIT, Labels
+from rookery.model.types import DecimalType, FloatType, IntegerType, LeafType, StringType, TimestampType
+from rookery.space.axes import FIRST, LAST, EventSpace
+from rookery.space.numbers import instants
+from rookery.space.texts import octets
 
 if TYPE_CHECKING:
+    from rookery.matching.rows import Rows
     from rookery.matching.view import View
 
 __all__ = ["outer_boxes"]
@@ -22,56 +28,76 @@ __all__ = ["outer_boxes"]
 Array = np.ndarray[Any, Any]
 
 
-def outer_boxes(view: View, attributes: list[str]) -> tuple[Array, Array]:
-    """Return lower and upper bounds [subscriptions, attributes]; see CompiledSet.boxes."""
-    slots = len(view.records)
-    lower = np.full((slots, len(attributes)), np.inf)
-    upper = np.full((slots, len(attributes)), -np.inf)
+def outer_boxes(view: View, space: EventSpace) -> tuple[Array, Array]:
+    """Return the corners [subscriptions, axes] of closed boxes; see `CompiledSet.boxes`."""
+    slots, axes = len(view.records), len(space.axes)
+    lower, upper = np.ones((slots, axes)), np.zeros((slots, axes))
     rows = view.engine.rows()
     row_of = np.repeat(np.arange(len(rows)), np.diff(rows.start))
-    bounds = rows.bounds.copy()
-    flagged = np.flatnonzero(rows.attribute & SET_FLAG)
-    if len(flagged):
-        first, last = rows.bounds[flagged, 0], rows.bounds[flagged, 1] - 1
-        bounds[flagged, 0], bounds[flagged, 1] = rows.pool[first, 0], rows.pool[last, 1]
-    for place, text in enumerate(attributes):
-        expression: Any = parse(f"{text} IS NULL")
-        path = expression.field.path
-        attribute = view.space.schema.attribute(path)
-        if isinstance(attribute.type, EnumType):
-            raise SchemaError(f"{text}: the labels of an enum have no order to cut by")
-        low, high = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
-        number = view.space.known(path)
-        if number is not None and not isinstance(attribute.type, StringType):
+    for axis, attribute in enumerate(space.attributes):
+        low, high = np.zeros(len(rows)), np.full(len(rows), LAST)
+        number = view.space.known(attribute.path)
+        if number is not None:
             mine = np.flatnonzero((rows.attribute & ATTRIBUTE_MASK) == number)
-            # A row that NULL satisfies has no bound: an event without the attribute lies anywhere.
-            mine = mine[bounds[mine, 0] != NULL_CODE]
-            low[row_of[mine]] = _decode(attribute.type, bounds[mine, 0], down=True)
-            high[row_of[mine]] = _decode(attribute.type, bounds[mine, 1], down=False)
-        np.minimum.at(lower[:, place], rows.slot, low)
-        np.maximum.at(upper[:, place], rows.slot, high)
+            place, bounds = _intervals(rows, mine)
+            places = _places(view, space, axis, number, bounds)
+            bottom, top = np.ones(len(mine)), np.zeros(len(mine))
+            np.minimum.at(bottom, place, places[:, 0])
+            np.maximum.at(top, place, places[:, 1])
+            low[row_of[mine]], high[row_of[mine]] = bottom, top
+        np.minimum.at(lower[:, axis], rows.slot, low)
+        np.maximum.at(upper[:, axis], rows.slot, high)
     return lower, upper
 
 
-def _decode(kind: LeafType, codes: Array, *, down: bool) -> Array:
-    """Return codes as doubles of the attribute's own unit, rounded outward."""
+def _intervals(rows: Rows, mine: Array) -> tuple[Array, Array]:
+    """Return every interval of codes of some bounds, those of sets included, and the place of its bound in `mine`."""
+    flagged = (rows.attribute[mine] & SET_FLAG) != 0
+    single, sets = np.flatnonzero(~flagged), np.flatnonzero(flagged)
+    first, end = rows.bounds[mine[sets], 0], rows.bounds[mine[sets], 1]
+    counts = end - first
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.concatenate([single, np.repeat(sets, counts)])
+    return place, np.concatenate([rows.bounds[mine[single]], rows.pool[np.repeat(first, counts) + within]])
+
+
+def _places(view: View, space: EventSpace, axis: int, number: int, bounds: Array) -> Array:
+    """Return where the ends of intervals of codes lie: NULL's end at 0, all others where their values do."""
+    kind = space.attributes[axis].type
+    if isinstance(kind, StringType):
+        places = _text_places(view.space.labels[number], space, axis, bounds)
+    else:
+        places = space.on(axis, _numbers(kind, bounds))
+    return np.where(bounds == NULL_CODE, 0.0, places)
+
+
+def _text_places(labels: Labels, space: EventSpace, axis: int, bounds: Array) -> Array:
+    """Return where labels, or the gaps beside them, lie; an end that was left open is that of all texts."""
+    values = np.array(labels.values, np.int64)
+    known = np.array([space.text_place(axis, octets(text)) for text in labels.texts])
+    places = np.where(bounds > 0, LAST, FIRST)
+    if len(values):
+        nearest = np.searchsorted(values, np.clip(bounds, -LABEL_LIMIT, LABEL_LIMIT) - 1)
+        nearest = np.minimum(nearest, len(values) - 1)
+        offset = bounds - values[nearest]
+        places = np.where((offset >= -1) & (offset <= 1), known[nearest], places)
+    return places
+
+
+def _numbers(kind: LeafType, codes: Array) -> Array:
+    """Return codes as the numbers that they stand for, as `space.numbers` has them."""
     if isinstance(kind, FloatType) or (isinstance(kind, DecimalType) and kind.precision > 18):
         # A side that was left open may lie beyond infinity, where codes are those of NaN.
         codes = np.clip(codes, FloatType.lowest, FloatType.highest)
         bits = np.where(codes >= 0, codes, np.iinfo(np.int64).min - codes)
-        values: Array = bits.view(np.float64).copy()
-        exact = isinstance(kind, FloatType)
-    else:
-        if isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed:
-            # Shifted back as integers: in doubles 2⁶³ would swallow the low bits.
-            numbers = ((codes - 1).view(np.uint64) ^ np.uint64(1 << 63)).astype(np.float64)
-        else:
-            numbers = codes.astype(np.float64)
-        values = numbers / 10.0**kind.scale if isinstance(kind, DecimalType) else numbers
-        exact = bool((np.abs(numbers) < 2.0**53).all()) and not isinstance(kind, DecimalType)
-    if exact:
+        values: Array = bits.view(np.float64)
         return values
-    outward = -np.inf if down else np.inf
-    values = np.nextafter(values, outward)
-    # A decimal was rounded twice, as a whole number and by the division.
-    return np.nextafter(values, outward) if isinstance(kind, DecimalType) else values
+    if isinstance(kind, IntegerType) and kind.bits == 64 and not kind.signed:
+        # Shifted back as integers: in doubles 2⁶³ would swallow the low bits.
+        return ((codes - 1).view(np.uint64) ^ np.uint64(1 << 63)).astype(np.float64)
+    if isinstance(kind, TimestampType):
+        return instants(kind, np.where(codes == LOWEST_CODE, NULL_CODE, codes))  # it stands for the first two
+    if isinstance(kind, DecimalType):
+        steps = [step / 10**kind.scale for step in np.clip(codes, kind.lowest, kind.highest).ravel().tolist()]
+        return np.array(steps, np.float64).reshape(codes.shape)
+    return codes.astype(np.float64)

@@ -31,7 +31,7 @@ from rookery.model.types import (
     TimestampType,
 )
 
-__all__ = ["array_of", "comparables", "plain_array", "python_values", "read_column", "whole_array"]
+__all__ = ["array_of", "comparables", "narrow_steps", "plain_array", "python_values", "read_column", "whole_array"]
 
 Path = tuple[str | int, ...]
 
@@ -54,7 +54,8 @@ def read_column(
     """Return an attribute as an array of its type, from the column of its first name (strings may be a dictionary)."""
     path = attribute.path[1:]
     if isinstance(column, list):
-        return _by_value(attribute, column, on_error)
+        usual = None if path else _usual_values(attribute.type, column)
+        return _by_value(attribute, column, on_error) if usual is None else usual
     try:
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         leaves = [_leaf(chunk, path) for chunk in chunks] or [pa.array([], pa.null())]
@@ -81,6 +82,29 @@ def _by_value(attribute: Attribute, values: list[Any], on_error: str) -> pa.Arra
     return array_of(attribute.type, read)
 
 
+def _usual_values(kind: LeafType, values: list[Any]) -> pa.Array | None:
+    """Return raw values at once where their Python types alone say that each is the attribute's or NULL."""
+    found = set(map(type, values))
+    found.discard(type(None))
+    match kind:
+        case StringType():
+            usual = found <= {str}
+        case FloatType(64):
+            usual = found <= {float}
+        case IntegerType():
+            usual = found <= {int}
+        case BooleanType():
+            usual = found <= {bool}
+        case _:
+            usual = False
+    if not usual:
+        return None
+    try:
+        return pa.array(values, type_to_arrow(kind), from_pandas=False)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None  # one of them does not fit; which one is said by value
+
+
 def array_of(kind: LeafType, values: list[Any]) -> pa.Array:
     """Return values as the language compares them as an array of their type: the inverse of `comparables`."""
     if isinstance(kind, TimestampType):
@@ -100,6 +124,19 @@ def comparables(attribute: Attribute, array: pa.Array) -> list[Any]:
     if isinstance(kind, FloatType):
         return [None if value is None or value != value else value for value in values]
     return values
+
+
+def narrow_steps(array: pa.Array, kind: DecimalType) -> np.ndarray[Any, Any] | None:
+    """Return a column of decimals as whole numbers of steps; None where an int64 does not hold them all.
+
+    decimal128 is 16 little-endian bytes, and the low word is the whole number when 18 digits are enough. What stands at
+    a NULL means nothing.
+    """
+    if kind.precision > 18:
+        return None
+    if not len(array):
+        return np.empty(0, np.int64)
+    return np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array)) : 2]
 
 
 # ---- what the path reaches -------------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ Attributes stand with commas between them; in a document they are the names of l
     symbol:ACME|EMCA      the values that have a bucket of their own; all others share one
 
 Rule: both readings take the same text, so that the way events are routed can change and the space stay. A number out
-of its range goes to the edge; brokers, who cut the space by load, have no use for buckets and values.
+of its range goes to the edge; brokers, who cut the space by load, have no use for buckets, and spread the listed values
+of a text evenly. Brokers also take the axes of a tree (`KdTree.to_json`), with the codes that it has learned.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
@@ -23,6 +25,8 @@ from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.grid import CategoricalAxis, Grid, GridAxis, NumericAxis, TextAxis
+from rookery.space.texts import TextCode
+from rookery.space.tree import FORMAT, KdTree
 
 __all__ = ["read_grid", "read_space"]
 
@@ -48,13 +52,15 @@ class _Cut:
 
 def read_space(given: str | Mapping[str, Sequence[Any]], schema: Schema) -> EventSpace:
     """Read the space that brokers divide among themselves."""
+    if not isinstance(given, str) and given.get("format") == FORMAT:
+        return EventSpace(schema, KdTree.from_json(json.dumps(given)).axes)
     axes = []
     for cut in _read(given):
         if cut.values and _is_number(cut, schema):
             edges = cut.edges()
             axes.append(Axis(cut.name, edges[0], edges[-1]))
         else:
-            axes.append(Axis(cut.name))
+            axes.append(Axis(cut.name, code=TextCode.of_values(map(str, cut.values))))
     return EventSpace(schema, axes)
 
 

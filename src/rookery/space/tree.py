@@ -7,7 +7,9 @@ event is tested against the rules of its zone, and `events + subscriptions` for 
 sample's median. The dimension goes round in turn (`cyclic`, as printed) or is the one that leaves the least load
 (`load`, the default): a cut through a dimension that no rule bounds copies every rule to both halves and gains nothing.
 
-A zone that cannot be cut (all its events share one value) stays whole; the tree then has fewer zones than asked for.
+A zone that cannot be cut (all its events share one point) stays whole; the tree then has fewer zones than asked for.
+A tree lies in coordinates (`axes.py`) and has its axes with it, codes of texts included; its zones are paths
+(`zones.py`), those of brokers. So the zone of an event on Spark is its owner's zone in a network with the same cuts.
 One serial form, a small JSON document, travels to Spark's workers, to the brokers and into files.
 """
 
@@ -23,17 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.errors import SpaceError
-from rookery.space.boxes import Box, Boxes, Floats
+from rookery.model.batches import Events
+from rookery.space.axes import Axis, EventSpace
+from rookery.space.boxes import Boxes, Floats
+from rookery.space.zones import ROOT, Path, ZoneBox, box_of, median_of, split
 
 __all__ = ["KdTree", "ZoneLoad"]
 
 FORMAT = "rookery.kdtree"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 #: Below this many sampled events a median says nothing (spec, routing 3): such a zone is not cut by load.
 FEWEST_EVENTS = 8
 
-#: The kernels' form: dimension, cut, node of the upper half, zone.
+#: The kernels' form: axis, cut, node of the upper half, zone.
 Arrays = tuple[NDArray[np.int32], Floats, NDArray[np.int32], NDArray[np.int32]]
 
 Load = Literal["product", "sum"]
@@ -59,16 +64,16 @@ class _Open:
 
 
 class KdTree:
-    """Zones as the leaves of a binary tree; `zone` numbers run from 0 to `zone_count - 1`."""
+    """Zones as the leaves of a binary tree over some axes; `zone` numbers run from 0 to `zone_count - 1`."""
 
-    __slots__ = ("_arrays", "attributes", "dimension", "cut", "lower", "upper", "zone")  # noqa: RUF023 - by meaning
+    __slots__ = ("_arrays", "axes", "axis", "cut", "lower", "upper", "zone")
 
-    def __init__(self, attributes: Sequence[str]) -> None:
-        """Make a tree of one zone, number 0, over the named attributes."""
-        if not attributes or len(set(attributes)) != len(attributes):
-            raise SpaceError(f"a K-D tree needs one or more different attributes, got {list(attributes)}")
-        self.attributes = tuple(attributes)
-        self.dimension: list[int] = [-1]
+    def __init__(self, axes: Sequence[Axis]) -> None:
+        """Make a tree of one zone, number 0, over some axes."""
+        if not axes or len({axis.attribute for axis in axes}) != len(axes):
+            raise SpaceError(f"a K-D tree needs one or more different axes, got {[axis.attribute for axis in axes]}")
+        self.axes = tuple(axes)
+        self.axis: list[int] = [-1]
         self.cut: list[float] = [0.0]
         self.lower: list[int] = [-1]
         self.upper: list[int] = [-1]
@@ -81,28 +86,62 @@ class KdTree:
         return (len(self.zone) + 1) // 2
 
     @classmethod
+    def of_paths(cls, paths: Sequence[Path], axes: Sequence[Axis]) -> KdTree:
+        """Return the tree whose zone n is `paths[n]`: the zones of brokers, which must tile the space."""
+        tree = cls(axes)
+        pending = [(0, 0, list(enumerate(paths)))]
+        while pending:
+            node, depth, inside = pending.pop()
+            if len(inside) == 1 and len(inside[0][1]) == depth:
+                tree.zone[node] = inside[0][0]
+                continue
+            halves: tuple[list[Any], list[Any]] = ([], [])
+            cuts = {(path[depth].axis, path[depth].place) if len(path) > depth else None for _, path in inside}
+            for one in inside:
+                halves[len(one[1]) > depth and one[1][depth].bit > 0].append(one)
+            cut = cuts.pop() if len(cuts) == 1 else None
+            if cut is None or not all(halves):
+                raise SpaceError(f"{len(inside)} zones do not tile their part of the space")
+            tree._check_cut(*cut)
+            low, high = tree._split_node(node, *cut)
+            pending += [(low, depth + 1, halves[0]), (high, depth + 1, halves[1])]
+        return tree
+
+    def paths(self) -> list[Path]:
+        """Return the zones as paths, by zone number."""
+        found: list[Path] = [ROOT] * self.zone_count
+        pending: list[tuple[int, Path]] = [(0, ROOT)]
+        while pending:
+            node, path = pending.pop()
+            if self.axis[node] < 0:
+                found[self.zone[node]] = path
+                continue
+            below, above = split(path, self.axis[node], self.cut[node])
+            pending += [(self.lower[node], below), (self.upper[node], above)]
+        return found
+
+    @classmethod
     def fit(
         cls,
         points: Floats,
         *,
-        attributes: Sequence[str],
+        axes: Sequence[Axis],
         zones: int,
         boxes: Boxes | None = None,
         load: Load = "product",
         dimension: Dimension = "load",
     ) -> KdTree:
-        """Cut the space into at most `zones` zones of nearly equal load; `points` is a sample of the events."""
-        tree = cls(attributes)
+        """Cut the space into at most `zones` zones of nearly equal load; `points` is where a sample of events lies."""
+        tree = cls(axes)
         points = np.ascontiguousarray(points, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != len(attributes):
-            raise SpaceError(f"the sample must have shape (events, {len(attributes)}), got {points.shape}")
+        if points.ndim != 2 or points.shape[1] != len(axes):
+            raise SpaceError(f"the sample must have shape (events, {len(axes)}), got {points.shape}")
         if zones < 1:
             raise SpaceError(f"a space has at least one zone, asked for {zones}")
         if boxes is None:
-            boxes = Boxes(np.empty((0, len(attributes))), np.empty((0, len(attributes))))
-        elif boxes.dimensions != len(attributes):
-            raise SpaceError(f"the boxes have {boxes.dimensions} dimensions, the tree has {len(attributes)}")
-        points = np.where(np.isnan(points), -np.inf, points)
+            boxes = Boxes(np.empty((0, len(axes))), np.empty((0, len(axes))))
+        elif boxes.dimensions != len(axes):
+            raise SpaceError(f"the boxes have {boxes.dimensions} dimensions, the tree has {len(axes)}")
         first = _Open(0, 0, np.arange(len(points)), np.arange(len(boxes)))
         heap = [(-_weight(len(first.events), len(first.boxes), load), 0, first)]
         ticket = 0
@@ -119,24 +158,20 @@ class KdTree:
                 heapq.heappush(heap, (-_weight(len(events), len(rules), load), ticket, piece))
         return tree
 
-    def split(self, zone: int, *, attribute: str, cut: float) -> int:
-        """Cut one zone in two: it keeps the lower half, the new number (returned) has the upper."""
-        node = self._leaf(zone)
-        box = self.box(zone)
-        axis = self.attributes.index(attribute)
-        if not box.lower[axis] < cut < box.upper[axis]:
-            raise SpaceError(f"zone {zone} has {attribute} in [{box.lower[axis]}, {box.upper[axis]}): {cut} is outside")
-        return self.zone[self._split_node(node, axis, cut)[1]]
-
     def zones_of(self, points: Floats) -> NDArray[np.int32]:
-        """Return the one zone of each point; an absent coordinate (NaN) counts as the lowest value."""
+        """Return the one zone of each point."""
         from rookery.space.kernels import zone_of_points
 
         points = np.ascontiguousarray(points, dtype=np.float64)
         out = np.empty(len(points), dtype=np.int32)
-        dimension, cut, upper, zone = self.arrays()
-        zone_of_points(points, dimension, cut, upper, zone, out)
+        zone_of_points(points, *self.arrays(), out)
         return out
+
+    def zones_of_events(self, space: EventSpace, events: Events) -> NDArray[np.int32]:
+        """Return the one zone of each event of a batch, by column; the space must have the tree's axes."""
+        if space.axes != self.axes:
+            raise SpaceError("the space and the tree have different axes: make the space of the tree's own")
+        return self.zones_of(space.points(events))
 
     def zones_met(self, boxes: Boxes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return (row of the box, zone) for every box and every zone that it meets, in the order of the rows."""
@@ -145,7 +180,7 @@ class KdTree:
         pending = [(0, np.arange(len(boxes)))]
         while pending:
             node, inside = pending.pop()
-            axis = self.dimension[node]
+            axis = self.axis[node]
             if axis < 0:
                 rows.append(inside)
                 zones.append(np.full(len(inside), self.zone[node], dtype=np.int32))
@@ -165,22 +200,9 @@ class KdTree:
         rules = np.bincount(self.zones_met(boxes)[1], minlength=self.zone_count)
         return [ZoneLoad(zone, int(events[zone]), int(rules[zone])) for zone in range(self.zone_count)]
 
-    def box(self, zone: int) -> Box:
-        """Return the half-open box of one zone."""
-        return self.boxes()[zone]
-
-    def boxes(self) -> list[Box]:
-        """Return the boxes of all zones, by zone number."""
-        found = [Box.everything(len(self.attributes))] * self.zone_count
-        pending = [(0, Box.everything(len(self.attributes)))]
-        while pending:
-            node, box = pending.pop()
-            if self.dimension[node] < 0:
-                found[self.zone[node]] = box
-                continue
-            below, above = box.split(self.dimension[node], self.cut[node])
-            pending += [(self.lower[node], below), (self.upper[node], above)]
-        return found
+    def boxes(self) -> list[ZoneBox]:
+        """Return the half-open boxes of all zones, by zone number."""
+        return [box_of(path, len(self.axes)) for path in self.paths()]
 
     def arrays(self) -> Arrays:
         """Return the tree in the kernels' form: pre-order, the lower half next to its parent."""
@@ -190,11 +212,11 @@ class KdTree:
             while pending:
                 node = pending.pop()
                 order.append(node)
-                if self.dimension[node] >= 0:
+                if self.axis[node] >= 0:
                     pending += [self.upper[node], self.lower[node]]
             place = {node: index for index, node in enumerate(order)}
             self._arrays = (
-                np.array([self.dimension[node] for node in order], dtype=np.int32),
+                np.array([self.axis[node] for node in order], dtype=np.int32),
                 np.array([self.cut[node] for node in order], dtype=np.float64),
                 np.array([place.get(self.upper[node], -1) for node in order], dtype=np.int32),
                 np.array([self.zone[node] for node in order], dtype=np.int32),
@@ -202,10 +224,11 @@ class KdTree:
         return self._arrays
 
     def to_json(self) -> str:
-        """Write the serial form: the nodes in pre-order, a cut as [dimension, value], a leaf as its zone number."""
-        dimension, cut, _, zone = self.arrays()
-        nodes = [[int(d), float(c).hex()] if d >= 0 else int(z) for d, c, z in zip(dimension, cut, zone, strict=True)]
-        document = {"format": FORMAT, "version": FORMAT_VERSION, "attributes": list(self.attributes), "nodes": nodes}
+        """Write the serial form: the nodes in pre-order, a cut as [axis, place], a leaf as its zone number."""
+        axis, cut, _, zone = self.arrays()
+        nodes = [[int(a), float(c)] if a >= 0 else int(z) for a, c, z in zip(axis, cut, zone, strict=True)]
+        axes = [one.plain() for one in self.axes]
+        document = {"format": FORMAT, "version": FORMAT_VERSION, "axes": axes, "nodes": nodes}
         return json.dumps(document, separators=(",", ":"))
 
     @classmethod
@@ -215,7 +238,7 @@ class KdTree:
             document = json.loads(text)
             if document["format"] != FORMAT or document["version"] != FORMAT_VERSION:
                 raise ValueError(f"format {document['format']!r} version {document['version']!r}")
-            tree = cls([str(name) for name in document["attributes"]])
+            tree = cls([Axis.read(axis) for axis in document["axes"]])
             tree._read(document["nodes"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise SpaceError(f"this is no {FORMAT} document of version {FORMAT_VERSION}: {error}") from error
@@ -223,15 +246,15 @@ class KdTree:
 
     def _read(self, nodes: list[Any]) -> None:
         """Rebuild the nodes from pre-order; a node waits on the stack until its upper half begins."""
-        self.dimension, self.cut, self.lower, self.upper, self.zone = [], [], [], [], []
+        self.axis, self.cut, self.lower, self.upper, self.zone = [], [], [], [], []
         waiting: list[int] = []
         for index, entry in enumerate(nodes):
             if index and not waiting:
                 raise ValueError("more nodes than the tree has places")
             leaf = isinstance(entry, int)
-            axis, cut = (-1, 0.0) if leaf else (int(entry[0]), float.fromhex(entry[1]))
-            if not leaf and not (0 <= axis < len(self.attributes) and np.isfinite(cut)):
-                raise ValueError(f"node {index} cuts dimension {axis} at {cut}")
+            axis, cut = (-1, 0.0) if leaf else (int(entry[0]), float(entry[1]))
+            if not leaf:
+                self._check_cut(axis, cut)
             if index:
                 parent = waiting[-1]
                 if self.lower[parent] < 0:
@@ -239,7 +262,7 @@ class KdTree:
                 else:
                     self.upper[parent] = index
                     waiting.pop()
-            self.dimension.append(axis)
+            self.axis.append(axis)
             self.cut.append(cut)
             self.lower.append(-1)
             self.upper.append(-1)
@@ -249,22 +272,20 @@ class KdTree:
         if waiting or sorted(zone for zone in self.zone if zone >= 0) != list(range(self.zone_count)):
             raise ValueError("the tree is cut short, or its zones are not numbered 0, 1, 2 …")
 
-    def _leaf(self, zone: int) -> int:
-        for node, number in enumerate(self.zone):
-            if number == zone and self.dimension[node] < 0:
-                return node
-        raise SpaceError(f"there is no zone {zone}; the zones are 0 to {self.zone_count - 1}")
+    def _check_cut(self, axis: int, cut: float) -> None:
+        if not (0 <= axis < len(self.axes) and 0 < cut < 1):
+            raise SpaceError(f"a tree of {len(self.axes)} axes over the unit cube has no cut of axis {axis} at {cut}")
 
     def _split_node(self, node: int, axis: int, cut: float) -> tuple[int, int]:
         zones = (self.zone[node], self.zone_count)
         low = len(self.zone)
         for zone in zones:
-            self.dimension.append(-1)
+            self.axis.append(-1)
             self.cut.append(0.0)
             self.lower.append(-1)
             self.upper.append(-1)
             self.zone.append(zone)
-        self.dimension[node], self.cut[node], self.zone[node] = axis, float(cut), -1
+        self.axis[node], self.cut[node], self.zone[node] = axis, float(cut), -1
         self.lower[node], self.upper[node] = low, low + 1
         self._arrays = None
         return low, low + 1
@@ -279,12 +300,12 @@ class KdTree:
 
     def __setstate__(self, text: str) -> None:
         tree = KdTree.from_json(text)
-        for name in ("attributes", "dimension", "cut", "lower", "upper", "zone"):
+        for name in ("axes", "axis", "cut", "lower", "upper", "zone"):
             setattr(self, name, getattr(tree, name))
         self._arrays = None
 
     def __repr__(self) -> str:
-        return f"KdTree({', '.join(self.attributes)}; {self.zone_count} zones)"
+        return f"KdTree({', '.join(axis.attribute for axis in self.axes)}; {self.zone_count} zones)"
 
 
 Half = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -304,7 +325,7 @@ def _cut(
     axes = range(dimensions) if rule == "load" else [(zone.depth + turn) % dimensions for turn in range(dimensions)]
     best: tuple[int, int, float] | None = None
     for axis in axes:
-        value = _median(points[zone.events, axis])
+        value = median_of(np.sort(points[zone.events, axis]).tolist(), 0.0, 1.0)
         if value is None:
             continue
         if rule == "cyclic":
@@ -323,15 +344,3 @@ def _cut(
     met_above = boxes.upper[zone.boxes, axis] >= value
     met_below = (boxes.lower[zone.boxes, axis] < value) | ~met_above
     return axis, value, (zone.events[~high], zone.boxes[met_below]), (zone.events[high], zone.boxes[met_above])
-
-
-def _median(values: Floats) -> float | None:
-    """Return the value nearest the median that leaves events on both sides, finite, or None."""
-    ordered = np.sort(values)
-    middle = float(ordered[len(ordered) // 2])
-    if middle == ordered[0]:  # many equal values at the bottom: cut just above them
-        larger = ordered[np.searchsorted(ordered, middle, side="right") :]
-        if not len(larger):
-            return None
-        middle = float(larger[0])
-    return middle if np.isfinite(middle) else None

@@ -21,13 +21,10 @@ __all__ = ["warm", "warm_once"]
 
 def warm() -> None:
     """Import what every task imports, and match one event so that the kernels are in memory."""
-    import numpy as np
     import pyarrow as pa
 
     import rookery
-    from rookery.space import KdTree
 
-    KdTree(["x"]).zones_of(np.zeros((1, 1)))
     matcher = rookery.matcher(rookery.Schema(x=float, s=str))
     for number in range(40):  # past the direct scan, so that the bitmap kernels load as well
         matcher.add(number, f"x > {number} and x < {number + 2} or s = 'a{number}'")

@@ -34,6 +34,8 @@ from rookery.spark.worker import MatchRows, crossing_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from rookery.space import KdTree
+
 __all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "prepare", "validate"]
 
 log = logging.getLogger("rookery.spark")
@@ -53,6 +55,7 @@ def match(
     plan: PlanName = "auto",
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
+    tree: KdTree | None = None,
     checkpoint: str | None = None,
     engine: str = "bitmap",
     columns: Sequence[str] = (),
@@ -64,11 +67,13 @@ def match(
     `rules` are `Subscriptions`, a path, an Arrow table or a DataFrame. `time` names the event-time column that dated
     rules need; `topic` states one topic for all events. A streaming DataFrame needs the `checkpoint` that its query
     will have: the set of rules that judged each micro-batch is recorded there. `engine` matches in the workers:
-    bitmap, matrix, index or counting, with the same pairs.
+    bitmap, matrix, index or counting, with the same pairs. The zoned plan cuts `zones` zones, or takes those of `tree`.
 
     `columns` of the event and `subscription_columns` of the rule go out with each match. A rule that does not compile
     is quarantined, with a warning; with `on_error="raise"` the first such rule raises instead.
     """
+    if tree is not None and plan != "zoned":
+        raise PipelineError("a tree is for plan='zoned'")
     reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     if events.isStreaming:
         from rookery.spark.stream import match_stream
@@ -86,7 +91,7 @@ def match(
     chosen = choose(compiled.compiled, plan=plan)
     log.info("plan %s: %s", chosen.name, chosen.reason)
     found = match_compiled(
-        events, compiled, reading, chosen, share=share, zones=zones, explain=explain, columns=columns,
+        events, compiled, reading, chosen, share=share, zones=zones, tree=tree, explain=explain, columns=columns,
         rule_columns=rule_columns_of(compiled.records, subscription_columns),
     )  # fmt: skip
     return shown(found, shown_names(columns, subscription_columns))
@@ -100,6 +105,7 @@ def match_compiled(
     *,
     share: Literal["auto", "broadcast", "file"] = "auto",
     zones: int | None = None,
+    tree: KdTree | None = None,
     explain: bool = False,
     columns: Sequence[str] = (),
     rule_columns: RuleColumns | None = None,
@@ -114,8 +120,9 @@ def match_compiled(
         from rookery.spark.zones import match_zoned
 
         return match_zoned(
-            events, rules, reading, zones=zones, explain=explain, columns=columns, rule_columns=rule_columns, most=most
-        )
+            events, rules, reading, zones=zones, tree=tree, explain=explain, columns=columns,
+            rule_columns=rule_columns, most=most,
+        )  # fmt: skip
     return match_broadcast(
         events, rules, reading, share=share, explain=explain, columns=columns, rule_columns=rule_columns, most=most
     )

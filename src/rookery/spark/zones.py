@@ -1,10 +1,11 @@
 """The *zoned* plan, and the zones for their own sake: `partition`, `zone_stats`, `match_zoned` (seed 003 on Spark).
 
-A set that is too large for every worker is cut by place. A K-D tree is fitted on a sample of the events that Spark
-draws, and on the boxes of the rules; the tree becomes one SQL expression, so the zone of an event is computed inside
-the JVM; the rules of each zone are a set of their own, shipped as a file and mapped by the one worker that needs it.
-An event goes to exactly one zone and a rule to every zone that it meets, so each pair is found once (spec, spark 10,
-promise 5).
+A set that is too large for every worker is cut by place. Axes are learned from a sample of the events that Spark draws,
+and a K-D tree is fitted on the sample and on the boxes of the rules; or the tree is given, a broker network's say, and
+an event's zone is then its owner's. The tree becomes one SQL expression (`zone_sql.py`), so the zone of an event is
+computed inside the JVM; the rules of each zone are a set of their own, shipped as a file and mapped by the one worker
+that needs it. An event goes to exactly one zone and a rule to every zone that it meets, so each pair is found once
+(spec, spark 10, promise 5).
 
 Skew. The fit cuts the zone of the greatest load first. A zone that cannot be cut (its events share one point) and
 still carries too much is dealt out over several partitions with the same rules, by a hash of the event's id (promise
@@ -20,19 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from rookery.errors import PipelineError
-from rookery.space import Boxes, KdTree
+from rookery.errors import PipelineError, RookeryError
+from rookery.model.schema import Schema
+from rookery.space import Axis, EventSpace, KdTree
+from rookery.space.axes import attribute_of
 from rookery.spark.carried import RuleColumns
 from rookery.spark.carriers import ShippedSet, ship
 from rookery.spark.compat import partition_by, table_of
 from rookery.spark.crossing import spark_schema, unfold
-from rookery.spark.rules import CompiledRules, Reading
+from rookery.spark.rules import CompiledRules, Reading, schema_of
 from rookery.spark.worker import crossing_schema, loaded, rows
+from rookery.spark.zone_sql import value_text, zone_expression
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
-__all__ = ["ZoneMap", "fit", "match_zoned", "partition", "zone_expression", "zone_stats"]
+__all__ = ["ZoneMap", "fit", "match_zoned", "partition", "zone_stats"]
 
 #: Columns of ours beside the events' own, whose names are theirs to choose.
 ZONE, PARTITION = "_rookery_zone", "_rookery_partition"
@@ -49,8 +53,9 @@ MOST_ATTRIBUTES = 6
 
 @dataclass(frozen=True, slots=True)
 class ZoneMap:
-    """The zones of a job: the tree, and how many partitions each zone is dealt out over."""
+    """The zones of a job: the space, the tree, and how many partitions each zone is dealt out over."""
 
+    space: EventSpace
     tree: KdTree
     shares: tuple[int, ...]
 
@@ -65,41 +70,77 @@ class ZoneMap:
         return sum(self.shares)
 
 
-def fit(events: DataFrame, rules: CompiledRules, *, zones: int | None = None, sample: int = SAMPLE) -> ZoneMap:
-    """Fit the zones on a sample of the events that Spark draws, and on the boxes of the rules."""
-    attributes = _attributes(events, rules)
-    if not attributes:
-        raise PipelineError(
-            "no rule bounds a number or a time, so there is nothing to cut zones by: use plan='broadcast'"
-        )
-    zones = zones or max(8, len(rules.compiled) // 20_000)
-    points = _sample(events, attributes, sample)
-    boxes = Boxes(*rules.compiled.boxes(attributes))
-    tree = KdTree.fit(points, attributes=attributes, zones=zones, boxes=boxes)
+def fit(
+    events: DataFrame,
+    rules: CompiledRules,
+    *,
+    zones: int | None = None,
+    sample: int = SAMPLE,
+    tree: KdTree | None = None,
+) -> ZoneMap:
+    """Fit the zones on a sample of the events that Spark draws, and on the boxes of the rules; or take a tree's."""
+    from rookery.spark.pipeline import arrow_schema
+
+    schema = schema_of(arrow_schema(events))
+    if tree is not None and zones is not None:
+        raise PipelineError("a tree has its own zones: give zones= or tree=")
+    if tree is None:
+        attributes = _attributes(rules)
+        if not attributes:
+            raise PipelineError(
+                "no rule bounds an attribute, so there is nothing to cut zones by: use plan='broadcast'"
+            )
+        drawn = _sample(events, schema, attributes, sample)
+        space = EventSpace.learn(schema, attributes, drawn)
+        boxes = rules.compiled.boxes(space)
+        zones = zones or max(8, len(rules.compiled) // 20_000)
+        points = space.points(drawn)
+        tree = KdTree.fit(points, axes=space.axes, zones=zones, boxes=boxes)
+    else:
+        try:
+            space = EventSpace(schema, tree.axes)
+        except RookeryError as error:
+            raise PipelineError(f"the tree is not one of these events: {error}") from error
+        boxes = rules.compiled.boxes(space)
+        points = space.points(_sample(events, schema, [axis.attribute for axis in tree.axes], sample))
     loads = [load.events * (1 + load.subscriptions) for load in tree.loads(points, boxes)]
     mean = max(1.0, sum(loads) / len(loads))
     shares = tuple(int(np.ceil(load / mean)) if load > SKEW * mean else 1 for load in loads)
-    return ZoneMap(tree, shares)
+    return ZoneMap(space, tree, shares)
 
 
-def partition(events: DataFrame, rules: Any, *, event_id: str = "event_id", zones: int | None = None) -> DataFrame:
-    """Add the column `zone` to the events and bring each zone's events together."""
+def partition(
+    events: DataFrame,
+    rules: Any,
+    *,
+    event_id: str = "event_id",
+    zones: int | None = None,
+    tree: KdTree | None = None,
+) -> DataFrame:
+    """Add the column `zone` to the events and bring each zone's events together; with `tree`, its zones."""
     from rookery.spark.pipeline import prepare
 
     reading = Reading(event_id=event_id)
-    zone_map = fit(events, prepare(events, rules, reading), zones=zones)
+    zone_map = fit(events, prepare(events, rules, reading), zones=zones, tree=tree)
     if "zone" in events.columns:
         raise PipelineError("the events already have a column 'zone': rename it before partition() adds its own")
     return _placed(events, zone_map, event_id).drop(PARTITION).withColumnRenamed(ZONE, "zone")
 
 
 def zone_stats(
-    events: DataFrame, rules: Any, *, event_id: str = "event_id", time: str | None = None, zones: int | None = None
+    events: DataFrame,
+    rules: Any,
+    *,
+    event_id: str = "event_id",
+    time: str | None = None,
+    zones: int | None = None,
+    tree: KdTree | None = None,
 ) -> DataFrame:
     """Return load and replication by zone: `zone, events, subscriptions, load, skew, replication, lower, upper, tree`.
 
-    `skew` is the zone's load over the mean; `replication` is how many zones a rule is in on average; `tree` is the
-    serial form, the same in each row, that `KdTree.from_json` reads and a broker tree can be cut by.
+    `skew` is the zone's load over the mean; `replication` is how many zones a rule is in on average. `lower` and
+    `upper` are the ends of the zone by axis, the least value in it and the least above it, NULL where there is no end.
+    `tree` is the serial form, the same in each row, that `KdTree.from_json` reads and that brokers are cut by.
     """
     from pyspark.sql.functions import avg, col, count, lit
     from pyspark.sql.window import Window
@@ -107,13 +148,18 @@ def zone_stats(
     from rookery.spark.pipeline import prepare
 
     rules = prepare(events, rules, Reading(event_id=event_id, time=time))
-    tree = fit(events, rules, zones=zones).tree
-    boxes = Boxes(*rules.compiled.boxes(list(tree.attributes)))
+    zone_map = fit(events, rules, zones=zones, tree=tree)
+    space, tree = zone_map.space, zone_map.tree
+    boxes = rules.compiled.boxes(space)
     met = np.bincount(tree.zones_met(boxes)[1], minlength=tree.zone_count)
-    described = [(zone, int(met[zone]), list(box.lower), list(box.upper)) for zone, box in enumerate(tree.boxes())]
+    described = [
+        (zone, int(met[zone]), *([value_text(space, *one) for one in enumerate(corner)] for corner in box))
+        for zone, box in enumerate(tree.boxes())
+    ]
     spark = events.sparkSession
-    known = spark.createDataFrame(described, "zone int, subscriptions bigint, lower array<double>, upper array<double>")
-    counted = events.select(zone_expression(tree, events).alias("zone")).groupBy("zone").agg(count("*").alias("events"))
+    known = spark.createDataFrame(described, "zone int, subscriptions bigint, lower array<string>, upper array<string>")
+    zone_of = zone_expression(tree, space, events)
+    counted = events.select(zone_of.alias("zone")).groupBy("zone").agg(count("*").alias("events"))
     load = col("events") * (1 + col("subscriptions"))
     return (
         known.join(counted, "zone", "left")
@@ -133,6 +179,7 @@ def match_zoned(
     reading: Reading,
     *,
     zones: int | None = None,
+    tree: KdTree | None = None,
     explain: bool = False,
     columns: Sequence[str] = (),
     rule_columns: RuleColumns | None = None,
@@ -141,9 +188,8 @@ def match_zoned(
     """Match with the rules of one zone at a time in each worker."""
     from rookery.spark.pipeline import arrow_schema
 
-    zone_map = fit(events, rules, zones=zones)
-    boxes = Boxes(*rules.compiled.boxes(list(zone_map.tree.attributes)))
-    row, zone = zone_map.tree.zones_met(boxes)
+    zone_map = fit(events, rules, zones=zones, tree=tree)
+    row, zone = zone_map.tree.zones_met(rules.compiled.boxes(zone_map.space))
     order = np.argsort(zone, kind="stable")
     slots = np.split(row[order], np.cumsum(np.bincount(zone, minlength=zone_map.tree.zone_count))[:-1])
     spark = events.sparkSession
@@ -154,7 +200,8 @@ def match_zoned(
         columns=[arrow.field(name) for name in columns], rule_columns=rule_columns,
     )  # fmt: skip
     output = output.append(pa.field("zone", pa.int32()))
-    needed = reading.columns([*rules.columns, *zone_map.tree.attributes, *columns], events.columns)
+    spanning = [str(attribute.path[0]) for attribute in zone_map.space.attributes]
+    needed = reading.columns([*rules.columns, *spanning, *columns], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
     found = placed.mapInArrow(MatchZone(carriers, reading, output, most, rule_columns), spark_schema(output, events))
     return unfold(found, version=version)
@@ -188,40 +235,10 @@ class MatchZone:
                     yield pa.record_batch([*found.columns, label], schema=self.output)
 
 
-def zone_expression(tree: KdTree, events: DataFrame) -> Column:
-    """Write the tree as one SQL expression over the events' columns.
-
-    An absent value goes to the lower half, and so does NaN, which Spark would order above every number.
-    """
-    from pyspark.sql.functions import col, isnan, lit, unix_micros, when
-    from pyspark.sql.types import DoubleType, FloatType, TimestampNTZType, TimestampType
-
-    values = {}
-    for name in tree.attributes:
-        kind = events.schema[name].dataType
-        column = col(f"`{name}`")
-        if isinstance(kind, TimestampType | TimestampNTZType):
-            values[name] = (unix_micros(column.cast("timestamp")).cast("double"), False)
-        else:
-            values[name] = (column.cast("double"), isinstance(kind, DoubleType | FloatType))
-
-    def node(number: int) -> Any:
-        axis = tree.dimension[number]
-        if axis < 0:
-            return lit(tree.zone[number])
-        value, floating = values[tree.attributes[axis]]
-        above = value >= lit(tree.cut[number])
-        if floating:
-            above = above & ~isnan(value)
-        return when(above, node(tree.upper[number])).otherwise(node(tree.lower[number]))
-
-    return node(0).cast("int")
-
-
 def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
     from pyspark.sql.functions import col, element_at, lit, pmod, xxhash64
 
-    placed = events.withColumn(ZONE, zone_expression(zone_map.tree, events))
+    placed = events.withColumn(ZONE, zone_expression(zone_map.tree, zone_map.space, events))
     share = element_at(lit(list(zone_map.shares)), col(ZONE) + 1)
     offset = element_at(lit(zone_map.offsets), col(ZONE) + 1)
     turn = pmod(xxhash64(col(f"`{event_id}`")), share.cast("bigint"))
@@ -230,39 +247,23 @@ def _placed(events: DataFrame, zone_map: ZoneMap, event_id: str) -> DataFrame:
     return partition_by(placed, zone_map.partitions, PARTITION)
 
 
-def _attributes(events: DataFrame, rules: CompiledRules) -> list[str]:
-    """Return the numeric and time attributes that the most rules bound, the most bounded first."""
-    from pyspark.sql.types import NumericType, TimestampNTZType, TimestampType
-
-    numeric = (NumericType, TimestampType, TimestampNTZType)
-    names = [f.name for f in events.schema.fields if isinstance(f.dataType, numeric)]
-    names = [name for name in names if name in set(rules.compiled.attributes)]
+def _attributes(rules: CompiledRules) -> list[str]:
+    """Return the attributes that the most rules bound, the most bounded first: numbers, times, texts, booleans."""
+    compiled = rules.compiled
+    names = list(compiled.attributes)
     if not names:
         return []
-    lower, upper = rules.compiled.boxes(names)
-    bounded = (np.isfinite(lower) | np.isfinite(upper)).sum(axis=0)
+    boxes = compiled.boxes(EventSpace(compiled.schema, [Axis(name) for name in names]))
+    bounded = (boxes.lower > 0).sum(axis=0)  # NULL does not satisfy it, so it says something of the values
     order = sorted(range(len(names)), key=lambda index: -int(bounded[index]))
     return [names[index] for index in order if bounded[index]][:MOST_ATTRIBUTES]
 
 
-def _sample(events: DataFrame, attributes: list[str], rows_wanted: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Draw about so many events; the tree, not the data, comes to the driver."""
-    from pyspark.sql.functions import col, unix_micros
-    from pyspark.sql.types import TimestampNTZType, TimestampType
-
-    columns = []
-    for name in attributes:
-        column = col(f"`{name}`")
-        if isinstance(events.schema[name].dataType, TimestampType | TimestampNTZType):
-            column = unix_micros(column.cast("timestamp"))
-        columns.append(column.cast("double").alias(name))
-    points = events.select(*columns)
+def _sample(events: DataFrame, schema: Schema, attributes: list[str], rows_wanted: int) -> pa.Table:
+    """Draw about so many events, of the axes' columns alone; the tree, not the data, comes to the driver."""
+    names = dict.fromkeys(str(attribute_of(schema, text).path[0]) for text in attributes)
+    points = events.select(*(f"`{name}`" for name in names))
     total = points.count()
     if total > rows_wanted:
         points = points.sample(fraction=min(1.0, 1.1 * rows_wanted / total), seed=3)
-    table = table_of(points.limit(2 * rows_wanted))
-    return (
-        np.column_stack([table[name].to_numpy() for name in attributes])
-        if table.num_rows
-        else np.empty((0, len(attributes)))
-    )
+    return table_of(points.limit(2 * rows_wanted))

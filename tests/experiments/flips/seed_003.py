@@ -237,7 +237,7 @@ def learns_nothing_deep(patch: pytest.MonkeyPatch) -> None:
         AncestorQueue,
         "learn",
         lambda queue, ownership, *, first=True: (
-            learn(queue, ownership, first=first) if ownership.path[0][0] != queue._path[0][0] else None
+            learn(queue, ownership, first=first) if ownership.path[0].bit != queue._path[0].bit else None
         ),
     )
 

@@ -16,7 +16,8 @@ from tests.live.broker_fleet import SCHEMA, SPACE
 from rookery.brokers.plans import SplitPlan, next_step
 from rookery.errors import SpaceError
 from rookery.live.brokers.client import connect
-from rookery.live.brokers.resplit import ask_all, read_statistics
+from rookery.live.brokers.resplit import ask_all, path_of, read_statistics
+from rookery.space.axes import Axis, EventSpace
 from rookery.space.notation import read_space
 from rookery.space.tree import KdTree
 
@@ -37,8 +38,9 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 def statistics() -> str:
     """Rows as `zone_stats` writes them: most events are cheap."""
     events = np.random.default_rng(1).gamma(2, 40, (4000, 1))
-    tree = KdTree.fit(events, attributes=["price"], zones=32)
-    loads = np.bincount(tree.zones_of(events), minlength=tree.zone_count).tolist()
+    space = EventSpace(SCHEMA, [Axis("price", 0, 2000)])  # another range than the network's
+    tree = KdTree.fit(space.points({"price": events[:, 0]}), axes=space.axes, zones=32)
+    loads = np.bincount(tree.zones_of_events(space, {"price": events[:, 0]}), minlength=tree.zone_count).tolist()
     return "\n".join(
         json.dumps({"zone": zone, "events": loads[zone], "subscriptions": 2, "tree": tree.to_json()})
         for zone in range(32)
@@ -69,8 +71,13 @@ async def shared_anew(fleet: Fleet, file: Path) -> None:
     tree, loads = read_statistics(file.read_text())
     plan = SplitPlan.of_tree(tree, read_space(SPACE, SCHEMA), loads=loads)
     zones = [zone for one in await ask_all(addresses[0]) for zone in one["zones"]]
-    paths = [tuple(zip(map(int, zone["path"]), zone["cuts"], strict=True)) for zone in zones]
-    assert next_step(plan, paths, 0) is None
+    assert next_step(plan, [path_of(zone) for zone in zones], 0) is None
+    printed = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "rookery", "broker", "tree", "--at", addresses[0], stdout=asyncio.subprocess.PIPE
+    )
+    shown = KdTree.from_json((await printed.communicate())[0].decode())
+    assert sorted(shown.paths()) == sorted(path_of(zone) for zone in zones)
+    assert shown.axes == read_space(SPACE, SCHEMA).axes
     median = min(zone["box"]["price"][1] for zone in zones)
     assert 0.05 < median < 0.09, "half of the events are cheaper than 67"
 

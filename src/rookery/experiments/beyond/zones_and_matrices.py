@@ -15,7 +15,7 @@ from rookery.experiments.telemetry import box_rows, nanoseconds_each
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.matching.baselines import PredicateMatrix
 from rookery.matching.baselines.predicates import Domains
-from rookery.space import Boxes, KdTree
+from rookery.space import Axis, Boxes, KdTree
 
 __all__ = ["FULL", "QUICK", "TIMES", "check", "plot", "run"]
 
@@ -24,6 +24,8 @@ QUICK = grid(subscriptions=[200, 2000], zones=64, events=3_000, rounds=2, runs=1
 TIMES = ("ns",)
 DIMENSIONS = 3
 TOP = 1_000_000
+#: A power of two, so that codes become places of the unit cube without rounding.
+SCALE = 2.0**20
 DOMAINS = Domains.uniform(DIMENSIONS, 0, TOP)
 
 
@@ -33,10 +35,10 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     low = generator.integers(0, int(0.95 * TOP), size=(count, DIMENSIONS))
     high = low + int(0.05 * TOP)
     codes = generator.integers(0, TOP, size=(parameters["events"], DIMENSIONS))
-    points, living = codes.astype(float), np.ones(count, np.uint8)
-    boxes = Boxes(low.astype(float), high.astype(float))
-    names = [f"a{axis}" for axis in range(DIMENSIONS)]
-    tree = KdTree.fit(points[:5000], attributes=names, zones=parameters["zones"], boxes=boxes)
+    points, living = codes / SCALE, np.ones(count, np.uint8)
+    boxes = Boxes(low / SCALE, high / SCALE)
+    axes = [Axis(f"a{axis}", 0, SCALE) for axis in range(DIMENSIONS)]
+    tree = KdTree.fit(points[:5000], axes=axes, zones=parameters["zones"], boxes=boxes)
     rules, met = tree.zones_met(boxes)
     whole = PredicateMatrix(box_rows(np.arange(count), low, high), DOMAINS)
     small = {

@@ -10,11 +10,11 @@ import numpy as np
 from rookery.brokers.spanhop import printed_hops
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import box_of, contains
 from rookery.experiments.figures import bars, charts
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import box_of, contains
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

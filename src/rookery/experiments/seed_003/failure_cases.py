@@ -11,11 +11,11 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import box_of
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import box_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
-from rookery.brokers.zones import box_of
 from rookery.experiments.figures import chart, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import box_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from rookery import Schema
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.zones import inside
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import inside
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.zones import ROOT, Path, Point, box_of, split
 from rookery.experiments.figures import charts, lines, reference
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import ROOT, Path, Point, box_of, split
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 
@@ -52,7 +52,7 @@ def _owner(point: Point, depth: int) -> Path:
     for cut in range(depth):
         axis, box = cut % len(point), box_of(path, len(point))
         middle = (box.lower[axis] + box.upper[axis]) / 2
-        path = split(path, middle)[point[axis] >= middle]
+        path = split(path, axis, middle)[point[axis] >= middle]
     return path
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rookery.brokers.zones import inside
 from rookery.experiments.figures import charts, lines
 from rookery.experiments.placed import PlacedBrokers
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import inside
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

@@ -11,6 +11,7 @@ from rookery.experiments.figures import chart, lines
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.axes import Axis
 from rookery.space.boxes import Boxes
 from rookery.space.tree import KdTree
 
@@ -26,7 +27,7 @@ def run(parameters: Mapping[str, Any], seed: int) -> list[Row]:
     events = generator.beta(2, 5, (parameters["events"], 2))
     low = generator.random((parameters["subscriptions"], 2)) * (1 - parameters["side"])
     boxes = Boxes(low, low + parameters["side"])
-    tree = KdTree.fit(events, attributes=["x", "y"], zones=parameters["zones"])
+    tree = KdTree.fit(events, axes=[Axis("x"), Axis("y")], zones=parameters["zones"])
     rule, zone = tree.zones_met(boxes)
     targets = np.zeros((len(low), tree.zone_count), dtype=bool)
     targets[rule, zone] = True

@@ -8,11 +8,11 @@ from typing import Any
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import exact_tables
-from rookery.brokers.zones import box_of
 from rookery.experiments.figures import chart
 from rookery.experiments.sweeps import grid
 from rookery.experiments.table import Row, Table
 from rookery.experiments.verdicts import Judgment, Verdict
+from rookery.space.zones import box_of
 
 __all__ = ["FULL", "QUICK", "check", "plot", "run"]
 

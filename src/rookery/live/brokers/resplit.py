@@ -22,13 +22,13 @@ from typing import Any
 
 from rookery.brokers import plans
 from rookery.brokers.client_messages import RequestZone, TransferZone
-from rookery.brokers.zones import Path, sibling
 from rookery.errors import BrokerError, JoinError, SpaceError
 from rookery.live.brokers.client import BrokerClient, connect
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
+from rookery.space.zones import Cut, Path, bits_of, sibling
 
-__all__ = ["Resplit", "ask_all", "read_statistics", "resplit"]
+__all__ = ["Resplit", "ask_all", "network_tree", "path_of", "read_statistics", "resplit"]
 
 #: Seconds between two looks at the brokers.
 PAUSE = 0.1
@@ -93,6 +93,16 @@ async def ask_all(at: str, key: bytes | None = None, tls: Any = None) -> list[di
     return sorted(documents.values(), key=lambda one: str(one["broker"]))
 
 
+def network_tree(documents: list[dict[str, Any]]) -> tuple[KdTree, list[str]]:
+    """Return the tree of a network's zones from what `ask_all` gave, and the owner of each zone by its number.
+
+    Spark's `partition`, `zone_stats` and zoned plan take it: an event's zone is then its owner's.
+    """
+    owned = sorted((path_of(zone), str(one["broker"])) for one in documents for zone in one["zones"])
+    tree = KdTree.of_paths([path for path, _ in owned], [Axis.read(axis) for axis in documents[0]["axes"]])
+    return tree, [owner for _, owner in owned]
+
+
 async def resplit(
     at: str,
     tree: KdTree,
@@ -114,8 +124,7 @@ async def resplit(
         }
         first = next(iter(clients.values()))
         assert first.schema is not None
-        axes = (await first.status())["axes"]
-        space = EventSpace(first.schema, [Axis(str(name), float(low), float(high)) for name, low, high in axes])
+        space = EventSpace(first.schema, [Axis.read(axis) for axis in (await first.status())["axes"]])
         plan = plans.SplitPlan.of_tree(tree, space, loads=loads)
         moves = 0
         while True:
@@ -180,12 +189,16 @@ async def _zones(clients: dict[str, BrokerClient]) -> dict[str, list[Path]]:
             document = await client.status()
         if document["broker"] != address:
             raise BrokerError(f"{address} is gone: call again when another broker has its zone")
-        found[address] = [
-            tuple((int(bit), float(cut)) for bit, cut in zip(zone["path"], zone["cuts"], strict=True))
-            for zone in document["zones"]
-        ]
+        found[address] = [path_of(zone) for zone in document["zones"]]
     return found
 
 
+def path_of(zone: dict[str, Any]) -> Path:
+    """Return the path of a zone as a broker's status says it."""
+    return tuple(
+        Cut(int(axis), int(bit), float(place)) for bit, (axis, place) in zip(zone["path"], zone["cuts"], strict=True)
+    )
+
+
 def _bits(path: Path) -> str:
-    return "".join(str(bit) for bit, _ in path) or "all"
+    return bits_of(path) or "all"

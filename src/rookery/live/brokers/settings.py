@@ -73,7 +73,7 @@ class BrokerSettings:
 
     def network(self) -> str:
         """Return what all brokers of a network must have in common, as the links compare it."""
-        axes = [(axis.attribute, axis.low, axis.high) for axis in self.space.axes]
+        axes = [axis.plain() for axis in self.space.axes]
         common = json.dumps([self.topic, self.space.schema.to_dict(), axes, self.beat, self.refresh])
         return hashlib.sha256(common.encode()).hexdigest()[:32]
 

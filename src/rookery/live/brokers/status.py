@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rookery.live.tcp_peers import node_address
+from rookery.space.zones import bits_of
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -27,7 +28,7 @@ def describe(
         "broker": _text(address),
         "id": machine.id,
         "topic": settings.topic,
-        "axes": [[axis.attribute, axis.low, axis.high] for axis in settings.space.axes],
+        "axes": [axis.plain() for axis in settings.space.axes],
         "durability": settings.durability.value,
         "zones": [_zone(machine, owned) for owned in machine.owned.values()],
         "hops": machine.counters["hops"] / arrived if arrived else None,
@@ -52,18 +53,15 @@ def describe(
 def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
     axes = machine.configuration.space.axes
     return {
-        "path": "".join(str(bit) for bit, _ in owned.path),
-        "cuts": [cut for _, cut in owned.path],
+        "path": bits_of(owned.path),
+        "cuts": [[cut.axis, cut.place] for cut in owned.path],
         "box": {
             axis.attribute: [low, high] for axis, low, high in zip(axes, owned.box.lower, owned.box.upper, strict=True)
         },
         "events": owned.reservoir.seen,
         "subscriptions": len(owned.store),
         "in_grace_period": owned.grace_until > machine.now,
-        "neighbors": {
-            "".join(str(bit) for bit, _ in ownership.path): _text(node_address(ownership.owner))
-            for ownership in owned.neighbors
-        },
+        "neighbors": {bits_of(ownership.path): _text(node_address(ownership.owner)) for ownership in owned.neighbors},
     }
 
 

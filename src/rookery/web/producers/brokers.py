@@ -19,9 +19,9 @@ from rookery.brokers.messages import EventId
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import greedy_hop, next_hop
-from rookery.brokers.zones import Path, Point
 from rookery.matching import matcher
 from rookery.simulated.brokers import SimulatedBrokers
+from rookery.space.zones import AxisCut, Path, Point, bits_of
 from rookery.web import records
 from rookery.web.recorder import Recorder
 
@@ -39,7 +39,7 @@ Hop = Callable[[OwnedZone, Point], ZoneOwnership | None]
 
 def zone_name(path: Path) -> str:
     """Return a name of a zone: its cuts, 0 for the lower half and 1 for the upper."""
-    return "".join(str(bit) for bit, _ in path) or "all"
+    return bits_of(path) or "all"
 
 
 def path_of(network: SimulatedBrokers, start: int, point: Point, hop: Hop) -> list[str]:
@@ -78,7 +78,7 @@ class RecordedBrokers:
         self._oracle: Any = matcher(network.configuration.space.schema)
         self._zones: dict[str, records.ZoneRecord] = {}
         #: Where each inner node of the tree of zones is cut, by the bits of its path.
-        self._cuts: dict[str, float] = {}
+        self._cuts: dict[str, AxisCut] = {}
         #: Events that are not settled: who should get them, and who has not yet.
         self._unsettled: dict[EventId, tuple[frozenset[str], set[str]]] = {}
         #: When the events were accepted that are not settled, in that order.
@@ -173,8 +173,8 @@ class RecordedBrokers:
                     subscriptions=len(owned.store),
                 )
                 seen[zone.id] = zone
-                for depth, (_, cut) in enumerate(path):
-                    self._cuts[zone_name(path[:depth]) if depth else ""] = cut
+                for depth, (axis, _, place) in enumerate(path):
+                    self._cuts[bits_of(path[:depth])] = axis, place
         for name in self._zones.keys() - seen.keys():
             self.recorder.write(records.ZoneRecord(at=at, id=name, lower=(), upper=(), gone=True))
         for name, zone in seen.items():
@@ -186,13 +186,13 @@ class RecordedBrokers:
 
     def owner_of(self, point: Point) -> str:
         """Return the zone that a point lies in, as last reported; empty where that is not known."""
-        dimensions = self.network.configuration.space.dimensions
         bits = ""
         while (bits or "all") not in self._zones:
             cut = self._cuts.get(bits)
             if cut is None:
                 return ""
-            bits += "1" if point[len(bits) % dimensions] >= cut else "0"
+            axis, place = cut
+            bits += "1" if point[axis] >= place else "0"
         return bits or "all"
 
     def _deliver(self, name: str, event_id: EventId) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from rookery.brokers.zones import ZoneBox, contains
 from rookery.errors import RookeryError
 from rookery.live.brokers.client import BrokerClient, connect
 from rookery.model import Schema
 from rookery.space.axes import Axis, EventSpace
+from rookery.space.zones import ZoneBox, contains
 from rookery.web import records
 from rookery.web.recorder import Recorder
 from rookery.web.records import name
@@ -125,7 +125,7 @@ class RecordedBrokerNetwork:
     def _place(self, axes: list[list[Any]]) -> None:
         """Record the space, when it is first known."""
         if self._space is None and self._schema is not None:
-            self._space = EventSpace(self._schema, [Axis(*axis) for axis in axes])
+            self._space = EventSpace(self._schema, [Axis.read(axis) for axis in axes])
             named = tuple(records.AxisRecord(name(axis.attribute), axis.low, axis.high) for axis in self._space.axes)
             self._recorder.write(records.SpaceRecord(at=self._recorder.clock(), axes=named))
 

@@ -1,8 +1,9 @@
-"""Zones of the broker network: a zone is a path of cuts from the root, and a path says which box it is.
+"""Zones: a zone is a path of cuts from the root, and a path says which box it is. Brokers and Spark own the same ones.
 
-The event space is the unit cube [0, 1)^d. Cut number t goes through dimension t mod d (seed 003, section 1), so a path
-((bit, cut), …) needs no dimensions: bit 0 is the lower half, 1 the upper. Everything that brokers must agree on follows
-from paths alone: whose sibling is whose, which zone lies inside which, and every ancestor's box with the exact floats.
+The event space is the unit cube [0, 1)^d (`axes.py`). A cut names its axis, its half (bit 0 is the lower, 1 the upper)
+and its place. The axes take turns (seed 003, section 1), and one that the events of a zone do not differ in is passed
+over. Everything that owners must agree on follows from paths alone: whose sibling is whose, which zone lies inside
+which, and every ancestor's box with the exact floats.
 
 The seed writes zones as (low, up]; here they are half open the other way, [low, up). A point at a cut belongs to the
 upper half, so it can lie at distance 0 from a zone and still be outside: `gap` therefore counts the dimensions that are
@@ -11,6 +12,7 @@ outside beside the distance, and strict progress is progress of the pair.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -18,16 +20,21 @@ from msgspec import Meta
 
 __all__ = [
     "ROOT",
+    "AxisCut",
+    "Cut",
     "Gap",
     "Path",
     "Point",
     "ZoneBox",
+    "bits_of",
     "box_of",
     "center_distance",
     "contains",
+    "depth_of",
     "depth_shared",
     "gap",
     "inside",
+    "median_of",
     "meets",
     "overlap",
     "parent",
@@ -35,12 +42,25 @@ __all__ = [
     "split",
     "subtract",
     "touching",
+    "turn",
     "volume",
 ]
 
 Point: TypeAlias = tuple[float, ...]
+
+
+class Cut(NamedTuple):
+    """One cut of a path: through which axis, which half is meant, and where it is."""
+
+    axis: int
+    bit: int
+    place: float
+
+
 #: No path of a network is longer than 40 cuts (`membership.py`); a longer one from the wire is refused when decoded.
-Path: TypeAlias = Annotated[tuple[tuple[int, float], ...], Meta(max_length=64)]
+Path: TypeAlias = Annotated[tuple[Cut, ...], Meta(max_length=64)]
+#: Where a zone is to be cut: through which axis, and at which place.
+AxisCut: TypeAlias = tuple[int, float]
 #: Squared distance, then the count of dimensions in which the point is outside.
 Gap: TypeAlias = tuple[float, int]
 
@@ -57,21 +77,39 @@ class ZoneBox(NamedTuple):
 
 @lru_cache(maxsize=1 << 19)
 def box_of(path: Path, dimensions: int) -> ZoneBox:
-    """Return the box that a path names."""
+    """Return the box that a path names; an axis from the wire that the space does not have counts round."""
     if not path:
         return ZoneBox((0.0,) * dimensions, (1.0,) * dimensions)
-    outer = box_of(path[:-1], dimensions)
-    bit, cut = path[-1]
-    axis = (len(path) - 1) % dimensions
-    lower, upper = outer
+    lower, upper = box_of(path[:-1], dimensions)
+    axis, bit, cut = path[-1]
+    axis %= dimensions
     if bit:
         return ZoneBox((*lower[:axis], cut, *lower[axis + 1 :]), upper)
     return ZoneBox(lower, (*upper[:axis], cut, *upper[axis + 1 :]))
 
 
-def split(path: Path, cut: float) -> tuple[Path, Path]:
+def turn(path: Path, dimensions: int) -> int:
+    """Return the axis whose turn it is to be cut in a zone."""
+    return len(path) % dimensions
+
+
+def split(path: Path, axis: int, cut: float) -> tuple[Path, Path]:
     """Return the lower and the upper half of a zone."""
-    return (*path, (0, cut)), (*path, (1, cut))
+    return (*path, Cut(axis, 0, cut)), (*path, Cut(axis, 1, cut))
+
+
+def bits_of(path: Path) -> str:
+    """Return a path as people read it: 0 for each lower half, 1 for each upper one."""
+    return "".join(str(cut.bit) for cut in path)
+
+
+def median_of(values: Sequence[float], low: float, high: float) -> float | None:
+    """Return the value nearest the median that cuts (low, high) with values on both sides; None where none does."""
+    ordered = sorted(values)
+    median = ordered[len(ordered) // 2]
+    if median == ordered[0]:  # many equal values at the bottom: cut just above them
+        median = next((value for value in ordered if value > median), low)
+    return median if low < median < high else None
 
 
 def parent(path: Path) -> Path:
@@ -81,8 +119,8 @@ def parent(path: Path) -> Path:
 
 def sibling(path: Path) -> Path:
     """Return the other half of the zone that was cut to make this one."""
-    bit, cut = path[-1]
-    return (*path[:-1], (1 - bit, cut))
+    axis, bit, cut = path[-1]
+    return (*path[:-1], Cut(axis, 1 - bit, cut))
 
 
 def inside(path: Path, ancestor: Path) -> bool:
@@ -102,6 +140,14 @@ def depth_shared(one: Path, other: Path) -> int:
         if mine != theirs:
             return depth
     return min(len(one), len(other))
+
+
+def depth_of(path: Path, point: Point, dimensions: int) -> int:
+    """Return how many cuts of a path a point shares with it."""
+    for depth, (axis, bit, cut) in enumerate(path):
+        if (point[axis % dimensions] >= cut) != bool(bit):
+            return depth
+    return len(path)
 
 
 def contains(box: ZoneBox, point: Point) -> bool:
