@@ -212,13 +212,18 @@ async def _subscribe(
     options: dict[str, Any],
     metrics: int | None,
 ) -> None:
-    from rookery.live.client import join
+    from rookery.live.dds import DdsOptions
     from rookery.live.metrics import participant_metrics
+    from rookery.live.opening import open as open_client
+    from rookery.live.transport import DdsReaderOptions
 
+    described = dict(options)
+    schema, reader = described.pop("schema"), DdsReaderOptions(**{**described, "key": tuple(described["key"])})
+    within = {name: value for name, value in place.items() if name != "domain_id"}
     async with (
-        join(**place) as node,
-        node.subscribe(topic, where, **options) as events,
-        metrics_on(metrics, lambda: participant_metrics(node.udp.participant)),
+        open_client(f"dds://{place['domain_id']}", DdsOptions(**within)) as client,
+        client.subscribe(topic, where, overflow="drop-oldest", schema=schema, dds=reader) as events,
+        metrics_on(metrics, lambda: participant_metrics(client.dds.udp.participant)),
     ):
         announce(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}", topic=topic)
         with suppress(TimeoutError):

@@ -34,8 +34,10 @@ async def run_island(
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
     from rookery.live.brokers.settings import parse_address
-    from rookery.live.island import open_island
+    from rookery.live.island import IslandOptions
     from rookery.live.metrics import island_metrics
+    from rookery.live.opening import open as open_client
+    from rookery.live.transport import DdsReaderOptions
 
     if not ends["listen"] and not ends["join"]:
         raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")
@@ -45,20 +47,26 @@ async def run_island(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        island = await stack.enter_async_context(
-            open_island(
-                site,
-                listen=parse_address(ends["listen"]) if ends["listen"] else None,
-                join=[parse_address(text) for text in ends["join"]],
-                key=read_key(ends["key_file"]),
-                **place,
+        client = await stack.enter_async_context(
+            open_client(
+                f"island://{site}@{','.join(ends['join'])}",
+                IslandOptions(
+                    listen=parse_address(ends["listen"]) if ends["listen"] else None,
+                    key=read_key(ends["key_file"]),
+                    **place,
+                ),
             )
         )
+        island = client.island
         where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
         announce(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
         if topic is not None:
-            described = {**options, "schema": Schema.read(options["schema"])}
-            events = await stack.enter_async_context(island.subscribe(topic, where, **described))
+            described = dict(options)
+            schema = Schema.read(described.pop("schema"))
+            reader = DdsReaderOptions(**{**described, "key": tuple(described["key"])})
+            events = await stack.enter_async_context(
+                client.subscribe(topic, where, overflow="drop-oldest", schema=schema, dds=reader)
+            )
             printing = asyncio.create_task(_print_events(events))
         else:
             printing = asyncio.create_task(_print_sites(island, json=json))

@@ -22,7 +22,7 @@ from rookery.model import Schema
 from rookery.space.notation import read_grid
 
 if TYPE_CHECKING:
-    from rookery.live.overlay import OverlayNode
+    from rookery.live.client import Client
 
 __all__ = ["Ways", "run"]
 
@@ -64,33 +64,37 @@ def run(
         "topic": topic,
         "schema": known,
         "grid": read_grid(read_cuts(space), known),
-        "join": [parse_address(one) for one in ways.join],
         "listen": parse_address(ways.listen),
         "key": read_key(ways.key_file),
         "configuration": OverlayConfiguration(arc=arc, downgrade=multicast),
     }
     with suppress(KeyboardInterrupt):
-        asyncio.run(_stay(options, where, publish=publish, seconds=seconds))
+        asyncio.run(_stay(ways.join, options, where, publish=publish, seconds=seconds))
 
 
-async def _stay(options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None) -> None:
-    from rookery.live.overlay import join_overlay
+async def _stay(
+    join: list[str], options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None
+) -> None:
+    from rookery.live.opening import open as open_client
+    from rookery.live.overlay import OverlayOptions
 
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(join_overlay(**options))
+        opening = open_client(f"overlay://{','.join(join)}", OverlayOptions(**options))
+        client = await stack.enter_async_context(opening)
+        node = client.overlay
         work = []
         if where is not None or not publish:
-            events = await stack.enter_async_context(node.subscribe(node.topic, where))
+            events = await stack.enter_async_context(client.subscribe(node.topic, where, overflow="drop-oldest"))
             work.append(asyncio.create_task(_print(events)))
         await node.settled()
         host, port = node.address
         note(f"in the overlay of {node.topic}; others may --join {host}:{port}")
-        source = asyncio.create_task(_publish(node)) if publish else None
+        source = asyncio.create_task(_publish(client)) if publish else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 if source is not None:
                     await source
-                    await node.flush(node.topic)
+                    await client.flush(node.topic)
                 if source is None or seconds is not None or work:
                     await asyncio.gather(*work, asyncio.Event().wait())
         for task in work:
@@ -103,7 +107,7 @@ async def _print(events: Any) -> None:
         sys.stdout.flush()
 
 
-async def _publish(node: OverlayNode) -> None:
+async def _publish(client: Client) -> None:
     """Publish the lines of standard input, each a JSON object; say which one is none, and go on."""
     number = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
@@ -114,6 +118,6 @@ async def _publish(node: OverlayNode) -> None:
             event = json_text.loads(line)
             if not isinstance(event, dict):
                 raise EventError("an event is a JSON object")
-            node.publish(node.topic, event)
+            client.publish(client.overlay.topic, event)
         except ValueError as error:
             note(f"line {number} is not published: {error}")

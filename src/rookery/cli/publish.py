@@ -47,19 +47,18 @@ def command(
 
 
 async def _publish(topic: str, source: str, brokers: list[str], key: bytes | None, seconds: float) -> int:
-    from rookery.live.brokers.client import connect
+    from rookery.live.brokers.client import BrokerOptions
+    from rookery.live.opening import open as open_client
 
     count = 0
-    async with connect(*brokers, key=key) as client:
+    async with open_client(f"brokers://{','.join(brokers)}", BrokerOptions(key=key)) as client:
         lines = _lines(source)
         while True:
             # Off the loop: a pipe may have nothing to say for hours, and the broker must hear from us meanwhile.
             event = await asyncio.to_thread(next, lines, None)
             if event is None:
                 break
-            await client.room()
-            client.publish(topic, event)
-            count += 1
+            count += await client.publish_many(topic, [event])
         try:
             await client.flush(topic, seconds=seconds)
         except TimeoutError:
