@@ -134,12 +134,12 @@ async def brokers(folder: Path) -> AsyncIterator[LiveNetwork]:
             yield network
 
 
-def overlay(**spreading: bool) -> Reached:
+def overlay(*, arc: bool = False, downgrade: bool = False) -> Reached:
     """Every client is a peer; a first one that only lives there is what the others join through."""
 
     @asynccontextmanager
     async def start(folder: Path) -> AsyncIterator[LiveNetwork]:
-        configuration = OverlayConfiguration(heartbeat=2_000_000, request_timeout=300_000, **spreading)
+        configuration = OverlayConfiguration(heartbeat=2_000_000, request_timeout=300_000, arc=arc, downgrade=downgrade)
         options = OverlayOptions(topic=TOPIC, schema=SCHEMA, grid=GRID, configuration=configuration)
         async with rookery.open("overlay://", options) as first:
             await first.overlay.settled()

@@ -207,6 +207,10 @@ def test_a_cancelled_reader_costs_no_event(play: Callable[[Case], None]) -> None
 def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
     """The client and its subscription without a loop: four threads publish, one reads."""
 
+    def publish(client: PlainClient, share: int) -> None:
+        for event in events(200)[share::4]:
+            client.publish(TOPIC, event)
+
     def plain(opening: Opening, overflow: Overflow) -> None:
         with opening as client:
             assert isinstance(client, PlainClient)
@@ -214,11 +218,7 @@ def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
             with client.subscribe(TOPIC, overflow=overflow, schema=SCHEMA) as got:
                 with pytest.raises(TimeoutError):
                     got.next(seconds=0.05)
-                shares = [events(200)[share::4] for share in range(4)]
-                threads = [
-                    threading.Thread(target=lambda mine=mine: [client.publish(TOPIC, one) for one in mine])
-                    for mine in shares
-                ]
+                threads = [threading.Thread(target=publish, args=(client, share)) for share in range(4)]
                 for thread in threads:
                     thread.start()
                 seen = []
@@ -231,8 +231,11 @@ def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
                 client.flush(TOPIC, seconds=60)
                 assert sorted(seen) == list(range(200))
             assert client.run(_address) == client.run(_address)
+            reading = client.subscribe(TOPIC, overflow=overflow, schema=SCHEMA)
             with pytest.raises(ClientError, match="opened with `with`"):
-                client.run(lambda one: anext(client.subscribe(TOPIC, overflow=overflow, schema=SCHEMA)))  # type: ignore[arg-type, return-value]
+                client.run(lambda _: reading.__aenter__())
+            with pytest.raises(ClientError, match="own thread"):
+                client.run(lambda _: client.subscribe(TOPIC, overflow=overflow, schema=SCHEMA).__aenter__())
         with pytest.raises(ClientError, match="closed"):
             client.publish(TOPIC, events(1)[0])
         client.close()

@@ -96,7 +96,7 @@ def test_exactly_once_what_the_condition_wants(play: Callable[[Case], None]) -> 
 
 def test_null(play: Callable[[Case], None], record_property: Callable[[str, Any], None]) -> None:
     async def case(network: Network) -> None:
-        events = [
+        events: list[Event] = [
             {"symbol": None, "price": 1.0, "number": 1},
             {"symbol": "ACME", "price": None, "number": 2},
             {"symbol": "ACME", "price": 3.0, "number": 3},

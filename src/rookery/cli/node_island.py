@@ -34,6 +34,7 @@ async def run_island(
 ) -> None:
     """Run until the time is over, a signal comes, or a newer gateway of the same site takes over."""
     from rookery.live.brokers.settings import parse_address
+    from rookery.live.dds import DdsOptions
     from rookery.live.island import IslandOptions
     from rookery.live.metrics import island_metrics
     from rookery.live.opening import open as open_client
@@ -53,7 +54,8 @@ async def run_island(
                 IslandOptions(
                     listen=parse_address(ends["listen"]) if ends["listen"] else None,
                     key=read_key(ends["key_file"]),
-                    **place,
+                    domain_id=place["domain_id"],
+                    dds=DdsOptions(interface=place["interface"], name=place["name"]),
                 ),
             )
         )

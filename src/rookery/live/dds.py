@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -32,7 +32,7 @@ from rookery.rtps.locators import Address
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.rtps.sequences import SET_BITS
 
-__all__ = ["DdsOptions", "DdsTransport", "open_dds"]
+__all__ = ["DdsOptions", "DdsTransport", "open_dds", "participant_options", "warmed"]
 
 _LOG = logging.getLogger("rookery.live")
 #: Seconds between two looks at acknowledgments: they are no events.
@@ -245,24 +245,21 @@ def _quality(*, reliable: bool, transient_local: bool, depth: int | None) -> Qua
 
 async def open_dds(domain_id: int, options: DdsOptions) -> DdsTransport:
     """Join a DDS domain."""
-    # Before the first announcement: whoever is announced must not fall silent while it compiles.
-    await asyncio.to_thread(warm, options.engine)
-    await asyncio.to_thread(warm_discovery, options.discovery)
+    await warmed(options)
     return DdsTransport(
-        lambda on_event: open_participant(
-            on_event=on_event,
-            domain_id=domain_id,
-            interface=options.interface,
-            name=options.name,
-            lease=round(options.seconds_of_lease * 1_000_000),
-            discovery=options.discovery,
-            networks=options.networks,
-            initial_peers=options.initial_peers,
-            multicast=options.multicast,
-            multicast_hops=options.multicast_hops,
-            limits=options.limits,
-            observer=options.observer,
-            pre_shared_key=options.pre_shared_key,
-        ),
+        lambda on_event: open_participant(on_event=on_event, domain_id=domain_id, **participant_options(options)),
         engine=options.engine,
     )
+
+
+async def warmed(options: DdsOptions) -> None:
+    """Compile before the first announcement: whoever is announced must not fall silent while it does."""
+    await asyncio.to_thread(warm, options.engine)
+    await asyncio.to_thread(warm_discovery, options.discovery)
+
+
+def participant_options(options: DdsOptions) -> dict[str, Any]:
+    """Return the options as `open_participant` takes them."""
+    found = {field.name: getattr(options, field.name) for field in fields(options)}
+    del found["engine"]
+    return found | {"lease": round(found.pop("seconds_of_lease") * 1_000_000)}

@@ -14,12 +14,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rookery.errors import ClientError, JoinError
 from rookery.gateway import Gateway, GatewayFound, SiteTakenOver, island_parameter
-from rookery.live.dds import DdsTransport
+from rookery.live.dds import DdsOptions, DdsTransport, participant_options, warmed
 from rookery.live.site_links import SiteLinks
 from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address, LinkSettings
@@ -27,7 +27,6 @@ from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions
 from rookery.live.udp import UdpTransport, open_participant
 from rookery.participant import Participant
 from rookery.participant.event_types import event_type
-from rookery.participant.exchange import warm
 from rookery.rtps.events import Event
 from rookery.rtps.types import StructType
 
@@ -48,11 +47,9 @@ class IslandOptions:
     listen: Address | None = None
     #: The key that all gateways share.
     key: bytes | None = None
-    #: The DDS domain of the site, and where it is.
+    #: The DDS domain of the site, and how to be in it; a gateway is always an observer.
     domain_id: int = 0
-    interface: str = "lo"
-    name: str = ""
-    seconds_of_lease: float = 10.0
+    dds: DdsOptions = field(default_factory=DdsOptions)
     #: What the gateways of one backbone call it.
     network: str = "islands"
 
@@ -67,18 +64,17 @@ class IslandTransport:
         #: Set when another gateway of this site is newer; this one should leave.
         self.taken_over = asyncio.Event()
         self._settings = settings
+        inside = replace(options.dds, observer=True, name=options.dds.name or f"island {site}")
         #: The site's own network, as a node of it.
         self.dds = DdsTransport(
             lambda on_event: open_participant(
                 on_event=lambda event: self._on_event(event, on_event),
                 within=self._within,
-                observer=True,
                 vendor_parameters=(island_parameter(site),),
                 domain_id=options.domain_id,
-                interface=options.interface,
-                name=options.name or f"island {site}",
-                lease=round(options.seconds_of_lease * 1_000_000),
-            )
+                **participant_options(inside),
+            ),
+            engine=inside.engine,
         )
 
     def _within(self, participant: Participant, udp: UdpTransport) -> tuple[Gateway, SiteLinks]:
@@ -189,7 +185,7 @@ async def open_island(site: str, join: Iterable[Address], options: IslandOptions
     """Be the gateway of a site: a participant of its domain, with links to the gateways of other sites."""
     if not site or len(site.encode()) > 255:
         raise JoinError("a site needs a name of 1 to 255 bytes: island://site")
-    await asyncio.to_thread(warm)
+    await warmed(options.dds)
     settings = LinkSettings(
         identity=int.from_bytes(os.urandom(8)) >> 1,
         role="island",

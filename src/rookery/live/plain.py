@@ -100,7 +100,11 @@ class PlainClient:
 
     def run(self, work: Callable[[Client], Coroutine[Any, Any, Result]]) -> Result:
         """Run what is written for the asynchronous client: `client.run(lambda one: one.brokers.status())`."""
-        return self._thread.run(work(self._client))
+
+        async def inside() -> Result:
+            return await work(self._client)
+
+        return self._thread.run(inside())
 
     def close(self) -> None:
         """End the subscriptions and leave the network; again does nothing."""
