@@ -16,6 +16,7 @@ from rookery import BrokerOptions, Client, DdsOptions, IslandOptions, OverlayOpt
 from rookery.live.brokers.loopback import loopback_brokers
 from rookery.live.opening import Opening
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.rtps.limits import Limits
 from rookery.space.notation import read_space
 
 from .networks import CLIENTS, GRID, SCHEMA, SPACE, TOPIC, Event
@@ -119,7 +120,8 @@ class LiveNetwork:
 @asynccontextmanager
 async def dds(folder: Path) -> AsyncIterator[LiveNetwork]:
     domain = new_domain()
-    opening = lambda number: rookery.open(f"dds://{domain}", DdsOptions(name=f"client {number}"))  # noqa: E731
+    options = DdsOptions(limits=Limits(history_samples=1_000))
+    opening = lambda number: rookery.open(f"dds://{domain}", options)  # noqa: E731
     async with LiveNetwork(opening, has_null=False, has_parameters=True, has_wait=True) as network:
         yield network
 

@@ -70,6 +70,8 @@ def test_after_its_end_what_comes_is_acknowledged_and_the_iterator_gives_the_res
         assert taken == [5]
         assert [event["of"] async for event in subscription] == ["a"]
         assert taken == [5, 4]
+        assert [event async for event in subscription] == []
+        assert taken == [5, 4], "once"
 
     with_subscription(scenario)
 
