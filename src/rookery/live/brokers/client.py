@@ -50,6 +50,7 @@ __all__ = ["BrokerOptions", "BrokerTransport", "open_brokers"]
 SECOND = 1_000_000
 _REPLIES: msgspec.msgpack.Decoder[FromBroker] = msgspec.msgpack.Decoder(FromBroker)
 _encode = msgspec.msgpack.Encoder().encode
+_try_to_encode = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,9 @@ class BrokerTransport:
         self._check(topic)
         plain = event if type(event) is dict else dict(event)
         try:
-            _encode(plain)  # here: events are packed later, many at once, when nobody can be told whose fault it is
+            _try_to_encode(
+                plain
+            )  # here: events are packed later, many at once, when nobody can be told whose fault it is
         except (TypeError, ValueError, OverflowError) as error:
             raise EventError(f"this event cannot be sent to brokers: {error}") from error
         self.machine.publish(plain, self._driver.now())
