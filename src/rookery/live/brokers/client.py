@@ -181,10 +181,9 @@ class BrokerTransport:
         """Send an event; events published in one turn of the loop travel together."""
         self._check(topic)
         plain = event if type(event) is dict else dict(event)
+        # Here, since events are packed later, many at once, when nobody can be told whose fault it is.
         try:
-            _try_to_encode(
-                plain
-            )  # here: events are packed later, many at once, when nobody can be told whose fault it is
+            _try_to_encode(plain)
         except (TypeError, ValueError, OverflowError) as error:
             raise EventError(f"this event cannot be sent to brokers: {error}") from error
         self.machine.publish(plain, self._driver.now())
