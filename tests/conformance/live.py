@@ -14,7 +14,7 @@ from typing import Any
 import rookery
 from rookery import BrokerOptions, Client, DdsOptions, IslandOptions, OverlayOptions, Subscription
 from rookery.live.brokers.loopback import loopback_brokers
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.rtps.limits import Limits
 from rookery.space.notation import read_space
@@ -41,7 +41,7 @@ class LiveNetwork:
     """Clients that are opened as users open them."""
 
     #: How a client of a number is opened.
-    opening: Callable[[int], Opening]
+    opening: Callable[[int], ClientOpening]
     has_null: bool
     has_parameters: bool
     #: Whether `overflow="wait"` can be had.
@@ -161,7 +161,7 @@ async def island(folder: Path) -> AsyncIterator[LiveNetwork]:
         assert first.island.address is not None
         at = "{}:{}".format(*first.island.address)
 
-        def opening(number: int) -> Opening:
+        def opening(number: int) -> ClientOpening:
             return rookery.open(f"island://site-{number}@{at}", IslandOptions(domain_id=new_domain()))
 
         async with LiveNetwork(opening, has_null=False, has_parameters=False, has_wait=False) as network:

@@ -13,7 +13,7 @@ import pytest
 import rookery
 from rookery import BrokerOptions, DdsOptions, DdsReaderOptions, DdsWriterOptions, PlainClient, Schema
 from rookery.errors import ClientError, EventError, HistoryFullError, RookeryError, SettingsError, TopicError
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 from rookery.live.subscription import Overflow
 
 from .live import LIVE, LiveNetwork
@@ -217,7 +217,7 @@ def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
         for event in events(200)[share::4]:
             client.publish(TOPIC, event)
 
-    def plain(opening: Opening, overflow: Overflow) -> None:
+    def plain(opening: ClientOpening, overflow: Overflow) -> None:
         with opening as client:
             assert isinstance(client, PlainClient)
             client.advertise(TOPIC, schema=SCHEMA)
@@ -256,7 +256,7 @@ def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
 
 
 def test_plain_readers_end_when_the_client_is_closed(play: Callable[[Case], None]) -> None:
-    def plain(opening: Opening) -> None:
+    def plain(opening: ClientOpening) -> None:
         client = opening.plain()
         reading = client.subscribe(TOPIC, overflow="drop-oldest", schema=SCHEMA)
         other = client.subscribe(TOPIC, "number = 1", overflow="drop-oldest", schema=SCHEMA)
@@ -292,7 +292,7 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 
 
 def test_options_of_another_network_are_refused() -> None:
-    async def enter(opening: Opening) -> None:
+    async def enter(opening: ClientOpening) -> None:
         async with opening:
             pass
 

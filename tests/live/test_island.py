@@ -12,7 +12,7 @@ import pytest
 import rookery
 from rookery import Client, IslandOptions, Subscription
 from rookery.errors import JoinError
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 from rookery.model import Schema
 
 from .conftest import _DOMAINS
@@ -27,7 +27,7 @@ def domains() -> Callable[[], int]:
     return lambda: 1 + next(_DOMAINS) % 230
 
 
-def gateway(site: str, *join: tuple[str, int] | None, **options: Any) -> Opening:
+def gateway(site: str, *join: tuple[str, int] | None, **options: Any) -> ClientOpening:
     """A client that is the gateway of a site, joined to others."""
     others = ",".join(f"{one[0]}:{one[1]}" for one in join if one is not None)
     return rookery.open(f"island://{site}@{others}", IslandOptions(**options))

@@ -14,7 +14,7 @@ import rookery
 from rookery import OverlayOptions, Schema
 from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.live.brokers.settings import parse_address
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.interests import WhereInterests
 from rookery.overlay.messages import Event as OverlayEvent
@@ -32,7 +32,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def join(*known: tuple[str, int], **options: Any) -> Opening:
+def join(*known: tuple[str, int], **options: Any) -> ClientOpening:
     """A client that is a peer of the test's overlay, joined through others."""
     through = ",".join(f"{host}:{port}" for host, port in known)
     return rookery.open(f"overlay://{through}", OverlayOptions(**{**OPTIONS, **options}))

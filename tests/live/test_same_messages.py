@@ -21,7 +21,7 @@ from rookery.live.brokers import server as live_server
 from rookery.live.brokers.loopback import free_port
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.notation import read_space
 
@@ -149,7 +149,7 @@ async def live(types: Types, folder: Path) -> None:
             await publisher.publish_many("quotes", [an_event(generator, number)])
         await asyncio.sleep(0.1)
 
-    def at(port: int, **options: Any) -> Opening:
+    def at(port: int, **options: Any) -> ClientOpening:
         return rookery.open(f"brokers://127.0.0.1:{port}", BrokerOptions(**options))
 
     patient = {"retry": 0.5, "attempts": 600.0}

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     Options: TypeAlias = "DdsOptions" | "BrokerOptions" | "OverlayOptions" | "IslandOptions"
 
-__all__ = ["Opening", "open"]
+__all__ = ["ClientOpening", "open"]
 
 SCHEMES = ("dds", "brokers", "overlay", "island")
 
 
-class Opening:
+class ClientOpening:
     """A client that is not there yet; made by `rookery.open`."""
 
     def __init__(self, address: str, options: Options | None) -> None:
@@ -90,12 +90,12 @@ class Opening:
         return Client(self.address, await _transport(self.address, self._options), thread=thread)
 
 
-def open(address: str, options: Options | None = None) -> Opening:
+def open(address: str, options: Options | None = None) -> ClientOpening:
     """Open a client of the network at an address: `async with rookery.open("dds://0") as client`.
 
     `options` are those of the network: `DdsOptions`, `BrokerOptions`, `OverlayOptions` or `IslandOptions`.
     """
-    return Opening(address, options)
+    return ClientOpening(address, options)
 
 
 async def _transport(address: str, options: Options | None) -> ClientTransport:

@@ -24,7 +24,7 @@ from tests.live.broker_fleet import BEAT, REFRESH, SCHEMA
 
 import rookery
 from rookery import BrokerOptions, Client, Subscription
-from rookery.live.opening import Opening
+from rookery.live.opening import ClientOpening
 
 #: Events of different tests have different numbers: a broker that comes back sends on what its log still has, and a
 #: subscription made since then may want it.
@@ -103,7 +103,7 @@ async def status_of(port: int) -> dict[str, Any]:
         return await client.brokers.status()
 
 
-def clients_of(addresses: list[str], **options: Any) -> Opening:
+def clients_of(addresses: list[str], **options: Any) -> ClientOpening:
     """A client of these brokers that does not give up soon."""
     return rookery.open(f"brokers://{','.join(addresses)}", BrokerOptions(attempts=60.0, **options))
 
