@@ -59,9 +59,9 @@ def selective() -> dict[str, str]:
 
 
 async def publish(port: int, count: int, rate: float) -> None:
-    from rookery import connect
+    import rookery
 
-    async with connect(f"127.0.0.1:{port}") as client:
+    async with rookery.open(f"brokers://127.0.0.1:{port}") as client:
         cpu, wall = time.process_time(), time.perf_counter()
         for number in range(count):
             if rate:
@@ -70,7 +70,7 @@ async def publish(port: int, count: int, rate: float) -> None:
                 client.publish("quotes", an_event(number))
             else:
                 if number % 1024 == 0:
-                    await client.room()
+                    await client.room("quotes")
                     await asyncio.sleep(0)
                 client.publish("quotes", an_event(number))
         await client.flush("quotes", seconds=120)
@@ -78,11 +78,11 @@ async def publish(port: int, count: int, rate: float) -> None:
 
 
 async def subscribe(port: int, count: int, content: bool) -> None:
-    from rookery import connect
+    import rookery
 
     latencies: list[int] = []
-    async with connect(f"127.0.0.1:{port}") as client:
-        feed = client.subscribe_many("quotes", selective() if content else {"all": ""})
+    async with rookery.open(f"brokers://127.0.0.1:{port}") as client:
+        feed = client.subscribe_many("quotes", selective() if content else {"all": ""}, overflow="wait")
         async with feed:
             client.publish("quotes", an_event(0))  # the relay compiles its conditions at the first event
             await client.flush("quotes")

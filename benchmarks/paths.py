@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +18,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import rookery
-from rookery import Schema
+from rookery import IslandOptions, OverlayOptions, Schema
+from rookery.live.brokers.loopback import loopback_brokers
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.grid import Grid, NumericAxis
 
@@ -29,8 +29,6 @@ SCHEMA = Schema(symbol=str, price=float)
 TOPIC = "quotes"
 ROOT = str(Path(rookery.__file__).parent)
 EVENTS = 12
-#: Where the live ends are; before the packages had their present names they were in `network`.
-LIVE = "rookery.live" if (Path(ROOT) / "live").is_dir() else "rookery.network"
 MATCHES = {"match", "match_many", "match_columns", "match_batch"}
 
 
@@ -110,27 +108,26 @@ async def matcher() -> AsyncIterator[tuple[Publish, Take]]:
 async def participants() -> AsyncIterator[tuple[Publish, Take]]:
     """DDS: one node publishes, another one subscribes."""
     async with (
-        rookery.join(domain_id=91) as one,
-        rookery.join(domain_id=91) as other,
-        other.subscribe(TOPIC, "price >= 0", schema=SCHEMA) as events,
+        rookery.open("dds://91") as one,
+        rookery.open("dds://91") as other,
+        other.subscribe(TOPIC, "price >= 0", overflow="drop-oldest", schema=SCHEMA) as events,
     ):
         one.advertise(TOPIC, schema=SCHEMA)
-        await one.wait_for_readers(TOPIC)
+        await one.dds.wait_for_readers(TOPIC)
         yield lambda event: one.publish(TOPIC, event), events.__anext__
 
 
 @asynccontextmanager
 async def brokers() -> AsyncIterator[tuple[Publish, Take]]:
     """Two brokers with logs, a client at each."""
-    loopback = importlib.import_module(f"{LIVE}.brokers.loopback")
     space = EventSpace(SCHEMA, [Axis("price", low=0.0, high=100.0)])
     with tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {"topic": TOPIC, "space": space, "data": Path(folder)}
         async with (
-            loopback.loopback_brokers(2, **options) as (here, there),
-            rookery.connect(here) as one,
-            rookery.connect(there) as other,
-            other.subscribe(TOPIC, "price >= 0") as events,
+            loopback_brokers(2, **options) as (here, there),
+            rookery.open(f"brokers://{here}") as one,
+            rookery.open(f"brokers://{there}") as other,
+            other.subscribe(TOPIC, "price >= 0", overflow="wait") as events,
         ):
             yield lambda event: one.publish(TOPIC, event), events.__anext__
 
@@ -138,13 +135,12 @@ async def brokers() -> AsyncIterator[tuple[Publish, Take]]:
 @asynccontextmanager
 async def overlay() -> AsyncIterator[tuple[Publish, Take]]:
     """Two peers of the overlay."""
-    join_overlay = importlib.import_module(f"{LIVE}.overlay").join_overlay
-    options: dict[str, Any] = {"schema": SCHEMA, "grid": Grid([NumericAxis("price", (0.0, 50.0, 100.0))])}
+    options = OverlayOptions(topic=TOPIC, schema=SCHEMA, grid=Grid([NumericAxis("price", (0.0, 50.0, 100.0))]))
     async with (
-        join_overlay(topic=TOPIC, **options) as one,
-        one.subscribe(TOPIC, "price > 1000"),
-        join_overlay(topic=TOPIC, join=[one.address], **options) as other,
-        other.subscribe(TOPIC, "price >= 0") as events,
+        rookery.open("overlay://", options) as one,
+        one.subscribe(TOPIC, "price > 1000", overflow="drop-oldest"),
+        rookery.open("overlay://{}:{}".format(*one.overlay.address), options) as other,
+        other.subscribe(TOPIC, "price >= 0", overflow="drop-oldest") as events,
     ):
         yield lambda event: one.publish(TOPIC, event), events.__anext__
 
@@ -152,15 +148,14 @@ async def overlay() -> AsyncIterator[tuple[Publish, Take]]:
 @asynccontextmanager
 async def islands() -> AsyncIterator[tuple[Publish, Take]]:
     """Two islands: a node of one publishes, the gateway of the other subscribes with a condition."""
-    open_island = importlib.import_module(f"{LIVE}.island").open_island
     async with (
-        open_island("a", listen=("127.0.0.1", 0), domain_id=92) as one,
-        open_island("b", join=[one.address], domain_id=93) as other,
-        rookery.join(domain_id=92) as node,
+        rookery.open("island://a", IslandOptions(listen=("127.0.0.1", 0), domain_id=92)) as one,
+        rookery.open("island://b@{}:{}".format(*(one.island.address or ())), IslandOptions(domain_id=93)) as other,
+        rookery.open("dds://92") as node,
     ):
         node.advertise(TOPIC, schema=SCHEMA)
-        async with other.subscribe(TOPIC, "price >= 0", schema=SCHEMA) as events:
-            await node.wait_for_readers(TOPIC, seconds=60)
+        async with other.subscribe(TOPIC, "price >= 0", overflow="drop-oldest", schema=SCHEMA) as events:
+            await node.dds.wait_for_readers(TOPIC, seconds=60)
             await asyncio.sleep(1)
             yield lambda event: node.publish(TOPIC, event), events.__anext__
 

@@ -1,7 +1,7 @@
 """Every module of the network has a test file of its own name, or a line here that says which test covers it and why.
 Every other module is imported by a test, or has such a line too (`REACHED`, or `LOADED` for a folder).
 
-`src/rookery/live/brokers/feed.py` is tested by `tests/live/brokers/test_feed.py`. Where that is not so, a line names
+`src/rookery/live/brokers/log.py` is tested by `tests/live/brokers/test_log.py`. Where that is not so, a line names
 the file that runs the module and the reason that it is the better place: the module is data that others give meaning
 to, or it is a part of a machine that shows what it does only when the whole machine runs.
 """
@@ -64,14 +64,17 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "overlay/workload": ("overlay/test_identity.py", "input of experiments and tests"),
     # gateway: parts of one machine
     # live: sockets of the machines above
-    "live/brokers/client": ("live/conformance/test_conformance.py", "one suite for all clients"),
+    "live/brokers/client": ("conformance/test_delivery.py", "one suite for all networks"),
     "live/brokers/loopback": ("live/brokers/test_status.py", "a fixture of tests and experiments"),
     "live/brokers/subscriptions": ("cli/test_subscription_files.py", "all kinds of files, at a real broker"),
+    "live/client": ("conformance/test_client.py", "what a program may rely on, on every network"),
     "live/groups": ("live/test_survey.py", "groups are listened to by a survey"),
     "live/interfaces": ("live/test_interface.py", "which interface is used shows on two of them"),
+    "live/loop_thread": ("conformance/test_client.py", "plain code and several threads, on every network"),
+    "live/opening": ("conformance/test_client.py", "addresses and options, right and wrong"),
     "live/overlay": ("live/test_overlay_client.py", "the client of the overlay"),
     "live/overlay_peer": ("live/test_overlay_live.py", "peers in processes of their own"),
-    "live/pubsub": ("live/conformance/test_conformance.py", "an interface: what the suite asks of every client"),
+    "live/plain": ("conformance/test_client.py", "plain code and several threads, on every network"),
     "live/site_links": ("live/test_island.py", "links between two gateways, dialed and broken"),
     "live/slices": ("live/test_driver.py", "turns of the loop show in a loop"),
     "live/spool/disk": ("live/test_spool_faults.py", "disks that fail"),
@@ -81,6 +84,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/spool/writer": ("live/test_spool.py", "a spool is read as it was written"),
     "live/tcp_hello": ("live/test_tcp.py", "a greeting has two ends"),
     "live/tcp_peers": ("live/test_tcp.py", "links between processes"),
+    "live/transport": ("conformance/test_client.py", "an interface: what the suite asks of every network"),
     "live/udp": ("live/test_cyclone.py", "the other end is another implementation"),
     # simulated
     "simulated/baselines": ("overlay/test_baselines.py", "run beside the overlay that they are a baseline of"),

@@ -14,31 +14,56 @@ from rookery.version import __version__
 
 if TYPE_CHECKING:
     from rookery.errors import RookeryError
+    from rookery.live.brokers.client import BrokerOptions
+    from rookery.live.client import Client
+    from rookery.live.dds import DdsOptions
+    from rookery.live.island import IslandOptions
+    from rookery.live.opening import open
+    from rookery.live.overlay import OverlayOptions
+    from rookery.live.plain import PlainClient
+    from rookery.live.subscription import Subscription
+    from rookery.live.transport import DdsReaderOptions, DdsWriterOptions
     from rookery.matching import CompiledSet, matcher
     from rookery.model import Schema, covers, merge, parse
 
 __all__ = [
+    "BrokerOptions",
+    "Client",
     "CompiledSet",
+    "DdsOptions",
+    "DdsReaderOptions",
+    "DdsWriterOptions",
+    "IslandOptions",
+    "OverlayOptions",
+    "PlainClient",
     "RookeryError",
     "Schema",
+    "Subscription",
     "__version__",
-    "connect",
     "covers",
-    "join",
     "matcher",
     "merge",
+    "open",
     "parse",
 ]
 
 _HOMES = {
+    "BrokerOptions": "rookery.live.brokers.client",
+    "Client": "rookery.live.client",
     "CompiledSet": "rookery.matching",
+    "DdsOptions": "rookery.live.dds",
+    "DdsReaderOptions": "rookery.live.transport",
+    "DdsWriterOptions": "rookery.live.transport",
+    "IslandOptions": "rookery.live.island",
+    "OverlayOptions": "rookery.live.overlay",
+    "PlainClient": "rookery.live.plain",
     "RookeryError": "rookery.errors",
     "Schema": "rookery.model",
-    "connect": "rookery.live.brokers.client",
+    "Subscription": "rookery.live.subscription",
     "covers": "rookery.model",
-    "join": "rookery.live.client",
     "matcher": "rookery.matching",
     "merge": "rookery.model",
+    "open": "rookery.live.opening",
     "parse": "rookery.model",
 }
 

@@ -41,6 +41,7 @@ __all__ = [
     "CalendarError",
     "CheckoutError",
     "CheckpointError",
+    "ClientError",
     "CompiledSetError",
     "DuplicateSubscriptionError",
     "EventError",
@@ -210,6 +211,10 @@ class HistoryFullError(RookeryError, BufferError):
 
 class BrokerError(RookeryError, RuntimeError):
     """Something was asked of a broker that is leaving or has left: its clients must attach to another one."""
+
+
+class ClientError(RookeryError, RuntimeError):
+    """A client or subscription used after it was closed, or for what its transport or its mode of use does not have."""
 
 
 class RunError(RookeryError, ValueError):

@@ -83,15 +83,15 @@ def test_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         settings: dict[str, Any] = {"topic": TOPIC, "space": space, "durability": BrokerDurability("memory")}
         async with (
             loopback_brokers(1, **settings) as brokers,
-            rookery.connect(*brokers) as publisher,
-            rookery.connect(*brokers) as client,
+            rookery.open(f"brokers://{brokers[0]}") as publisher,
+            rookery.open(f"brokers://{brokers[0]}") as client,
         ):
             for number, case in enumerate(READABLE):
                 folder = tmp_path / str(number)
                 folder.mkdir()
                 table = read_subscriptions(case.write(folder), id_type=case.asked)
-                assert client.schema is not None
-                found = opening(table, client.schema, topic=TOPIC)
+                assert client.brokers.schema is not None
+                found = opening(table, client.brokers.schema, topic=TOPIC)
                 case.check_faults([(one.subscription_id, one.message) for one in found.faults])
                 assert set(found.left_out) == set(case.not_at_brokers), case.name
                 assert {*found.ids.values(), *found.left_out} == set(case.good), case.name

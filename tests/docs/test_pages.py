@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 #: Pages whose blocks are run here; those of some parts are run by the tests of the parts.
 SPARK = ["tutorials/first-spark-job.md", "spark.md"]
-WIRE = ["tutorials/first-domain.md", "brokers.md"]
+WIRE = ["tutorials/first-domain.md", "brokers.md", "client.md"]
 PLAIN = [
     "index.md",
     "tutorials/first-match.md",

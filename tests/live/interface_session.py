@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 
-from rookery.live.client import join
+import rookery
+from rookery import DdsOptions
 
 SCHEMA = {"number": "int64"}
 
 
 async def main() -> None:
     async with (
-        join(interface="rk0") as one,
-        join(interface="rk0") as other,
-        other.subscribe("numbers", "number >= 5", schema=SCHEMA) as numbers,
+        rookery.open("dds://0", DdsOptions(interface="rk0")) as one,
+        rookery.open("dds://0", DdsOptions(interface="rk0")) as other,
+        other.subscribe("numbers", "number >= 5", overflow="wait", schema=SCHEMA) as numbers,
     ):
         one.advertise("numbers", schema=SCHEMA)
-        await one.wait_for_readers("numbers")
+        await one.dds.wait_for_readers("numbers")
         for number in range(10):
             one.publish("numbers", {"number": number})
         async with asyncio.timeout(30):
             got = [(await anext(numbers))["number"] for _ in range(5)]
-        address = other.udp.participant.peers[0].metatraffic[0]
-        networks = [str(network) for network in one.udp.participant.configuration.networks.networks]
+        address = other.dds.udp.participant.peers[0].metatraffic[0]
+        networks = [str(network) for network in one.dds.udp.participant.configuration.networks.networks]
         print(json.dumps({"got": got, "host": address.host, "networks": networks}))  # noqa: T201
 
 

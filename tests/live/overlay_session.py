@@ -13,8 +13,9 @@ import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
-from rookery import Schema
-from rookery.live.overlay import OverlayNode, join_overlay
+import rookery
+from rookery import Client, OverlayOptions, Schema
+from rookery.live.overlay import OverlayTransport
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
@@ -27,7 +28,7 @@ def grid_of(space: dict[str, Any]) -> Grid:
 
 class Session:
     def __init__(self) -> None:
-        self.nodes: list[OverlayNode] = []
+        self.nodes: list[Client] = []
         self.received: list[list[int]] = []
         self.readers: list[asyncio.Task[None]] = []
 
@@ -46,12 +47,12 @@ class Session:
         if "report" in line:
             return {"received": self.received}
         if "state" in line:
-            return {"states": [describe(node) for node in self.nodes]}
+            return {"states": [describe(node.overlay) for node in self.nodes]}
         await self.nodes[line["leave"]].close()
         return {"left": line["leave"]}
 
 
-def describe(node: OverlayNode) -> dict[str, Any]:
+def describe(node: OverlayTransport) -> dict[str, Any]:
     """Say what the tests compare with an oracle: who speaks where, and who it takes to be next on each of its rings."""
     state = node.peer.machine.state
     rings = {cell: state.table.ring_next(cell) for cell in sorted(state.own.cells)}
@@ -81,23 +82,27 @@ async def main(settings: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         for where in settings["conditions"]:
             node = await stack.enter_async_context(
-                join_overlay(
-                    topic="quotes",
-                    schema=SCHEMA,
-                    grid=grid_of(settings["space"]),
-                    join=[tuple(join)] if join else [],
-                    configuration=configuration,
-                    key=b"a key of the test's peers",
+                rookery.open(
+                    "overlay://{}:{}".format(*join) if join else "overlay://",
+                    OverlayOptions(
+                        topic="quotes",
+                        schema=SCHEMA,
+                        grid=grid_of(settings["space"]),
+                        configuration=configuration,
+                        key=b"a key of the test's peers",
+                    ),
                 )
             )
-            events = await stack.enter_async_context(node.subscribe("quotes", where, queue=1_000_000))
+            events = await stack.enter_async_context(
+                node.subscribe("quotes", where, overflow="drop-oldest", queue=1_000_000)
+            )
             session.nodes.append(node)
             session.received.append([])
             session.readers.append(asyncio.create_task(session.read(events, session.received[-1])))
             if join is None:
-                join = node.address
+                join = node.overlay.address
                 say({"first": join})
-        say({"ready": [node.address for node in session.nodes]})
+        say({"ready": [node.overlay.address for node in session.nodes]})
         while line := await lines.readline():
             say(await session.answer(json.loads(line)))
         for reader in session.readers:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+import rookery
+from rookery import Client, IslandOptions, Subscription
 from rookery.errors import JoinError
-from rookery.live.client import Subscription
-from rookery.live.island import Island, open_island
+from rookery.live.opening import ClientOpening
 from rookery.model import Schema
 
 from .conftest import _DOMAINS
@@ -26,11 +27,17 @@ def domains() -> Callable[[], int]:
     return lambda: 1 + next(_DOMAINS) % 230
 
 
+def gateway(site: str, *join: tuple[str, int] | None, **options: Any) -> ClientOpening:
+    """A client that is the gateway of a site, joined to others."""
+    others = ",".join(f"{one[0]}:{one[1]}" for one in join if one is not None)
+    return rookery.open(f"island://{site}@{others}", IslandOptions(**options))
+
+
 @asynccontextmanager
-async def two_islands(new_domain: Callable[[], int], **options: Any) -> AsyncIterator[tuple[Island, Island]]:
-    async with open_island("a", listen=HERE, domain_id=new_domain(), **options) as first:
-        assert first.address is not None
-        async with open_island("b", join=[first.address], domain_id=new_domain(), **options) as second:
+async def two_islands(new_domain: Callable[[], int], **options: Any) -> AsyncIterator[tuple[Client, Client]]:
+    async with gateway("a", listen=HERE, domain_id=new_domain(), **options) as first:
+        assert first.island.address is not None
+        async with gateway("b", first.island.address, domain_id=new_domain(), **options) as second:
             yield first, second
 
 
@@ -40,13 +47,13 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.01)
 
 
-async def prices(events: Subscription, count: int) -> list[float]:
+async def prices(events: Subscription[dict[str, Any]], count: int) -> list[float]:
     async with asyncio.timeout(30):
         return [(await anext(events))["price"] for _ in range(count)]
 
 
-def reaches(island: Island, site: str) -> bool:
-    way = island.status()["sites"].get(site)
+def reaches(client: Client, site: str) -> bool:
+    way = client.island.status()["sites"].get(site)
     return way is not None and way["reached by"] is not None
 
 
@@ -54,15 +61,15 @@ def test_events_cross_and_a_condition_acts_at_their_source(domains: Callable[[],
     async def test() -> None:
         async with (
             two_islands(domains) as (first, second),
-            second.subscribe("quotes", "price < 3", schema=QUOTES) as cheap,
+            second.subscribe("quotes", "price < 3", overflow="drop-oldest", schema=QUOTES) as cheap,
         ):
-            first.node.advertise("quotes", schema=QUOTES)
-            await first.node.wait_for_readers("quotes")
+            first.advertise("quotes", schema=QUOTES)
+            await first.dds.wait_for_readers("quotes")
             for number in range(6):
-                first.node.publish("quotes", {"symbol": "ACME", "price": float(number)})
+                first.publish("quotes", {"symbol": "ACME", "price": float(number)})
             assert await prices(cheap, 3) == [0.0, 1.0, 2.0]
-            await until(lambda: first.gateway.counters["samples spared"] == 3)
-            assert first.gateway.counters["samples out"] == 3
+            await until(lambda: first.island.gateway.counters["samples spared"] == 3)
+            assert first.island.gateway.counters["samples out"] == 3
 
     asyncio.run(test())
 
@@ -71,17 +78,17 @@ def test_a_link_that_breaks_is_dialed_again_and_nothing_is_missed(domains: Calla
     async def test() -> None:
         async with (
             two_islands(domains) as (first, second),
-            second.subscribe("quotes", schema=QUOTES) as events,
+            second.subscribe("quotes", overflow="drop-oldest", schema=QUOTES) as events,
         ):
-            first.node.advertise("quotes", schema=QUOTES)
-            await first.node.wait_for_readers("quotes")
-            await until(lambda: len(second.node.udp.participant.local_endpoints) == 2)  # its reader, and the proxy
+            first.advertise("quotes", schema=QUOTES)
+            await first.dds.wait_for_readers("quotes")
+            await until(lambda: len(second.dds.udp.participant.local_endpoints) == 2)  # its reader, and the proxy
             for number in range(40):
-                first.node.publish("quotes", {"symbol": "ACME", "price": float(number)})
+                first.publish("quotes", {"symbol": "ACME", "price": float(number)})
                 if number % 20 == 10:
-                    (link,) = first._links._links.values()
+                    (link,) = first.island._links._links.values()
                     link.abort("a test")
-                    await until(lambda: not first._links._links)
+                    await until(lambda: not first.island._links._links)
                     assert not reaches(first, "b")
                     await until(lambda: reaches(first, "b"))
             assert await prices(events, 40) == [float(number) for number in range(40)]
@@ -93,10 +100,10 @@ def test_an_older_gateway_of_a_site_is_told_that_it_is_taken_over(domains: Calla
     async def test() -> None:
         async with two_islands(domains) as (first, second):
             await until(lambda: reaches(second, "a"))
-            assert first.address is not None
-            async with open_island("b", join=[first.address], domain_id=domains()) as newer:
-                await asyncio.wait_for(second.taken_over.wait(), 30)
-                assert not newer.taken_over.is_set()
+            assert first.island.address is not None
+            async with gateway("b", first.island.address, domain_id=domains()) as newer:
+                await asyncio.wait_for(second.island.taken_over.wait(), 30)
+                assert not newer.island.taken_over.is_set()
 
     asyncio.run(test())
 
@@ -105,7 +112,7 @@ def test_two_gateways_in_one_domain_say_so(domains: Callable[[], int], caplog: p
     async def test() -> None:
         here = domains()
         async with two_islands(lambda: here) as (first, _):
-            await until(lambda: first.gateway.other_gateways == ("b",))
+            await until(lambda: first.island.gateway.other_gateways == ("b",))
 
     asyncio.run(test())
     assert "island b is in this DDS domain" in caplog.text
@@ -113,10 +120,12 @@ def test_two_gateways_in_one_domain_say_so(domains: Callable[[], int], caplog: p
 
 def test_a_stranger_without_the_key_is_refused(domains: Callable[[], int]) -> None:
     async def test() -> None:
-        async with open_island("a", listen=HERE, domain_id=domains(), key=bytes(32)) as first:
-            assert first.address is not None
-            async with open_island("b", join=[first.address], domain_id=domains()) as second:
-                await until(lambda: any(first.status()["counters"].get(name) for name in first._settings.faults))
+        async with gateway("a", listen=HERE, domain_id=domains(), key=bytes(32)) as first:
+            assert first.island.address is not None
+            async with gateway("b", first.island.address, domain_id=domains()) as second:
+                await until(
+                    lambda: any(first.island.status()["counters"].get(name) for name in first.island._settings.faults)
+                )
                 assert not reaches(second, "a")
 
     asyncio.run(test())
@@ -124,7 +133,7 @@ def test_a_stranger_without_the_key_is_refused(domains: Callable[[], int]) -> No
 
 def test_a_site_needs_a_name() -> None:
     async def test() -> None:
-        async with open_island(""):
+        async with gateway(""):
             pass
 
     with pytest.raises(JoinError, match="name"):

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import rookery
 from rookery.brokers.configuration import BrokerDurability
 from rookery.errors import ServeError
-from rookery.live.brokers.client import connect
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.metrics import (
@@ -106,11 +105,11 @@ def test_the_port_answers_one_question_of_this_machine() -> None:
 def test_a_participant_is_measured_by_its_own_counters() -> None:
     async def test() -> str:
         domain_id = 1 + (os.getpid() * 3) % 230
-        async with rookery.join(domain_id=domain_id) as one, rookery.join(domain_id=domain_id) as other:
+        async with rookery.open(f"dds://{domain_id}") as one, rookery.open(f"dds://{domain_id}") as other:
             other.advertise("quotes", schema={"price": "float64"})
-            async with one.subscribe("quotes", schema={"price": "float64"}):
-                await other.wait_for_readers("quotes", seconds=60)
-                return exposition(participant_metrics(one.udp.participant))
+            async with one.subscribe("quotes", overflow="wait", schema={"price": "float64"}):
+                await other.dds.wait_for_readers("quotes", seconds=60)
+                return exposition(participant_metrics(one.dds.udp.participant))
 
     text = asyncio.run(test())
     assert 'rookery_dds_known{what="participants"} 1\n' in text
@@ -131,7 +130,8 @@ def test_a_broker_is_measured_by_its_zones() -> None:
         broker = LiveBroker(settings)
         await broker.start()
         try:
-            async with connect(f"{address[0]}:{address[1]}") as client, client.subscribe("quotes", "price < 10"):
+            opening = rookery.open(f"brokers://{address[0]}:{address[1]}")
+            async with opening as client, client.subscribe("quotes", "price < 10", overflow="wait"):
                 client.publish("quotes", {"price": 5.0})
                 await client.flush("quotes")
                 return exposition(broker_metrics(broker))

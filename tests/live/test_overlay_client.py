@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from rookery import Schema
+import rookery
+from rookery import OverlayOptions, Schema
 from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.live.brokers.settings import parse_address
-from rookery.live.overlay import join_overlay
+from rookery.live.opening import ClientOpening
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.interests import WhereInterests
 from rookery.overlay.messages import CellEvent as OverlayEvent
@@ -31,6 +32,12 @@ OPTIONS: dict[str, Any] = {
 }
 
 
+def join(*known: tuple[str, int], **options: Any) -> ClientOpening:
+    """A client that is a peer of the test's overlay, joined through others."""
+    through = ",".join(f"{host}:{port}" for host, port in known)
+    return rookery.open(f"overlay://{through}", OverlayOptions(**{**OPTIONS, **options}))
+
+
 async def take(events: Any, count: int) -> list[float]:
     async with asyncio.timeout(60):
         return [(await anext(events))["price"] for _ in range(count)]
@@ -41,11 +48,11 @@ def test_other_interests_are_taken_up_without_missing_events() -> None:
 
     async def scenario() -> None:
         async with (
-            join_overlay(**OPTIONS) as first,
-            join_overlay(join=[first.address], **OPTIONS) as node,
-            node.subscribe("quotes", "symbol = 'ACME'") as events,
+            join() as first,
+            join(first.overlay.address) as node,
+            node.subscribe("quotes", "symbol = 'ACME'", overflow="drop-oldest") as events,
         ):
-            places = {node.peer.node}
+            places = {node.overlay.peer.node}
             done = asyncio.Event()
 
             async def flow() -> int:
@@ -58,9 +65,9 @@ def test_other_interests_are_taken_up_without_missing_events() -> None:
 
             flowing = asyncio.create_task(flow())
             for where in ("price < 10", "symbol = 'BOLT'", "price > 80"):
-                async with node.subscribe("quotes", where):
-                    places.add(node.peer.node)
-                await node.settled()
+                async with node.subscribe("quotes", where, overflow="drop-oldest"):
+                    places.add(node.overlay.peer.node)
+                await node.overlay.settled()
             done.set()
             count = await flowing
             assert len(places) > 1
@@ -72,15 +79,15 @@ def test_other_interests_are_taken_up_without_missing_events() -> None:
 
 def test_a_node_that_has_moved_is_still_found_at_its_address() -> None:
     async def scenario() -> None:
-        async with join_overlay(**OPTIONS) as first:
-            address = first.address
-            await first.settled()
-            before = first.peer.node
-            async with first.subscribe("quotes", "price < 50") as events:
-                assert (first.peer.node, first.address) != (before, None)
-                assert first.peer.node != before
-                assert first.address == address
-                async with join_overlay(join=[address], **OPTIONS) as second:
+        async with join() as first:
+            address = first.overlay.address
+            await first.overlay.settled()
+            before = first.overlay.peer.node
+            async with first.subscribe("quotes", "price < 50", overflow="drop-oldest") as events:
+                assert (first.overlay.peer.node, first.overlay.address) != (before, None)
+                assert first.overlay.peer.node != before
+                assert first.overlay.address == address
+                async with join(address) as second:
                     second.publish("quotes", {"symbol": "BOLT", "price": 12.5})
                     assert await take(events, 1) == [12.5]
 
@@ -107,19 +114,19 @@ def test_live_peers_send_multicast_downwards(monkeypatch: pytest.MonkeyPatch) ->
 
     async def scenario() -> None:
         async with (
-            join_overlay(**lean) as wide,
-            wide.subscribe("quotes") as all_of_them,
-            join_overlay(join=[wide.address], **lean) as middle,
-            middle.subscribe("quotes", "symbol = 'ACME' AND price < 50") as some,
-            join_overlay(join=[wide.address], **lean) as narrow,
-            narrow.subscribe("quotes", "symbol = 'ACME' AND price < 25") as few,
+            join(**lean) as wide,
+            wide.subscribe("quotes", overflow="drop-oldest") as all_of_them,
+            join(wide.overlay.address, **lean) as middle,
+            middle.subscribe("quotes", "symbol = 'ACME' AND price < 50", overflow="drop-oldest") as some,
+            join(wide.overlay.address, **lean) as narrow,
+            narrow.subscribe("quotes", "symbol = 'ACME' AND price < 25", overflow="drop-oldest") as few,
         ):
             seen.clear()
             wide.publish("quotes", {"symbol": "ACME", "price": 12.0})
             for events in (all_of_them, some, few):
                 assert await take(events, 1) == [12.0]
             await asyncio.sleep(0.1)  # for what should not be sent
-            order = {wide.peer.node: 0, middle.peer.node: 1, narrow.peer.node: 2}
+            order = {wide.overlay.peer.node: 0, middle.overlay.peer.node: 1, narrow.overlay.peer.node: 2}
             assert seen
             assert all(multicast for _, _, multicast in seen)
             assert all(order[sender] < order[to] for sender, to, _ in seen)
@@ -140,10 +147,10 @@ def test_an_event_is_matched_once_by_each_receiver(monkeypatch: pytest.MonkeyPat
 
     async def scenario() -> None:
         async with (
-            join_overlay(**OPTIONS) as publisher,
-            join_overlay(join=[publisher.address], **OPTIONS) as reader,
-            reader.subscribe("quotes", "symbol = 'ACME'") as some,
-            reader.subscribe("quotes", "symbol = 'ACME' AND price < 25") as few,
+            join() as publisher,
+            join(publisher.overlay.address) as reader,
+            reader.subscribe("quotes", "symbol = 'ACME'", overflow="drop-oldest") as some,
+            reader.subscribe("quotes", "symbol = 'ACME' AND price < 25", overflow="drop-oldest") as few,
         ):
             matched.clear()
             for price in range(10):
@@ -160,8 +167,8 @@ def test_strangers_are_turned_away() -> None:
     """Another topic, another grid, another key, nobody there: each says that nobody of this overlay answers."""
 
     async def scenario() -> None:
-        async with join_overlay(**OPTIONS, key=b"k" * 16) as first:
-            await first.settled()
+        async with join(key=b"k" * 16) as first:
+            await first.overlay.settled()
             other = Grid([NumericAxis("price", (0.0, 50.0, 100.0))])
             for wrong in (
                 {"key": b"k" * 16, "topic": "news"},
@@ -170,10 +177,10 @@ def test_strangers_are_turned_away() -> None:
                 {"key": None},
             ):
                 with pytest.raises(JoinError, match="nobody of this overlay answers"):
-                    async with join_overlay(**{**OPTIONS, "join": [first.address], **wrong}):
+                    async with join(first.overlay.address, **wrong):
                         pass
         with pytest.raises(JoinError, match="nobody of this overlay answers"):
-            async with join_overlay(join=[first.address], **OPTIONS):
+            async with join(first.overlay.address):
                 pass
 
     asyncio.run(scenario())
@@ -181,13 +188,13 @@ def test_strangers_are_turned_away() -> None:
 
 def test_mistakes_of_the_caller() -> None:
     async def scenario() -> None:
-        async with join_overlay(**OPTIONS) as node:
+        async with join() as node:
             with pytest.raises(JoinError, match="settled"):
-                _ = node.peer
+                _ = node.overlay.peer
             with pytest.raises(TopicError, match="another schema"):
-                node.subscribe("quotes", schema={"price": "float64"})
+                node.subscribe("quotes", overflow="drop-oldest", schema={"price": "float64"})
             with pytest.raises(TopicError, match="at least 1"):
-                node.subscribe("quotes", queue=0)
+                node.subscribe("quotes", overflow="drop-oldest", queue=0)
             with pytest.raises(EventError):
                 node.publish("quotes", {"symbol": "ACME", "price": object()})
 

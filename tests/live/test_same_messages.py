@@ -11,16 +11,17 @@ from typing import Any
 import msgspec
 import pytest
 
+import rookery
+from rookery import BrokerOptions
 from rookery.brokers.client_messages import FromBroker, FromClient
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.messages import Body, Message, Routed
 from rookery.live.brokers import client as live_client
 from rookery.live.brokers import server as live_server
-from rookery.live.brokers.client import BrokerClient, connect
 from rookery.live.brokers.loopback import free_port
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
-from rookery.live.tcp import LinkSettings
+from rookery.live.opening import ClientOpening
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.notation import read_space
 
@@ -143,45 +144,39 @@ async def live(types: Types, folder: Path) -> None:
         brokers.append(broker)
         return broker
 
-    def at(port: int) -> str:
-        return f"127.0.0.1:{port}"
-
     async def load() -> None:
         for _, number in zip(range(10), numbers, strict=False):
-            await publisher.room()
-            publisher.publish("quotes", an_event(generator, number))
+            await publisher.publish_many("quotes", [an_event(generator, number)])
         await asyncio.sleep(0.1)
 
-    def a_process(identity: int, port: int) -> BrokerClient:
-        links = LinkSettings(identity, role="client")
-        return BrokerClient((("127.0.0.1", port),), links, window=1 << 16, retry=0.5, attempts=600.0)
+    def at(port: int, **options: Any) -> ClientOpening:
+        return rookery.open(f"brokers://127.0.0.1:{port}", BrokerOptions(**options))
 
+    patient = {"retry": 0.5, "attempts": 600.0}
     await join(ports[0])
     numbers = iter(range(1 << 30))
-    async with connect(at(ports[0]), attempts=600.0, retry=0.5) as publisher, connect(at(ports[0])) as slow:
-        taking = asyncio.create_task(take_slowly(slow.subscribe("quotes", "price >= 0")))
+    async with at(ports[0], **patient) as publisher, at(ports[0]) as slow:
+        taking = asyncio.create_task(take_slowly(slow.subscribe("quotes", "price >= 0", overflow="wait")))
         await load()
         for port in ports[1:]:
             await join(port)
-        counted = a_process(0x77, ports[1])
-        await counted.welcomed()
-        counted.machine.versions.learn(1 << 40)
-        await counted.subscribe("quotes", "price > 50").__aenter__()
+        counted = await at(ports[1], identity=0x77, **patient)
+        counted.brokers.machine.versions.learn(1 << 40)
+        await counted.subscribe("quotes", "price > 50", overflow="wait").__aenter__()
         for _ in range(10):
             await load()
-        dead = next(broker for broker in brokers if broker.address[1] == counted.brokers[0][1])
-        await counted.detach()
+        dead = next(broker for broker in brokers if broker.address[1] == counted.brokers.addresses[0][1])
+        await counted.brokers.detach()
         await dead.stop(leave=False)
         brokers.remove(dead)
-        again = a_process(0x77, next(broker.address[1] for broker in brokers))
-        await again.welcomed()
-        await again.subscribe("quotes", "price > 50").__aenter__()
+        again = await at(next(broker.address[1] for broker in brokers), identity=0x77, **patient)
+        await again.subscribe("quotes", "price > 50", overflow="wait").__aenter__()
         for _ in range(10):
             await load()
         await join(dead.address[1])
         gone = brokers.pop(3)
         await gone.stop()
-        publisher.unsubscribe(publisher.subscribe("quotes", "price < 0"))
+        publisher.subscribe("quotes", "price < 0", overflow="wait").close()
         while types.missing:
             await load()
         await again.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import rookery
+from rookery import DdsOptions, DdsReaderOptions, DdsWriterOptions
 from rookery.discovery import PROTOCOLS
 from rookery.errors import JoinError
 from rookery.live.groups import group_socket
@@ -26,12 +27,15 @@ def test_a_survey_finds_participants_endpoints_and_summaries(
 ) -> None:
     async def test() -> None:
         options = {"domain_id": domain_id, "pre_shared_key": secret}
-        async with rookery.join(name="seen", seconds_of_lease=20, discovery=protocol, **options) as node:
-            node.advertise("quotes", schema={"symbol": "string"}, key=["symbol"], transient_local=True, keep_last=2)
-            node.subscribe("news", schema={"text": "string"}, reliable=False)
+        seen = DdsOptions(name="seen", seconds_of_lease=20, discovery=protocol, pre_shared_key=secret)
+        async with rookery.open(f"dds://{domain_id}", seen) as node:
+            writing = DdsWriterOptions(key=("symbol",), transient_local=True, keep_last=2)
+            node.advertise("quotes", schema={"symbol": "string"}, dds=writing)
+            reading = DdsReaderOptions(reliable=False)
+            node.subscribe("news", overflow="drop-oldest", schema={"text": "string"}, dds=reading)
             found = await survey(seconds=0.5, **options)
             (participant,) = found.participants
-            assert participant.prefix == node.udp.participant.prefix.hex()
+            assert participant.prefix == node.dds.udp.participant.prefix.hex()
             expected = None if protocol == "simple" else protocol
             assert (participant.vendor, participant.name, participant.summary) == ("Rookery", "seen", expected)
             assert bool(participant.summary_bytes) == (protocol != "simple")
@@ -45,7 +49,7 @@ def test_a_survey_finds_participants_endpoints_and_summaries(
             assert found.to_dict()["domain_id"] == domain_id
             # Its own goodbye is heard: nobody keeps the observer.
             async with asyncio.timeout(20):
-                while node.udp.participant.peers:
+                while node.dds.udp.participant.peers:
                     await asyncio.sleep(0.01)
 
     asyncio.run(test())

@@ -220,6 +220,32 @@ def test_an_owner_that_keeps_decides_what_the_writer_may_forget(
     assert link.writer.acknowledged
 
 
+def rest(link: Link) -> None:
+    """Let time pass; what is not acknowledged is spoken of again and again."""
+    for _ in range(40):
+        link.carry_all()
+        link.pass_time(100_000)
+
+
+def test_a_reader_lets_in_no_more_than_its_owner_may_have_unkept_and_asks_for_the_rest_then() -> None:
+    link = Link(acknowledge_when_kept=True, most_unkept=300)
+    link.match()
+    rest(link)
+    for number in range(900):
+        link.write(b"\0\1\0\0" + number.to_bytes(2))
+    rest(link)
+    assert len(link.received) == 300
+    assert len(link.writer.history) == 900
+    for step in range(1, 10):
+        link.reader.keep(WRITER, through=100 * step, now=link.now)
+        rest(link)
+        received = [received.sequence for received in link.received]
+        assert received == list(range(1, len(received) + 1))
+        # What it had no room for it asks for, and an ACKNACK can name no more than 256 numbers beyond what is kept.
+        assert min(900, 256 + 100 * step) <= len(received) <= 300 + 100 * step
+    assert link.writer.acknowledged
+
+
 def test_a_reader_goes_on_behind_what_its_owner_has() -> None:
     link = Link(keeps=True, acknowledge_when_kept=True, kept={WRITER: 6})
     for number in range(10):

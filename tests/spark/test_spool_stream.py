@@ -223,7 +223,10 @@ def test_a_micro_batch_that_is_sent_again_can_be_told_by_its_number(spark: Any, 
     listening, done = threading.Event(), threading.Event()
 
     async def listen() -> None:
-        async with rookery.join(domain_id=domain_id) as node, node.subscribe("rows", schema=schema) as events:
+        async with (
+            rookery.open(f"dds://{domain_id}") as client,
+            client.subscribe("rows", overflow="wait", schema=schema) as events,
+        ):
             listening.set()
             async for event in events:
                 got.append(event)

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pytest
 
 import rookery
+from rookery import DdsOptions, IslandOptions
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.spanhop import greedy_hop, next_hop
-from rookery.live.brokers.client import connect
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
-from rookery.live.island import open_island
 from rookery.model import Schema
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
@@ -197,7 +196,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
                 while len(await ask_all(entry)) < 3:
                     await asyncio.sleep(0.1)
             watching = asyncio.ensure_future(watch_brokers(recorder, entry=entry, examples=True))
-            async with connect(entry) as client, asyncio.timeout(60):
+            async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(60):
                 while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
                     await client.flush("quotes")
@@ -230,16 +229,16 @@ def test_two_sites_record_their_participants_and_what_passes_between_them(tmp_pa
         recorder = Recorder(listener=heard.append)
         (port,) = free_ports(1)
         async with (
-            open_island("here", listen=("127.0.0.1", port), domain_id=domains[0]) as here,
-            open_island("there", join=[("127.0.0.1", port)], domain_id=domains[1]) as there,
-            rookery.join(domain_id=domains[0], name="writer") as writer,
-            rookery.join(domain_id=domains[1], name="reader") as reader,
-            reader.subscribe("quotes", schema={"price": "float64"}) as events,
+            rookery.open("island://here", IslandOptions(listen=("127.0.0.1", port), domain_id=domains[0])) as here,
+            rookery.open(f"island://there@127.0.0.1:{port}", IslandOptions(domain_id=domains[1])) as there,
+            rookery.open(f"dds://{domains[0]}", DdsOptions(name="writer")) as writer,
+            rookery.open(f"dds://{domains[1]}", DdsOptions(name="reader")) as reader,
+            reader.subscribe("quotes", overflow="wait", schema={"price": "float64"}) as events,
         ):
-            sites = [RecordedIsland(recorder, island) for island in (here, there)]
+            sites = [RecordedIsland(recorder, one.island) for one in (here, there)]
             writer.advertise("quotes", schema={"price": "float64"})
             async with asyncio.timeout(60):
-                await writer.wait_for_readers("quotes", seconds=60)
+                await writer.dds.wait_for_readers("quotes", seconds=60)
                 writer.publish("quotes", {"price": 9.5})
                 assert await anext(events) == {"price": 9.5}
             for site in sites:

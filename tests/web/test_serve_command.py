@@ -141,11 +141,11 @@ def test_a_live_domain_is_shown(serve: Serve) -> None:
 
     async def test(url: str) -> dict[str, Any]:
         async with (
-            rookery.join(domain_id=domain_id, name="one") as one,
-            rookery.join(domain_id=domain_id, name="other") as other,
+            rookery.open(f"dds://{domain_id}", rookery.DdsOptions(name="one")) as one,
+            rookery.open(f"dds://{domain_id}", rookery.DdsOptions(name="other")) as other,
         ):
             one.advertise("quotes", schema={"price": "float64"})
-            async with other.subscribe("quotes", schema={"price": "float64"}):
+            async with other.subscribe("quotes", overflow="wait", schema={"price": "float64"}):
                 found = await asyncio.to_thread(eventually, url, lambda state: state["edges"])
         await asyncio.to_thread(eventually, url, lambda state: not state["participants"])
         return found

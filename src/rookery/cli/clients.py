@@ -1,39 +1,32 @@
-"""Where commands open the clients of a live network: each kind in one place, with all that a command says to it."""
+"""Where commands open the client of a live network: each kind in one place, with all that a command says to it."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rookery.live.brokers.client import BrokerClient
-    from rookery.live.client import Node
-    from rookery.live.island import Island
-    from rookery.live.overlay import OverlayNode
+    from rookery.live.client import Client
+    from rookery.live.opening import ClientOpening
+    from rookery.live.subscription import Subscription
     from rookery.live.tcp import Address
     from rookery.model import Schema
     from rookery.overlay.configuration import OverlayConfiguration
     from rookery.space.grid import Grid
 
-__all__ = ["open_brokers", "open_domain", "open_overlay", "open_site"]
+__all__ = ["open_brokers", "open_domain", "open_overlay", "open_site", "read_topic"]
 
 
 def open_domain(
     *, domain_id: int, interface: str, name: str, key: bytes | None, discovery: str, engine: str
-) -> AbstractAsyncContextManager[Node]:
+) -> ClientOpening:
     """Open the client of a DDS domain."""
-    from rookery.live.client import join
+    from rookery.live.dds import DdsOptions
+    from rookery.live.opening import open as open_client
 
-    return join(
-        domain_id=domain_id,
-        interface=interface,
-        name=name,
-        pre_shared_key=key,
-        discovery=discovery,
-        engine=engine,
-    )
+    options = DdsOptions(interface=interface, name=name, pre_shared_key=key, discovery=discovery, engine=engine)
+    return open_client(f"dds://{domain_id}", options)
 
 
 def open_site(
@@ -45,11 +38,15 @@ def open_site(
     domain_id: int,
     interface: str,
     name: str,
-) -> AbstractAsyncContextManager[Island]:
+) -> ClientOpening:
     """Open the gateway of a site, which is a client of its domain too."""
-    from rookery.live.island import open_island
+    from rookery.live.dds import DdsOptions
+    from rookery.live.island import IslandOptions
+    from rookery.live.opening import open as open_client
 
-    return open_island(site, listen=listen, join=join, key=key, domain_id=domain_id, interface=interface, name=name)
+    within = DdsOptions(interface=interface, name=name)
+    options = IslandOptions(listen=listen, key=key, domain_id=domain_id, dds=within)
+    return open_client(f"island://{site}@{_written(join)}", options)
 
 
 def open_overlay(
@@ -61,17 +58,34 @@ def open_overlay(
     join: Sequence[Address],
     key: bytes | None,
     configuration: OverlayConfiguration,
-) -> AbstractAsyncContextManager[OverlayNode]:
+) -> ClientOpening:
     """Open a peer of the overlay of a topic."""
-    from rookery.live.overlay import join_overlay
+    from rookery.live.opening import open as open_client
+    from rookery.live.overlay import OverlayOptions
 
-    return join_overlay(
-        topic=topic, schema=schema, grid=grid, listen=listen, join=join, key=key, configuration=configuration
-    )
+    options = OverlayOptions(
+        topic=topic, schema=schema, grid=grid, listen=listen, key=key, configuration=configuration
+    )  # fmt: skip
+    return open_client(f"overlay://{_written(join)}", options)
 
 
-def open_brokers(brokers: Sequence[str], *, key: bytes | None) -> AbstractAsyncContextManager[BrokerClient]:
+def open_brokers(brokers: Sequence[str], *, key: bytes | None) -> ClientOpening:
     """Open a client of a broker network, through any of the brokers."""
-    from rookery.live.brokers.client import connect
+    from rookery.live.brokers.client import BrokerOptions
+    from rookery.live.opening import open as open_client
 
-    return connect(*brokers, key=key)
+    return open_client(f"brokers://{','.join(brokers)}", BrokerOptions(key=key))
+
+
+def read_topic(client: Client, topic: str, where: str | None, options: dict[str, Any]) -> Subscription[dict[str, Any]]:
+    """Subscribe to a DDS topic to print it; `options` are the schema and those of a `DdsReaderOptions`."""
+    from rookery.live.transport import DdsReaderOptions
+
+    described = dict(options)
+    schema, key = described.pop("schema"), tuple(described.pop("key"))
+    reader = DdsReaderOptions(key=key, **described)
+    return client.subscribe(topic, where, overflow="drop-oldest", schema=schema, dds=reader)
+
+
+def _written(addresses: Sequence[Address]) -> str:
+    return ",".join(f"{host}:{port}" for host, port in addresses)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rookery.cli.clients import open_site
+from rookery.cli.clients import open_site, read_topic
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_address, read_addresses, read_topic_schema
@@ -116,11 +116,12 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        island = await stack.enter_async_context(open_site(site, **place))
+        client = await stack.enter_async_context(open_site(site, **place))
+        island = client.island
         where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
         announce(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
         if topic is not None:
-            events = await stack.enter_async_context(island.subscribe(topic, where, **options))
+            events = await stack.enter_async_context(read_topic(client, topic, where, options))
             printing = asyncio.create_task(_print_events(events))
         else:
             printing = asyncio.create_task(_print_sites(island, json=json))

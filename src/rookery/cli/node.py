@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rookery.cli.clients import open_domain
+from rookery.cli.clients import open_domain, read_topic
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_topic_schema
@@ -181,9 +181,9 @@ async def _subscribe(
     from rookery.live.metrics import participant_metrics
 
     async with (
-        open_domain(**place) as node,
-        node.subscribe(topic, where, **options) as events,
-        metrics_on(metrics, lambda: participant_metrics(node.udp.participant)),
+        open_domain(**place) as client,
+        read_topic(client, topic, where, options) as events,
+        metrics_on(metrics, lambda: participant_metrics(client.dds.udp.participant)),
     ):
         announce(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}", topic=topic)
         with suppress(TimeoutError):

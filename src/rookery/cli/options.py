@@ -76,7 +76,7 @@ Space = Annotated[
     str,
     typer.Option(
         "--space",
-        help="The attributes that span the space: price:0:1000,symbol (numbers with a range), or a JSON file of cuts or of a tree.",
+        help="The attributes that span the space: price:0:1000,symbol; or a JSON file of cuts, or of a tree.",
     ),
 ]
 

@@ -23,7 +23,7 @@ from rookery.cli.options import ADDRESS, Join, NeededSchema, Seconds, Space, Whe
 from rookery.errors import EventError, SettingsError
 
 if TYPE_CHECKING:
-    from rookery.live.overlay import OverlayNode
+    from rookery.live.client import Client
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -80,20 +80,20 @@ async def _stay(
     topic: str, options: dict[str, Any], where: str | None, *, publish: bool, seconds: float | None
 ) -> None:
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(open_overlay(topic, **options))
+        client = await stack.enter_async_context(open_overlay(topic, **options))
         work = []
         if where is not None or not publish:
-            events = await stack.enter_async_context(node.subscribe(topic, where))
+            events = await stack.enter_async_context(client.subscribe(topic, where, overflow="drop-oldest"))
             work.append(asyncio.create_task(_print(events)))
-        await node.settled()
-        host, port = node.address
+        await client.overlay.settled()
+        host, port = client.overlay.address
         announce(f"in the overlay of {topic}; others may --join {host}:{port}")
-        source = asyncio.create_task(_publish(node, topic)) if publish else None
+        source = asyncio.create_task(_publish(client, topic)) if publish else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 if source is not None:
                     await source
-                    await node.flush(topic)
+                    await client.flush(topic)
                 if source is None or seconds is not None or work:
                     await asyncio.gather(*work, asyncio.Event().wait())
         for task in work:
@@ -105,7 +105,7 @@ async def _print(events: Any) -> None:
         write_now(json_text.dumps(event, default=str, ensure_ascii=False))
 
 
-async def _publish(node: OverlayNode, topic: str) -> None:
+async def _publish(client: Client, topic: str) -> None:
     """Publish the lines of standard input, each a JSON object; say which one is none, and go on."""
     number = 0
     while line := await asyncio.to_thread(sys.stdin.readline):
@@ -116,6 +116,6 @@ async def _publish(node: OverlayNode, topic: str) -> None:
             event = json_text.loads(line)
             if not isinstance(event, dict):
                 raise EventError("an event is a JSON object")
-            node.publish(topic, event)
+            client.publish(topic, event)
         except ValueError as error:
             announce(f"line {number} is not published: {error}")

@@ -56,9 +56,7 @@ async def _publish(topic: str, source: str, brokers: list[str], key: bytes | Non
             event = await asyncio.to_thread(next, lines, None)
             if event is None:
                 break
-            await client.room()
-            client.publish(topic, event)
-            count += 1
+            count += await client.publish_many(topic, [event])
         try:
             await client.flush(topic, seconds=seconds)
         except TimeoutError:

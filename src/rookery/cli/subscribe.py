@@ -21,8 +21,8 @@ from rookery.cli.unused import refuse_unused
 from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
-    from rookery.live.brokers.client import BrokerClient
-    from rookery.live.brokers.feed import Feed
+    from rookery.live.client import Client
+    from rookery.live.subscription import Subscription
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -97,19 +97,19 @@ async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> i
     return ExitCode.DONE
 
 
-def _open(client: BrokerClient, wanted: Wanted) -> tuple[Feed | None, Callable[[Any], Any]]:
+def _open(client: Client, wanted: Wanted) -> tuple[Subscription[Any] | None, Callable[[Any], Any]]:
     """Open what is wanted; return the feed, none if no subscription is left, and how an event is shown."""
     from rookery.live.brokers.subscriptions import opening
 
     if wanted.table is None:
-        return client.subscribe(wanted.topic, wanted.where), lambda event: event
-    assert client.schema is not None  # a client that is let in has it
-    found = opening(wanted.table, client.schema, topic=wanted.topic)
+        return client.subscribe(wanted.topic, wanted.where, overflow="wait"), lambda event: event
+    assert client.brokers.schema is not None  # a client that is let in has it
+    found = opening(wanted.table, client.brokers.schema, topic=wanted.topic)
     note_quarantined({"subscription_id": one.subscription_id, "reason": one.message} for one in found.faults)
     for name, reason in found.left_out.items():
         note(f"not opened {name!r}: {reason}")
     if not found.conditions:
         note(f"no subscription is left for {wanted.topic}")
         return None, lambda event: event
-    feed = client.subscribe_many(wanted.topic, found.conditions)
+    feed = client.subscribe_many(wanted.topic, found.conditions, overflow="wait")
     return feed, lambda pair: {"subscription_id": found.ids[pair[0]], "event": pair[1]}

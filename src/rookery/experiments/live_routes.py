@@ -69,17 +69,17 @@ async def _publish(
 
 def live_dds(rules: Rules, events: Events) -> Pairs | None:
     """Two nodes of a DDS domain; None where this machine lets nobody join one."""
-    from rookery import join
+    from rookery import open
 
     async def play() -> Pairs:
         domain_id = 110 + os.getpid() % 100
-        async with join(domain_id=domain_id) as reader, join(domain_id=domain_id) as writer:
+        async with open(f"dds://{domain_id}") as reader, open(f"dds://{domain_id}") as writer:
             feeds = {
-                name: reader.subscribe(TOPIC, where, schema=SCHEMA, queue=len(events) + 1)
+                name: reader.subscribe(TOPIC, where, overflow="wait", schema=SCHEMA)
                 for name, where in {**rules, EVERYTHING: ""}.items()
             }
             writer.advertise(TOPIC, schema=SCHEMA)
-            await writer.wait_for_readers(TOPIC, seconds=PATIENCE)
+            await writer.dds.wait_for_readers(TOPIC, seconds=PATIENCE)
             return await _play(feeds, events, lambda: _publish(writer.publish, writer.flush, events))
 
     try:
@@ -90,8 +90,8 @@ def live_dds(rules: Rules, events: Events) -> Pairs | None:
 
 def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
+    from rookery import open
     from rookery.brokers.configuration import BrokerDurability
-    from rookery.live.brokers.client import connect
     from rookery.live.brokers.loopback import loopback_brokers
     from rookery.space.notation import read_space
 
@@ -102,10 +102,10 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
             addresses = await stack.enter_async_context(
                 loopback_brokers(BROKERS, topic=TOPIC, space=space, durability=BrokerDurability.MEMORY)
             )
-            reader = await stack.enter_async_context(connect(addresses[0]))
-            writer = await stack.enter_async_context(connect(addresses[-1]))
+            reader = await stack.enter_async_context(open(f"brokers://{addresses[0]}"))
+            writer = await stack.enter_async_context(open(f"brokers://{addresses[-1]}"))
             feeds = {
-                name: await stack.enter_async_context(reader.subscribe(TOPIC, where))
+                name: await stack.enter_async_context(reader.subscribe(TOPIC, where, overflow="wait"))
                 for name, where in {**rules, EVERYTHING: ""}.items()
             }
             return await _play(feeds, events, lambda: _publish(writer.publish, writer.flush, events))
@@ -115,7 +115,7 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
 
 def live_overlay(rules: Rules, events: Events) -> Pairs:
     """Two peers, and a first one that they join through."""
-    from rookery.live.overlay import join_overlay
+    from rookery import OverlayOptions, open
     from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 
     symbols = tuple(sorted({event["symbol"] for event in events}))
@@ -124,15 +124,19 @@ def live_overlay(rules: Rules, events: Events) -> Pairs:
     async def play() -> Pairs:
         async with AsyncExitStack() as stack:
 
-            async def enter(*known: Any) -> Any:
-                made = await stack.enter_async_context(join_overlay(topic=TOPIC, schema=SCHEMA, grid=grid, join=known))
-                await made.settled(seconds=PATIENCE)
+            async def enter(known: str = "") -> Any:
+                options = OverlayOptions(topic=TOPIC, schema=SCHEMA, grid=grid)
+                made = await stack.enter_async_context(open(f"overlay://{known}", options))
+                await made.overlay.settled(seconds=PATIENCE)
                 return made
 
-            first = await enter()
-            reader, writer = await enter(first.address), await enter(first.address)
-            feeds = {name: reader.subscribe(TOPIC, where) for name, where in {**rules, EVERYTHING: ""}.items()}
-            await reader.settled(seconds=PATIENCE)
+            host, port = (await enter()).overlay.address
+            reader, writer = await enter(f"{host}:{port}"), await enter(f"{host}:{port}")
+            feeds = {
+                name: reader.subscribe(TOPIC, where, overflow="drop-oldest", queue=len(events) + 1)
+                for name, where in {**rules, EVERYTHING: ""}.items()
+            }
+            await reader.overlay.settled(seconds=PATIENCE)
             return await _play(feeds, events, lambda: _publish(writer.publish, writer.flush, events))
 
     return asyncio.run(play())

@@ -1,240 +1,240 @@
-"""The client: join a DDS domain, subscribe with a WHERE clause, publish dicts.
+"""The client: subscribe with a WHERE clause, publish dicts, on whatever network `rookery.open` has been given.
 
-    async with rookery.join(domain_id=0) as node:
-        async with node.subscribe("quotes", "price < 10", schema={"symbol": "string", "price": "float64"}) as events:
+    async with rookery.open("brokers://127.0.0.1:7401") as client:
+        async with client.subscribe("quotes", "price < 10", overflow="wait") as events:
+            client.publish("quotes", {"symbol": "ACME", "price": 9.5})
+            await client.flush("quotes")
             async for event in events:
                 ...
 
-`join` is the only thing that opens sockets. A subscription is an asynchronous iterator over a bounded queue: a consumer
-that does not keep up loses the oldest events, and `dropped` counts them; the network is never held up. `publish` does
-not wait: it sends, and what gets lost is repaired in the background; `flush` waits until the readers have everything.
+`publish` does not wait: what cannot be sent on waits in the client, and when too much waits it raises
+`HistoryFullError`; `room` and `publish_many` wait. `flush` waits until everything is accepted: by every reliable reader
+on DDS, on two disks with brokers unless they promise less, by somebody who wants it in the overlay. To enter a
+subscription's `async with` waits until it is in force. What only one network has is behind `dds`, `brokers`, `overlay`
+and `island`, which the others refuse.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from rookery.discovery import warm as warm_discovery
-from rookery.errors import TopicError
-from rookery.live.udp import UdpParticipant, open_participant
-from rookery.model import Schema
-from rookery.participant.event_types import EventType, event_type, infer_schema
-from rookery.participant.exchange import Exchange, warm
-from rookery.rtps.events import Event, MessageRejected, QualityIncompatible
-from rookery.rtps.qos import Durability, QualityOfService, Reliability
-from rookery.rtps.types import CdrStruct
+from rookery.errors import ClientError, HistoryFullError, TopicError
+from rookery.live.loop_thread import LoopThread
+from rookery.live.subscription import Event, Overflow, Subscription
+from rookery.live.transport import (
+    AnySchema,
+    ClientTransport,
+    Condition,
+    DdsReaderOptions,
+    DdsWriterOptions,
+    SubscriptionRequest,
+)
 
-__all__ = ["Node", "Subscription", "join"]
+if TYPE_CHECKING:
+    from rookery.live.brokers.client import BrokerTransport
+    from rookery.live.dds import DdsTransport
+    from rookery.live.island import IslandTransport
+    from rookery.live.overlay import OverlayTransport
 
-_LOG = logging.getLogger("rookery.live")
-AnySchema = Schema | CdrStruct | Mapping[str, object]
+__all__ = ["Client"]
 
-
-class Subscription:
-    """The events of one subscription, as they come; leave its `async with` to end it."""
-
-    def __init__(self, node: Node, subscription_id: int, *, queue: int) -> None:
-        self.subscription_id = subscription_id
-        self.dropped = 0
-        self._node = node
-        self._waiting: deque[dict[str, Any]] = deque()
-        self._queue = queue
-        self._news = asyncio.Event()
-        self._closed = False
-
-    def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
-        return self
-
-    async def __anext__(self) -> dict[str, Any]:
-        while not self._waiting:
-            if self._closed:
-                raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
-        return self._waiting.popleft()
-
-    async def __aenter__(self) -> Subscription:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._node.unsubscribe(self)
-
-    def put(self, event: dict[str, Any]) -> None:
-        """Queue an event, at the cost of the oldest if there is no room."""
-        if len(self._waiting) >= self._queue:
-            self._waiting.popleft()
-            self.dropped += 1
-        self._waiting.append(event)
-        self._news.set()
-
-    def end(self) -> None:
-        """Let the iterator end after what is queued."""
-        self._closed = True
-        self._news.set()
+#: Events that are published before the loop's other tasks get their turn.
+_TURN = 512
 
 
-class Node:
-    """A member of a DDS domain; made by `join`."""
+class Client:
+    """A client of one network; made by `rookery.open`."""
 
-    def __init__(
-        self, open_udp: Callable[[Callable[[Event], None]], UdpParticipant], *, engine: str = "bitmap"
-    ) -> None:
-        self._subscriptions: dict[int, Subscription] = {}
-        self._changed = asyncio.Event()
-        self.udp = open_udp(self._on_event)
-        self._exchange = Exchange(self.udp.participant, engine=engine)
+    def __init__(self, address: str, transport: ClientTransport, *, thread: LoopThread | None = None) -> None:
+        #: What it was opened with.
+        self.address = address
+        self._transport = transport
+        self._thread = thread
+        self._subscriptions: dict[Subscription[Any], None] = {}
+        self._is_closed = False
 
     def subscribe(
         self,
         topic: str,
         where: str | None = None,
         *,
-        schema: AnySchema,
-        type_name: str | None = None,
-        key: Iterable[str] = (),
-        reliable: bool = True,
-        transient_local: bool = False,
-        queue: int = 10_000,
-    ) -> Subscription:
+        overflow: Overflow,
+        queue: int | None = None,
+        parameters: Sequence[object] = (),
+        schema: AnySchema | None = None,
+        dds: DdsReaderOptions | None = None,
+    ) -> Subscription[Event]:
         """Subscribe to the events of a topic that satisfy a WHERE clause; all of them without one.
 
-        `type_name` is the name that the other side gives to the type; the topic's own name unless said otherwise.
-        Without `reliable` the reader also takes best-effort writers; with `transient_local` it gets what a writer kept.
+        `overflow` says what becomes of events that come faster than they are taken: `"wait"` makes those who send them
+        wait, where the network can; `"drop-oldest"` keeps the newest `queue` of them. `parameters` are the values of
+        `%0`, `%1`, … in the clause. DDS has to be told the `schema`; brokers and the overlay know it, and compare.
         """
-        if queue < 1:
-            raise TopicError(f"a queue of {queue} events; give at least 1")
-        kind = event_type(schema, type_name=type_name or topic, key=key)
-        qos = _quality(reliable=reliable, transient_local=transient_local, depth=None)
-        number = self._exchange.subscribe(topic, where, type=kind, qos=qos, now=self.udp.now())
-        subscription = self._subscriptions[number] = Subscription(self, number, queue=queue)
-        self.udp.flush()
-        return subscription
+        conditions = {"": (where or "", tuple(parameters))}
+        return self._subscribe(topic, conditions, overflow, queue, schema, dds, named=False)
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; to leave its `async with` does the same."""
-        if self._subscriptions.pop(subscription.subscription_id, None) is not None:
-            self._exchange.unsubscribe(subscription.subscription_id, self.udp.now())
-            self.udp.flush()
-        subscription.end()
-
-    def advertise(
+    def subscribe_many(
         self,
         topic: str,
+        conditions: Mapping[str, str | Condition],
         *,
-        schema: AnySchema,
-        type_name: str | None = None,
-        key: Iterable[str] = (),
-        reliable: bool = True,
-        transient_local: bool = False,
-        keep_last: int | None = None,
-    ) -> None:
-        """Say the type of a topic that this node will publish to, so that readers find it before the first event."""
-        kind = event_type(schema, type_name=type_name or topic, key=key)
-        self._advertise(topic, kind, _quality(reliable=reliable, transient_local=transient_local, depth=keep_last))
+        overflow: Overflow,
+        queue: int | None = None,
+        schema: AnySchema | None = None,
+        dds: DdsReaderOptions | None = None,
+    ) -> Subscription[tuple[str, Event]]:
+        """Subscribe to many conditions at once, each a text or a text and its parameters.
+
+        The iterator gives (name, event) pairs, one for each condition that an event satisfies.
+        """
+        entries = {name: (one, ()) if isinstance(one, str) else one for name, one in conditions.items()}
+        return self._subscribe(topic, entries, overflow, queue, schema, dds, named=True)
+
+    def advertise(self, topic: str, *, schema: AnySchema, dds: DdsWriterOptions | None = None) -> None:
+        """Say what this client will publish to a topic.
+
+        On DDS readers find the topic before its first event, and nothing has to be guessed from that; brokers and the
+        overlay compare the schema with theirs.
+        """
+        self._check_open()
+        self._transport.advertise(topic, schema, dds)
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
-        """Send an event; the first one of a topic that was not advertised shows the type."""
-        if self._exchange.writer_of(topic) is None:
-            kind = self._exchange.type_of(topic) or event_type(infer_schema(event), type_name=topic)
-            self._advertise(topic, kind, _quality(reliable=True, transient_local=False, depth=None))
-        self._exchange.publish(topic, event, now=self.udp.now())
-        self.udp.flush()
+        """Send an event to everyone who wants it."""
+        self._check_open()
+        self._transport.publish(topic, event)
 
-    async def flush(self, topic: str, *, seconds: float = 10.0) -> None:
-        """Wait until every reliable reader of the topic has everything; raise `TimeoutError` if that takes longer."""
-        participant, writer = self.udp.participant, self._writer(topic)
-        async with asyncio.timeout(seconds):
-            while not participant.is_acknowledged(writer):
-                await asyncio.sleep(0.005)  # acknowledgments are no events
+    async def publish_many(self, topic: str, events: Iterable[Mapping[str, Any]]) -> int:
+        """Send events as fast as the network takes them; return how many."""
+        count = 0
+        for event in events:
+            self._check_open()
+            while True:
+                try:
+                    self._transport.publish(topic, event)
+                    break
+                except HistoryFullError:
+                    await self._transport.room(topic)
+            count += 1
+            if not count % _TURN:
+                await asyncio.sleep(0)
+        return count
 
-    async def wait_for_readers(self, topic: str, *, count: int = 1, seconds: float = 10.0) -> None:
-        """Wait until the topic has so many readers; raise `TimeoutError` if that takes longer."""
-        writer = self._writer(topic)
-        async with asyncio.timeout(seconds):
-            while len(self.udp.participant.matched(writer)) < count:
-                self._changed.clear()
-                await self._changed.wait()
+    async def room(self, topic: str) -> None:
+        """Wait until `publish` has room."""
+        self._check_open()
+        await self._transport.room(topic)
+
+    async def flush(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
+        """Wait until all that was published, to one topic or to all, is accepted; `TimeoutError` if it takes longer."""
+        self._check_open()
+        await self._transport.flush(topic, seconds=seconds)
 
     async def close(self) -> None:
-        """Leave the domain; `join`'s `async with` does it."""
-        for subscription in tuple(self._subscriptions.values()):
-            subscription.end()
-        await self.udp.close()
+        """End the subscriptions and leave the network; again does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for subscription in list(self._subscriptions):
+            self._unsubscribe(subscription)
+        await self._transport.close()
 
-    def _advertise(self, topic: str, kind: EventType, qos: QualityOfService) -> None:
-        self._exchange.advertise(topic, type=kind, qos=qos, now=self.udp.now())
-        self.udp.flush()
+    async def __aenter__(self) -> Client:
+        return self
 
-    def _writer(self, topic: str) -> Any:
-        writer = self._exchange.writer_of(topic)
-        if writer is None:
-            raise TopicError(f"this node does not publish to {topic!r}")
-        return writer
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
-    def _on_event(self, event: Event) -> None:
-        for delivery in self._exchange.take(event):
-            subscription = self._subscriptions.get(delivery.subscription_id)
-            if subscription is not None:
-                subscription.put(delivery.event)
-        if isinstance(event, QualityIncompatible):
-            _LOG.warning("no match with %s: %s", event.remote, ", ".join(event.policies))
-        elif isinstance(event, MessageRejected):
-            _LOG.info("message from %s rejected: %s", event.sender, event.reason)
-        self._changed.set()
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has left the network."""
+        return self._is_closed
 
+    # ---- what only one network has ---------------------------------------------------------------------------------
 
-def _quality(*, reliable: bool, transient_local: bool, depth: int | None) -> QualityOfService:
-    return QualityOfService(
-        reliability=Reliability.RELIABLE if reliable else Reliability.BEST_EFFORT,
-        durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,
-        history_depth=depth,
-    )
+    @property
+    def dds(self) -> DdsTransport:
+        """The DDS participant of a client of `dds://` or `island://`: `wait_for_readers`, its sockets and counters."""
+        from rookery.live.dds import DdsTransport
+        from rookery.live.island import IslandTransport
 
+        found = self._transport.dds if isinstance(self._transport, IslandTransport) else self._transport
+        if not isinstance(found, DdsTransport):
+            raise self._not_on("a DDS domain (dds:// or island://)")
+        return found
 
-@asynccontextmanager
-async def join(
-    *,
-    domain_id: int = 0,
-    interface: str = "lo",
-    name: str = "",
-    seconds_of_lease: float = 10.0,
-    discovery: str = "simple",
-    engine: str = "bitmap",
-    **options: Any,
-) -> AsyncIterator[Node]:
-    """Join a DDS domain; on loopback, unless another interface is named.
+    @property
+    def brokers(self) -> BrokerTransport:
+        """The session of a client of `brokers://`: `status`, `detach`, which brokers there are, what came twice."""
+        from rookery.live.brokers.client import BrokerTransport
 
-    `discovery` is the protocol: `simple` announces everything to everyone, the others (`ribbon`, `cuckoo`, `tree`,
-    `bloom`, `hashes`) announce a summary, and endpoints to those who may want them; `cuckoo:patent` is the setting of
-    seed 001. `engine` matches what arrives, as in `rookery.matcher`. Further options are those of
-    `rookery.live.udp.open_participant`: `networks`, `initial_peers`, `multicast`, `multicast_hops`, `limits`,
-    `observer`, `pre_shared_key`.
-    """
-    lease = round(seconds_of_lease * 1_000_000)
-    # Before the first announcement: whoever is announced must not fall silent while it compiles.
-    await asyncio.to_thread(warm, engine)
-    await asyncio.to_thread(warm_discovery, discovery)
-    node = Node(
-        lambda on_event: open_participant(
-            on_event=on_event,
-            domain_id=domain_id,
-            interface=interface,
-            name=name,
-            lease=lease,
-            discovery=discovery,
-            **options,
-        ),
-        engine=engine,
-    )
-    try:
-        yield node
-    finally:
-        await node.close()
+        if not isinstance(self._transport, BrokerTransport):
+            raise self._not_on("a broker network (brokers://)")
+        return self._transport
+
+    @property
+    def overlay(self) -> OverlayTransport:
+        """The peer that a client of `overlay://` is: its address, `settled`."""
+        from rookery.live.overlay import OverlayTransport
+
+        if not isinstance(self._transport, OverlayTransport):
+            raise self._not_on("an overlay (overlay://)")
+        return self._transport
+
+    @property
+    def island(self) -> IslandTransport:
+        """The gateway that a client of `island://` is: its address, `status`, `taken_over`."""
+        from rookery.live.island import IslandTransport
+
+        if not isinstance(self._transport, IslandTransport):
+            raise self._not_on("an island (island://)")
+        return self._transport
+
+    # ---- inside ----------------------------------------------------------------------------------------------------
+
+    def _subscribe(
+        self,
+        topic: str,
+        conditions: Mapping[str, Condition],
+        overflow: Overflow,
+        queue: int | None,
+        schema: AnySchema | None,
+        dds: DdsReaderOptions | None,
+        *,
+        named: bool,
+    ) -> Subscription[Any]:
+        self._check_open()
+        if overflow not in get_args(Overflow):
+            raise ClientError(f"there is no overflow {overflow!r}: say {' or '.join(map(repr, get_args(Overflow)))}")
+        if queue is not None and queue < 1:
+            raise TopicError(f"a queue of {queue} events; give at least 1")
+        transport = self._transport
+        subscription: Subscription[Any] = Subscription(
+            topic,
+            named=named,
+            overflow=overflow,
+            queue=queue or transport.default_queue,
+            on_taken=lambda token: transport.taken(subscription, token),
+            on_close=self._unsubscribe,
+            thread=self._thread,
+        )
+        transport.subscribe(SubscriptionRequest(topic, conditions, overflow, queue, schema, dds), subscription)
+        self._subscriptions[subscription] = None
+        return subscription
+
+    def _unsubscribe(self, subscription: Subscription[Any]) -> None:
+        if self._subscriptions.pop(subscription, subscription) is None:
+            self._transport.unsubscribe(subscription)
+        subscription.end()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClientError(f"this client of {self.address} is closed: open another one")
+
+    def _not_on(self, network: str) -> ClientError:
+        return ClientError(f"this client is not on {network}: it was opened with {self.address}")

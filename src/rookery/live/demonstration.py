@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from rookery.errors import BrokerError
-from rookery.live.brokers.client import BrokerClient, connect
+from rookery.live.client import Client
+from rookery.live.opening import open as open_client
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.model import Schema
 from rookery.rtps.qos import QualityOfService, Reliability
@@ -120,10 +121,10 @@ async def _through(
         if watch is not None:
             stack.callback(asyncio.ensure_future(watch(first)).cancel)
         second = await stack.enter_async_context(start(ports[1], first))
-        subscriber = await stack.enter_async_context(connect(first))
-        publisher = await stack.enter_async_context(connect(second))
+        subscriber = await stack.enter_async_context(open_client(f"brokers://{first}"))
+        publisher = await stack.enter_async_context(open_client(f"brokers://{second}"))
         await _zone_loads([first, second])
-        feed = await stack.enter_async_context(subscriber.subscribe_many(TOPIC, conditions))
+        feed = await stack.enter_async_context(subscriber.subscribe_many(TOPIC, conditions, overflow="wait"))
 
         async def take() -> None:
             async for name, event in feed:
@@ -144,12 +145,10 @@ async def _through(
     return got, loads
 
 
-async def _publish(publisher: BrokerClient, events: Sequence[Mapping[str, Any]]) -> None:
+async def _publish(publisher: Client, events: Sequence[Mapping[str, Any]]) -> None:
     """Publish events as fast as they are taken, and wait until all are on two disks."""
     for start in range(0, len(events), _BATCH):
-        await publisher.room()
-        for event in events[start : start + _BATCH]:
-            publisher.publish(TOPIC, event)
+        await publisher.publish_many(TOPIC, events[start : start + _BATCH])
         await asyncio.sleep(0)
     await publisher.flush(TOPIC, seconds=300)
 
@@ -205,8 +204,8 @@ async def _zone_loads(addresses: Sequence[str]) -> list[int]:
     while True:
         loads = []
         for address in addresses:
-            async with connect(address) as client:
-                zones = (await client.status())["zones"]
+            async with open_client(f"brokers://{address}") as client:
+                zones = (await client.brokers.status())["zones"]
             if zones:
                 loads.append(sum(zone["events"] for zone in zones))
         if len(loads) == len(addresses):

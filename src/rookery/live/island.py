@@ -1,11 +1,10 @@
-"""A site's gateway on real sockets: UDP inside the site, TCP to the gateways of other sites.
-
-    async with open_island("site-a", listen=("127.0.0.1", 7501), join=[("127.0.0.1", 7502)]) as island:
-        async with island.subscribe("quotes", "price < 10", schema=…) as events:
-            …
+"""A site's gateway as a client's network: UDP inside the site, TCP to the gateways of other sites.
 
 A gateway works without subscriptions of its own: plain DDS participants of the site talk to those of the other sites
-through it. Links to `join` are dialed until they stand and again when they fall; who listens is dialed by others.
+through it. Links to the gateways that are named are dialed until they stand and again when they fall; who listens is
+dialed by others. A condition acts at the site of the writer, before an event travels.
+
+No subscription makes writers at other sites wait: a gateway lets go of events where too much waits for a site.
 """
 
 from __future__ import annotations
@@ -14,45 +13,68 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rookery.errors import JoinError
+from rookery.errors import ClientError, JoinError
 from rookery.gateway import Gateway, GatewayFound, SiteTakenOver, island_parameter
-from rookery.live.client import AnySchema, Node, Subscription
+from rookery.live.dds import DdsOptions, DdsTransport, participant_options, warmed
 from rookery.live.site_links import SiteLinks
+from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address, LinkSettings
+from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions, SubscriptionRequest
 from rookery.live.udp import UdpTransport, open_participant
 from rookery.participant import Participant
 from rookery.participant.event_types import event_type
-from rookery.participant.exchange import warm
 from rookery.rtps.events import Event
 from rookery.rtps.types import CdrStruct
 
-__all__ = ["Island", "open_island"]
+__all__ = ["IslandOptions", "IslandTransport", "open_island"]
 
 _LOG = logging.getLogger("rookery.live.island")
 #: Seconds between signs of life on a link where nothing else is said.
 _HEARTBEAT = 5.0
+#: Seconds between two looks at what other gateways have acknowledged.
+_LOOK = 0.005
 
 
-class Island:
-    """One site, its node and its links; made by `open_island`."""
+@dataclass(frozen=True, slots=True)
+class IslandOptions:
+    """How to be the gateway of a site."""
 
-    def __init__(self, site: str, *, settings: LinkSettings, **options: Any) -> None:
+    #: Where gateways of other sites reach this one; None where it only dials.
+    listen: Address | None = None
+    #: The key that all gateways share.
+    key: bytes | None = None
+    #: The DDS domain of the site, and how to be in it; a gateway is always an observer.
+    domain_id: int = 0
+    dds: DdsOptions = field(default_factory=DdsOptions)
+    #: What the gateways of one backbone call it.
+    network: str = "islands"
+
+
+class IslandTransport:
+    """One site, its DDS node and its links; made by `open_island`."""
+
+    default_queue = DdsTransport.default_queue
+
+    def __init__(self, site: str, options: IslandOptions, *, settings: LinkSettings) -> None:
         self.site = site
         #: Set when another gateway of this site is newer; this one should leave.
         self.taken_over = asyncio.Event()
         self._settings = settings
-        self.node = Node(
+        inside = replace(options.dds, observer=True, name=options.dds.name or f"island {site}")
+        #: The site's own network, as a node of it.
+        self.dds = DdsTransport(
             lambda on_event: open_participant(
                 on_event=lambda event: self._on_event(event, on_event),
                 within=self._within,
-                observer=True,
                 vendor_parameters=(island_parameter(site),),
-                **options,
-            )
+                domain_id=options.domain_id,
+                **participant_options(inside),
+            ),
+            engine=inside.engine,
         )
 
     def _within(self, participant: Participant, udp: UdpTransport) -> tuple[Gateway, SiteLinks]:
@@ -74,27 +96,58 @@ class Island:
         for address in join:
             self._links.join(address)
 
-    @asynccontextmanager
-    async def subscribe(
-        self, topic: str, where: str | None = None, *, schema: AnySchema, type_name: str | None = None, **options: Any
-    ) -> AsyncIterator[Subscription]:
-        """Subscribe as on a node; what other sites write passes the condition there, before it travels."""
-        async with self.node.subscribe(topic, where, schema=schema, type_name=type_name, **options) as events:
-            if not isinstance(schema, CdrStruct):  # a struct does not travel: the condition then acts here alone
+    def subscribe(self, request: SubscriptionRequest, subscription: Subscription[Any]) -> None:
+        """Subscribe as on a node; what other sites write passes the conditions there, before it travels."""
+        if request.overflow == "wait":
+            raise ClientError(
+                "no writer at another site waits for a subscription: gateways let go of events where too much waits "
+                "for a site; say overflow='drop-oldest'"
+            )
+        if any(parameters for _, parameters in request.conditions.values()):
+            raise ClientError("parameters do not travel between sites: write the values into the condition")
+        self.dds.subscribe(request, subscription)
+        schema, options = request.schema, request.dds or DdsReaderOptions()
+        if not isinstance(schema, CdrStruct):  # a struct does not travel: the condition then acts here alone
+            assert schema is not None  # or the node had refused
+            name = options.type_name or request.topic
+            for number, (where, _) in zip(self.dds.ids_of(subscription), request.conditions.values(), strict=True):
                 self.gateway.restrict(
-                    events.subscription_id,
-                    topic=topic,
-                    type_name=type_name or topic,
+                    number,
+                    topic=request.topic,
+                    type_name=name,
                     where=where or "TRUE",
-                    schema=event_type(schema, type_name=type_name or topic, key=options.get("key", ())).schema,
-                    now=self.node.udp.now(),
+                    schema=event_type(schema, type_name=name, key=options.key).schema,
+                    now=self.dds.udp.now(),
                 )
-                self.node.udp.flush()
-            try:
-                yield events
-            finally:
-                self.gateway.release(events.subscription_id, self.node.udp.now())
-                self.node.udp.flush()
+            self.dds.udp.flush()
+
+    def unsubscribe(self, subscription: Subscription[Any]) -> None:
+        """Read for a subscription no more, here and at other sites."""
+        for number in self.dds.ids_of(subscription):
+            self.gateway.release(number, self.dds.udp.now())
+        self.dds.unsubscribe(subscription)
+
+    def taken(self, subscription: Subscription[Any], token: Any) -> None:
+        """Do nothing: nobody waits for it."""
+
+    def advertise(self, topic: str, schema: AnySchema, dds: DdsWriterOptions | None) -> None:
+        """Make the writer of a topic; other sites hear of it through this one."""
+        self.dds.advertise(topic, schema, dds)
+
+    def publish(self, topic: str, event: Mapping[str, Any]) -> None:
+        """Send an event to this site, and to the others that want it."""
+        self.dds.publish(topic, event)
+
+    async def room(self, topic: str) -> None:
+        """Wait until the readers of this site have made room."""
+        await self.dds.room(topic)
+
+    async def flush(self, topic: str | None, *, seconds: float) -> None:
+        """Wait until every reliable reader of this site has everything, and other gateways what their sites want."""
+        async with asyncio.timeout(seconds):
+            await self.dds.flush(topic, seconds=seconds)
+            while self.gateway.backbone.waiting:
+                await asyncio.sleep(_LOOK)
 
     def status(self) -> dict[str, Any]:
         """Return what there is to know: the sites, the ways to them, the counters."""
@@ -113,7 +166,7 @@ class Island:
     async def close(self) -> None:
         """Leave: the site's participants and the other sites are told."""
         await self._links.close()
-        await self.node.close()
+        await self.dds.close()
 
     def _on_event(self, event: Any, node: Callable[[Event], None]) -> None:
         match event:
@@ -128,40 +181,23 @@ class Island:
         _LOG.info("%s: no link to %s:%d: %s", self.site, *address, reason)
 
 
-@asynccontextmanager
-async def open_island(
-    site: str,
-    *,
-    listen: Address | None = None,
-    join: Iterable[Address] = (),
-    key: bytes | None = None,
-    domain_id: int = 0,
-    interface: str = "lo",
-    name: str = "",
-    seconds_of_lease: float = 10.0,
-    network: str = "islands",
-    **options: Any,
-) -> AsyncIterator[Island]:
+async def open_island(site: str, join: Iterable[Address], options: IslandOptions) -> IslandTransport:
     """Be the gateway of a site: a participant of its domain, with links to the gateways of other sites."""
     if not site or len(site.encode()) > 255:
-        raise JoinError("a site needs a name of 1 to 255 bytes")
-    await asyncio.to_thread(warm)
-    identity = int.from_bytes(os.urandom(8)) >> 1
+        raise JoinError("a site needs a name of 1 to 255 bytes: island://site")
+    await warmed(options.dds)
     settings = LinkSettings(
-        identity=identity, role="island", network=network, key=key, heartbeat=_HEARTBEAT, silence=3 * _HEARTBEAT
+        identity=int.from_bytes(os.urandom(8)) >> 1,
+        role="island",
+        network=options.network,
+        key=options.key,
+        heartbeat=_HEARTBEAT,
+        silence=3 * _HEARTBEAT,
     )
-    island = Island(
-        site,
-        settings=settings,
-        domain_id=domain_id,
-        interface=interface,
-        name=name or f"island {site}",
-        lease=round(seconds_of_lease * 1_000_000),
-        **options,
-    )
+    island = IslandTransport(site, options, settings=settings)
     try:
-        await island.start(listen_at=listen, join=join)
-        yield island
-    finally:
-        with suppress(asyncio.CancelledError):
-            await island.close()
+        await island.start(listen_at=options.listen, join=join)
+    except BaseException:
+        await island.close()
+        raise
+    return island

@@ -22,7 +22,7 @@ from rookery.errors import ServeError
 
 if TYPE_CHECKING:
     from rookery.live.brokers.server import LiveBroker
-    from rookery.live.island import Island
+    from rookery.live.island import IslandTransport
     from rookery.participant import Participant
 
 __all__ = [
@@ -107,12 +107,12 @@ def participant_metrics(participant: Participant) -> list[Metric]:
     ]
 
 
-def island_metrics(island: Island) -> list[Metric]:
+def island_metrics(island: IslandTransport) -> list[Metric]:
     """Return what the gateway of a site counts, and its participant."""
     status = island.status()
     reached = sum(bool(way["reached by"]) for way in status["sites"].values())
     return [
-        *participant_metrics(island.node.udp.participant),
+        *participant_metrics(island.dds.udp.participant),
         counters("island", "What the gateway of this site has counted.", status["counters"], label="counter"),
         gauge("island_sites_reached", "Sites that can be reached.", reached),
     ]

@@ -1,18 +1,15 @@
-"""The client of the overlay: be a peer, subscribe with WHERE clauses, publish dicts; no broker anywhere.
-
-    async with join_overlay(topic="quotes", schema=schema, grid=grid, join=[("10.0.0.1", 7400)]) as node:
-        async with node.subscribe("quotes", "price < 10") as events:
-            async for event in events:
-                ...
+"""The overlay as a client's network: be a peer, one among others; no broker anywhere.
 
 Rule 1: a node is on one topic. What it wants is the union of its subscriptions; its peer matches an event once, and the
 event is handed to every subscription whose condition it satisfies, and to none else.
 Rule 2: other interests mean another place on the rings. The node first joins as a second peer, with the new interests,
 and leaves as the first one only then, so that the subscriptions which stay miss nothing; what comes to one of them
 twice in between is dropped. To enter a subscription's `async with` waits until the peers around know of it.
-Subscriptions made together are one move, and those made right after `join_overlay` are part of the first join; what is
+Subscriptions made together are one move, and those made right after opening are part of the first join; what is
 published before that waits.
 Rule 3: the address that others join through stays: when the peer has moved to another port, a listener there names it.
+Rule 4: no subscription makes others wait: a peer passes events on for its neighbors, and who waits for one would wait
+for all that is behind it.
 """
 
 from __future__ import annotations
@@ -20,17 +17,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from rookery.errors import JoinError, SchemaError, TopicError
-from rookery.live.client import Subscription
+from rookery.errors import ClientError, HistoryFullError, JoinError, SchemaError, TopicError
 from rookery.live.overlay_peer import ROLE, BootstrapListener, LivePeer, reserve_port, who_is
+from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address
 from rookery.live.tcp_hello import LinkSettings
+from rookery.live.transport import AnySchema, DdsWriterOptions, SubscriptionRequest, check_schema, refuse
 from rookery.machine.dedup import DedupWindow
 from rookery.model import Schema
 from rookery.model.events import read_value
@@ -38,18 +36,21 @@ from rookery.model.schema import Attribute
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.interests import WhereInterests
+from rookery.overlay.interests import Condition, WhereInterests
 from rookery.overlay.messages import EventId
 from rookery.overlay.packed import PackedInterests, pack, unpack
 from rookery.space.grid import Grid
 
-__all__ = ["OverlayNode", "OverlaySubscription", "join_overlay", "network_name"]
+__all__ = ["OverlayOptions", "OverlayTransport", "network_name", "open_overlay"]
 
 _LOG = logging.getLogger("rookery.live")
 #: Deliveries remembered so that no subscription gets an event twice while two peers of a node overlap.
 _DEDUP_WINDOW = 1 << 16
 #: Seconds in which subscriptions are made together.
 _TOGETHER = 0.01
+#: Events published here that may wait to be taken in, and seconds between two looks at how many do.
+_MOST_UNSENT = 65_536
+_LOOK = 0.005
 #: Seconds to wait for somebody to answer at the addresses to join through.
 _PATIENCE = 2.0
 
@@ -61,46 +62,45 @@ def network_name(topic: str, schema: Schema, grid: Grid, space: SemanticSpace) -
     return hashlib.blake2b(msgspec.json.encode(agreed), digest_size=8).hexdigest()
 
 
-class OverlaySubscription(Subscription):
-    """The events of one subscription; to enter it waits until it is in effect."""
+@dataclass(frozen=True, slots=True)
+class OverlayOptions:
+    """What all peers of an overlay agree on (topic, schema, grid), and how to be one of them."""
 
-    async def __aenter__(self) -> OverlaySubscription:
-        node = self._node
-        assert isinstance(node, OverlayNode)
-        await node.settled()
-        return self
+    topic: str
+    schema: Schema
+    grid: Grid
+    #: Where this peer listens, and the IPv4 address at which others reach it, if that is not the same.
+    listen: Address = ("127.0.0.1", 0)
+    host: str | None = None
+    configuration: OverlayConfiguration = field(default_factory=OverlayConfiguration)
+    #: With a key strangers stay out.
+    key: bytes | None = None
 
 
-class OverlayNode:
-    """A peer of the overlay and its subscriptions; made by `join_overlay`."""
+class OverlayTransport:
+    """A peer of the overlay and its subscriptions; made by `open_overlay`."""
+
+    default_queue = 10_000
 
     def __init__(
-        self,
-        *,
-        topic: str,
-        schema: Schema,
-        grid: Grid,
-        listen: Address,
-        host: str,
-        join: Iterable[Address],
-        configuration: OverlayConfiguration,
-        key: bytes | None,
-        bit_count: int = 1024,
-        hash_count: int = 4,
+        self, options: OverlayOptions, *, join: Iterable[Address], bit_count: int = 1024, hash_count: int = 4
     ) -> None:
-        self.topic = topic
-        self.schema = schema
-        self.grid = grid
-        self.space = SemanticSpace(cell_count=grid.cell_count, bit_count=bit_count, hash_count=hash_count)
-        self.network = network_name(topic, schema, grid, self.space)
+        self.topic = options.topic
+        self.schema = options.schema
+        self.grid = options.grid
+        self.space = SemanticSpace(cell_count=self.grid.cell_count, bit_count=bit_count, hash_count=hash_count)
+        self.network = network_name(self.topic, self.schema, self.grid, self.space)
         self._peer: LivePeer | None = None
         self._early: list[bytes] = []
-        self._listen, self._host, self._join = listen, host, tuple(join)
-        self._configuration = configuration
-        self._key = key
-        self._attributes = _comparable_attributes(schema)
-        self._conditions: dict[str | int, str] = {}
-        self._subscriptions: dict[int, OverlaySubscription] = {}
+        self._listen, self._host, self._join = options.listen, options.host or options.listen[0], tuple(join)
+        self._configuration = options.configuration
+        self._key = options.key
+        self._attributes = _comparable_attributes(self.schema)
+        self._conditions: dict[str | int, Condition] = {}
+        #: By the number of a condition: whose it is, and its name there.
+        self._subscribers: dict[int, tuple[Subscription[Any], str]] = {}
+        #: The turn of `_wanted` in which a subscription was made, until it is in effect.
+        self._new: dict[Subscription[Any], int] = {}
         self._number = 0
         self._wanted = self._done = 0
         self._change, self._progress = asyncio.Event(), asyncio.Condition()
@@ -122,7 +122,7 @@ class OverlayNode:
     def peer(self) -> LivePeer:
         """The peer that this node is now; there is one when `settled` has returned."""
         if self._peer is None:
-            raise JoinError("this node has not joined yet: await its `settled` first")
+            raise JoinError("this peer has not joined yet: await its `settled` first")
         return self._peer
 
     @property
@@ -130,44 +130,70 @@ class OverlayNode:
         """Where others may join through this node."""
         return self._host, self._listen[1]
 
-    def subscribe(
-        self, topic: str, where: str | None = None, *, schema: object = None, queue: int = 10_000
-    ) -> OverlaySubscription:
-        """Subscribe to the events that satisfy a WHERE clause; to all of them without one."""
-        self._check(topic, schema)
-        if queue < 1:
-            raise TopicError(f"a queue of {queue} events; give at least 1")
-        self._number += 1
-        condition = where or "TRUE"
-        WhereInterests(self.schema, self.grid, {self._number: condition})  # a bad one raises here, with its place
-        self._conditions[self._number] = condition
-        subscription = self._subscriptions[self._number] = OverlaySubscription(self, self._number, queue=queue)  # type: ignore[arg-type]
+    def subscribe(self, request: SubscriptionRequest, subscription: Subscription[Any]) -> None:
+        """Want the events of some more conditions."""
+        self._check(request.topic)
+        check_schema(request.topic, request.schema, self.schema)
+        if request.dds is not None:
+            raise refuse("DDS options", network="an overlay", instead="leave dds= away")
+        if request.overflow == "wait":
+            raise ClientError(
+                "no peer waits for a subscription: it passes events on for others, which would wait with it; say "
+                "overflow='drop-oldest'"
+            )
+        numbered: dict[str | int, tuple[str, Condition]] = {
+            self._number + place: entry for place, entry in enumerate(request.conditions.items(), 1)
+        }
+        conditions = {number: condition for number, (_, condition) in numbered.items()}
+        WhereInterests(self.schema, self.grid, conditions)  # a bad one raises here, with its place
+        self._number += len(numbered)
+        self._conditions |= conditions
+        self._subscribers |= {int(number): (subscription, name) for number, (name, _) in numbered.items()}
         self._want()
-        return subscription
+        self._new[subscription] = self._wanted
 
-    def unsubscribe(self, subscription: Subscription) -> None:
-        """End a subscription; to leave its `async with` does the same."""
-        if self._subscriptions.pop(subscription.subscription_id, None) is not None:
-            del self._conditions[subscription.subscription_id]
-            self._want()
-        subscription.end()
+    def unsubscribe(self, subscription: Subscription[Any]) -> None:
+        """Want the events of a subscription no more."""
+        self._new.pop(subscription, None)
+        for number in [number for number, (one, _) in self._subscribers.items() if one is subscription]:
+            del self._conditions[number], self._subscribers[number]
+        self._want()
+
+    def taken(self, subscription: Subscription[Any], token: Any) -> None:
+        """Do nothing: nobody waits for it."""
+
+    def advertise(self, topic: str, schema: AnySchema, dds: DdsWriterOptions | None) -> None:
+        """Compare the schema with the overlay's."""
+        self._check(topic)
+        check_schema(topic, schema, self.schema)
+        if dds is not None:
+            raise refuse("DDS options", network="an overlay", instead="leave dds= away")
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event to everybody who wants it; `EventError` says what of it the schema cannot read."""
-        self._check(topic, None)
+        self._check(topic)
         for attribute in self._attributes:  # peers that cannot read one would turn the event away
             read_value(event, attribute)
+        if self._waiting_events >= _MOST_UNSENT:
+            raise HistoryFullError(f"{self._waiting_events} events wait to be taken in: await room() or flush()")
         if self._peer is None:
             self._early.append(pack(event))
         else:
             self._peer.publish(pack(event))
 
-    async def flush(self, topic: str, *, seconds: float = 10.0) -> None:
+    async def room(self, topic: str) -> None:
+        """Wait until fewer events wait to be taken in."""
+        self._check(topic)
+        while self._waiting_events >= _MOST_UNSENT:
+            await asyncio.sleep(_LOOK)
+
+    async def flush(self, topic: str | None, *, seconds: float) -> None:
         """Wait until every event published here has been taken in by somebody who wants it, or by nobody at all."""
-        self._check(topic, None)
+        if topic is not None:
+            self._check(topic)
         async with asyncio.timeout(seconds):
-            while self._early or self._peer is None or self._peer.unsent:
-                await asyncio.sleep(0.005)
+            while self._peer is None or self._waiting_events:
+                await asyncio.sleep(_LOOK)
 
     async def settled(self, *, seconds: float = 60.0) -> None:
         """Wait until all that is subscribed to now is in effect; raise `TimeoutError` if that takes longer."""
@@ -176,24 +202,24 @@ class OverlayNode:
             await self._progress.wait_for(lambda: self._done >= wanted)
 
     async def close(self) -> None:
-        """Leave the overlay; `join_overlay`'s `async with` does it."""
+        """Leave the overlay."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for subscription in tuple(self._subscriptions.values()):
-            subscription.end()
         if self._peer is not None:
             await self._peer.leave()
         if self._bootstrap is not None:
             await self._bootstrap.close()
 
+    @property
+    def _waiting_events(self) -> int:
+        return len(self._early) + (0 if self._peer is None else self._peer.unsent)
+
     # ---- what is wanted ------------------------------------------------------------------------------------------
 
-    def _check(self, topic: str, schema: object) -> None:
+    def _check(self, topic: str) -> None:
         if topic != self.topic:
-            raise TopicError(f"this node is on the topic {self.topic!r}; join another overlay for {topic!r}")
-        if schema is not None and (schema if isinstance(schema, Schema) else Schema.from_dict(schema)) != self.schema:  # type: ignore[arg-type]
-            raise TopicError(f"the topic {topic!r} has another schema in this overlay: {self.schema}")
+            raise TopicError(f"this client is on the topic {self.topic!r}; join another overlay for {topic!r}")
 
     def _interests(self) -> WhereInterests:
         return WhereInterests(self.schema, self.grid, self._conditions)
@@ -227,6 +253,9 @@ class OverlayNode:
             async with self._progress:
                 self._done = wanted
                 self._progress.notify_all()
+            for subscription in [one for one, turn in self._new.items() if turn <= wanted]:
+                del self._new[subscription]
+                subscription.come_into_force()
 
     async def _move(self, interests: PackedInterests) -> None:
         """Join as a second peer, and leave as the first one after that."""
@@ -263,9 +292,10 @@ class OverlayNode:
     def _take(self, delivery: Deliver) -> None:
         event = unpack(delivery.payload)
         for number in delivery.subscriptions:
-            subscription = self._subscriptions.get(int(number))
-            if subscription is not None and self._handed_over.add((delivery.event_id, int(number)), None):
-                subscription.put(dict(event))
+            found = self._subscribers.get(int(number))
+            if found is not None and self._handed_over.add((delivery.event_id, int(number)), None):
+                subscription, name = found
+                subscription.deliver((name,), (dict(event),))
 
     # ---- whom else there is --------------------------------------------------------------------------------------
 
@@ -302,35 +332,8 @@ def _comparable_attributes(schema: Schema) -> list[Attribute]:
     return found
 
 
-@asynccontextmanager
-async def join_overlay(
-    *,
-    topic: str,
-    schema: Schema,
-    grid: Grid,
-    join: Iterable[Address] = (),
-    listen: Address = ("127.0.0.1", 0),
-    host: str | None = None,
-    configuration: OverlayConfiguration | None = None,
-    key: bytes | None = None,
-) -> AsyncIterator[OverlayNode]:
-    """Be a peer of the overlay of a topic: the first one, or through any of the addresses in `join`.
-
-    `host` is the IPv4 address at which others reach this node, if it is not the one of `listen`. All peers must agree
-    on topic, schema and grid. With a `key` strangers stay out.
-    """
-    node = OverlayNode(
-        topic=topic,
-        schema=schema,
-        grid=grid,
-        listen=listen,
-        host=host or listen[0],
-        join=join,
-        configuration=configuration or OverlayConfiguration(),
-        key=key,
-    )
-    await node.start()
-    try:
-        yield node
-    finally:
-        await node.close()
+async def open_overlay(join: Iterable[Address], options: OverlayOptions) -> OverlayTransport:
+    """Be a peer of the overlay of a topic: the first one, or through any of the addresses in `join`."""
+    made = OverlayTransport(options, join=join)
+    await made.start()
+    return made

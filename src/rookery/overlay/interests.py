@@ -8,7 +8,7 @@ sees a false positive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rookery.matching import matcher
 from rookery.model.lower import lower
@@ -16,7 +16,10 @@ from rookery.model.parser import parse
 from rookery.model.schema import Schema
 from rookery.space.grid import Grid
 
-__all__ = ["WhereInterests"]
+__all__ = ["Condition", "WhereInterests"]
+
+#: A WHERE clause, or one with its parameters.
+Condition: TypeAlias = str | tuple[str, tuple[object, ...]]
 
 
 class WhereInterests:
@@ -24,13 +27,15 @@ class WhereInterests:
 
     __slots__ = ("_cells", "_grid", "_matcher")
 
-    def __init__(self, schema: Schema, grid: Grid, conditions: Mapping[str | int, str]) -> None:
+    def __init__(self, schema: Schema, grid: Grid, conditions: Mapping[str | int, Condition]) -> None:
         self._grid = grid
         self._matcher = matcher(schema)
         cells: set[int] = set()
-        for subscription_id, where in conditions.items():
-            self._matcher.add(subscription_id, where)  # a bad condition raises here, with its place
-            terms = lower(parse(where or "TRUE"), schema)
+        for subscription_id, condition in conditions.items():
+            where, parameters = (condition, ()) if isinstance(condition, str) else condition
+            # A bad condition raises here, with its place.
+            self._matcher.add(subscription_id, where, parameters=parameters or None)
+            terms = lower(parse(where or "TRUE"), schema, parameters or None)
             cells |= grid.cells(terms, schema)
         self._cells = frozenset(cells)
 

@@ -55,7 +55,15 @@ class EventType:
 
     def encode(self, event: Mapping[str, Any]) -> bytes:
         """Return the payload of an event; raise `EventError` where the event does not fit."""
-        return encode_sample(self.struct, self._with_numbers(event))
+        try:
+            return encode_sample(self.struct, self._with_numbers(event))
+        except UnicodeEncodeError as error:
+            raise EventError(f"{self.name}: a text cannot be sent: {error.reason}") from None
+        except EventError:
+            empty = next((name for name, value in event.items() if value is None), None)
+            if empty is None:
+                raise
+            raise EventError(f"{self.name}.{empty} is NULL, and DDS has no NULL: give a value") from None
 
     def instance(self, event: Mapping[str, Any]) -> bytes:
         """Return the name of the event's instance; empty for a topic without keys."""

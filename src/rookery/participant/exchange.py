@@ -4,11 +4,14 @@ All subscriptions of a topic share one reader and one compiled set: a sample is 
 many filters there are, and DDS sees one endpoint. The filters act here, on whatever a writer sends, so they work with
 writers that know nothing of them. Nothing here reads a clock or a socket: events of the participant go in through
 `take`, deliveries come out.
+
+Subscriptions that make writers wait (`at_most`) have a reader of their own: it acknowledges what they have taken
+(`taken`, then `settle`) and takes no more than that many samples of a writer before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -18,6 +21,7 @@ from rookery.matching import matcher
 from rookery.model import Schema
 from rookery.participant.event_types import EventType
 from rookery.participant.participant import Participant
+from rookery.participant.taking import Taking
 from rookery.rtps.events import Event, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
@@ -43,6 +47,8 @@ class Delivery:
     subscription_id: int
     topic: str
     event: dict[str, Any]
+    writer: Guid
+    sequence: int
 
 
 @dataclass(slots=True)
@@ -54,6 +60,8 @@ class _Reading:
     qos: QualityOfService
     reader: Guid
     filters: Any
+    #: What its subscriptions have not taken, where writers wait for that.
+    taking: Taking | None
     subscriptions: dict[int, None] = field(default_factory=dict)
 
 
@@ -71,43 +79,86 @@ class Exchange:
     def __init__(self, participant: Participant, *, engine: str = "bitmap") -> None:
         self._participant = participant
         self._engine = engine
-        self._readings: dict[str, _Reading] = {}
+        #: By topic, and by how many samples its subscriptions let wait; None where writers do not wait for them.
+        self._readings: dict[tuple[str, int | None], _Reading] = {}
         self._by_reader: dict[Guid, _Reading] = {}
         self._writings: dict[str, _Writing] = {}
-        self._topics: dict[int, str] = {}
+        self._of: dict[int, tuple[str, int | None]] = {}
         self._next_id = 1
+        #: Whether `settle` has anything to say.
+        self.is_settling_due = False
 
-    def subscribe(self, topic: str, where: str | None, *, type: EventType, qos: QualityOfService, now: int) -> int:
-        """Add a subscription and return its id; raise for a filter that does not compile or a type that changed."""
-        reading = self._readings.get(topic)
-        if reading is None:
-            filters = matcher(type.schema, engine=self._engine)
-            filters.add(self._next_id, where or "TRUE")
-            reader = self._participant.create_reader(topic, type.name, qos, keyed=type.is_keyed, now=now)
-            reading = _Reading(topic, type, qos, reader, filters)
-            self._readings[topic] = self._by_reader[reader] = reading
-        elif (reading.type, reading.qos) != (type, qos):
+    def subscribe(
+        self,
+        topic: str,
+        where: str | None,
+        *,
+        type: EventType,
+        qos: QualityOfService,
+        now: int,
+        parameters: Sequence[object] | None = None,
+        at_most: int | None = None,
+    ) -> int:
+        """Add a subscription and return its id; raise for a filter that does not compile or a type that changed.
+
+        With `at_most` reliable writers wait for it: no more samples of one of them than that are let in before they are
+        `taken`.
+        """
+        others = [reading for (name, _), reading in self._readings.items() if name == topic]
+        if any((other.type, other.qos) != (type, qos) for other in others):
             raise TopicError(f"{topic!r} is read with another type or quality of service already; use the same")
-        else:
-            reading.filters.add(self._next_id, where or "TRUE")
+        reading = self._readings.get((topic, at_most))
+        filters = matcher(type.schema, engine=self._engine) if reading is None else reading.filters
+        filters.add(self._next_id, where or "TRUE", parameters=parameters)
+        if reading is None:
+            reader = self._participant.create_reader(
+                topic,
+                type.name,
+                qos,
+                keyed=type.is_keyed,
+                now=now,
+                acknowledge_when_kept=at_most is not None,
+                most_unkept=at_most,
+            )
+            reading = _Reading(topic, type, qos, reader, filters, None if at_most is None else Taking())
+            self._readings[topic, at_most] = self._by_reader[reader] = reading
         subscription_id = self._next_id
         self._next_id += 1
         reading.subscriptions[subscription_id] = None
-        self._topics[subscription_id] = topic
+        self._of[subscription_id] = (topic, at_most)
         return subscription_id
 
     def unsubscribe(self, subscription_id: int, now: int) -> None:
         """Take a subscription away, and the reader with the last one."""
-        topic = self._topics.pop(subscription_id, None)
-        if topic is None:
+        place = self._of.pop(subscription_id, None)
+        if place is None:
             raise TopicError(f"no subscription {subscription_id}")
-        reading = self._readings[topic]
+        reading = self._readings[place]
         del reading.subscriptions[subscription_id]
         if reading.subscriptions:
             reading.filters.remove(subscription_id)
+            if reading.taking is not None:
+                reading.taking.forget(subscription_id)
+                self.is_settling_due |= reading.taking.is_news
             return
-        del self._readings[topic], self._by_reader[reading.reader]
+        del self._readings[place], self._by_reader[reading.reader]
         self._participant.delete_endpoint(reading.reader, now)
+
+    def taken(self, delivery: Delivery) -> None:
+        """Note that a subscription has taken what was delivered to it; `settle` tells the writers."""
+        place = self._of.get(delivery.subscription_id)
+        taking = None if place is None else self._readings[place].taking
+        if taking is not None:
+            taking.take(delivery.subscription_id, delivery.writer, delivery.sequence)
+            self.is_settling_due |= taking.is_news
+
+    def settle(self, now: int) -> None:
+        """Acknowledge to the writers what the subscriptions that make them wait are done with."""
+        self.is_settling_due = False
+        for reading in self._readings.values():
+            if reading.taking is not None:
+                for writer, through in reading.taking.done().items():
+                    self._participant.keep(reading.reader, writer, through=through, now=now)
 
     def advertise(self, topic: str, *, type: EventType, qos: QualityOfService, now: int) -> Guid:
         """Make the writer of a topic, once; raise if it is written with another type."""
@@ -126,8 +177,9 @@ class Exchange:
 
     def type_of(self, topic: str) -> EventType | None:
         """Return the type of a topic that the node writes or reads."""
-        known = self._writings.get(topic) or self._readings.get(topic)
-        return None if known is None else known.type
+        read = (reading.type for (name, _), reading in self._readings.items() if name == topic)
+        written = self._writings.get(topic)
+        return next(read, None) if written is None else written.type
 
     def publish(self, topic: str, event: Mapping[str, Any], *, now: int) -> int:
         """Write an event to an advertised topic; return its sequence number."""
@@ -139,14 +191,23 @@ class Exchange:
 
     def take(self, event: Event) -> list[Delivery]:
         """Return the deliveries of one event of the participant; a sample that cannot be read is counted, no more."""
-        if not isinstance(event, SampleReceived) or event.kind is not SampleKind.ALIVE:
+        if not isinstance(event, SampleReceived):
             return []
         reading = self._by_reader.get(event.reader)
         if reading is None:
             return []
+        deliveries = self._deliveries(reading, event) if event.kind is SampleKind.ALIVE else []
+        if reading.taking is not None:
+            wanting = [delivery.subscription_id for delivery in deliveries]
+            reading.taking.deliver(event.writer, event.sequence, wanting)
+            self.is_settling_due |= reading.taking.is_news
+        return deliveries
+
+    def _deliveries(self, reading: _Reading, event: SampleReceived) -> list[Delivery]:
         try:
             value = reading.type.decode(event.payload)
         except WireFormatError:
             self._participant.counters["unreadable_sample"] += 1
             return []
-        return [Delivery(found, reading.topic, value) for found in reading.filters.match(value)]
+        found = reading.filters.match(value)
+        return [Delivery(one, reading.topic, value, event.writer, event.sequence) for one in found]

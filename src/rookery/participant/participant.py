@@ -232,11 +232,13 @@ class Participant:
         now: int,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
+        most_unkept: int | None = None,
     ) -> Guid:
         """Make a reader and announce it; raise for a policy that is not supported.
 
-        With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called. `kept` is what
-        the owner has of each writer already: the reader goes on behind it.
+        With `acknowledge_when_kept` nothing is acknowledged to reliable writers until `keep` is called, and no more
+        than `most_unkept` samples of a writer are taken in before that. `kept` is what the owner has of each writer
+        already: the reader goes on behind it.
         """
         announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
         guid = announcement.guid
@@ -246,6 +248,7 @@ class Participant:
             context=self._context,
             acknowledge_when_kept=acknowledge_when_kept,
             kept=kept,
+            most_unkept=most_unkept,
         )
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
@@ -287,6 +290,13 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         return local.writer.acknowledged
+
+    def has_room(self, writer: Guid) -> bool:
+        """Say whether a writer's history takes another sample, of whatever instance."""
+        local = self._pairing.writers.get(writer)
+        if local is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        return local.writer.has_room
 
     def matched(self, local: Guid) -> tuple[Guid, ...]:
         """Return the endpoints that a local endpoint is paired with."""

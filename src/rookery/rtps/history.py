@@ -56,6 +56,11 @@ class History:
         return instance in self._instances
 
     @property
+    def has_room(self) -> bool:
+        """Whether another change fits, of whatever instance."""
+        return len(self._changes) < self._at_most
+
+    @property
     def first(self) -> int:
         """The oldest number that is still here; one more than the last when nothing is."""
         return next(iter(self._changes), self.last + 1)
@@ -64,7 +69,7 @@ class History:
         """Append a change and let go of what the policy does not keep; raise when there is no room."""
         numbers = self._instances.get(instance)
         replaces = self._depth is not None and numbers is not None and len(numbers) >= self._depth
-        if len(self._changes) >= self._at_most and not replaces:
+        if not self.has_room and not replaces:
             raise HistoryFullError(
                 f"{len(self._changes)} samples are waiting for readers; wait until they are acknowledged, "
                 "dispose of instances, or keep the last n instead of all"

@@ -15,7 +15,8 @@ nothing is delivered twice. That holds where a writer's name is never used again
 random; a writer of another vendor may have begun anew under its old name, and is taken in from the beginning.
 
 A reader usually acknowledges what it has delivered. One that acknowledges *when kept* leaves that to its
-owner, who says through `keep` what is safe: until then the writer must hold the samples, whatever happens here.
+owner, who says through `keep` what is safe: until then the writer must hold the samples, whatever happens here. With
+`most_unkept` it takes no more of a writer than so many beyond what is safe, and asks for the rest when there is room.
 """
 
 from __future__ import annotations
@@ -94,8 +95,10 @@ class Reader:
         context: ParticipantContext,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
+        most_unkept: int | None = None,
     ) -> None:
         self.guid = guid
+        self._most_unkept = most_unkept
         self.writers: dict[Guid, WriterProxy] = {}
         self._keeping = Keeping(kept or {}) if acknowledge_when_kept else None
         self._owner_deliver = deliver
@@ -232,7 +235,16 @@ class Reader:
         if proxy.reliable and proxy.begun and sequence >= proxy.next + self._context.limits.reorder_window:
             self._context.counters["reorder_window"] += 1
             return False
+        if self._is_too_far(proxy, sequence):
+            self._context.counters["unkept"] += 1
+            return False
         return True
+
+    def _is_too_far(self, proxy: WriterProxy, sequence: int) -> bool:
+        """Say whether a sample has to wait at its writer until the owner has kept others."""
+        if self._most_unkept is None or self._keeping is None or not proxy.begun:
+            return False
+        return sequence >= self._keeping.acknowledged(proxy.guid, proxy.next) + self._most_unkept
 
     def _accept(self, proxy: WriterProxy, sequence: int, received: Received | None, now: int) -> None:
         if not self._is_wanted(proxy, sequence):

@@ -149,6 +149,11 @@ class Writer:
         """Whether every reliable reader has everything."""
         return all(proxy.acknowledged > self.history.last for proxy in self.readers.values() if proxy.reliable)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the history takes another change."""
+        return self.history.has_room
+
     def write(self, kind: SampleKind, instance: bytes, payload: bytes, *, timestamp: int | None, now: int) -> Change:
         """Send a change to everyone and keep it as long as the history says."""
         change = self.history.add(kind, instance, payload, timestamp)

@@ -19,29 +19,28 @@ DDS has no NULL: a row that holds one is an error. Rows pass through the driver,
 from __future__ import annotations
 
 import asyncio
-import atexit
-import threading
-from collections.abc import Coroutine, Iterable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from rookery.errors import HistoryFullError, SinkError
+from rookery.errors import SinkError
 from rookery.model import Schema
 from rookery.spark.types import arrow_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from rookery.live.client import Node
+    from rookery.live.client import Client
+    from rookery.live.dds import DdsOptions
+    from rookery.live.plain import PlainClient
 
 __all__ = ["Publication", "publish_to"]
 
 BATCH = "batch_id"
 _PIECE = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_Result = TypeVar("_Result")
 
 
 def publish_to(
@@ -53,13 +52,14 @@ def publish_to(
     transient_local: bool = False,
     readers: int = 1,
     seconds: float = 30.0,
-    **join_options: Any,
+    options: DdsOptions | None = None,
 ) -> Publication:
     """Return a function for `foreachBatch` that publishes the rows of each micro-batch to a DDS topic.
 
     The sample has the columns of the rows and `batch_id`. A micro-batch waits for so many `readers` before its first
     row, and for their acknowledgments after its last; either takes at most so many `seconds`. With `transient_local`
-    readers that come later get what was written since the driver started. `join_options` are those of `rookery.join`.
+    readers that come later get what was written since the driver started. `options` are those of
+    `rookery.open`.
     """
     return Publication(
         topic,
@@ -68,7 +68,8 @@ def publish_to(
         transient_local=transient_local,
         readers=readers,
         seconds=seconds,
-        join_options={"domain_id": domain_id, "name": "rookery stream", **join_options},
+        domain_id=domain_id,
+        options=options,
     )
 
 
@@ -84,7 +85,8 @@ class Publication:
         transient_local: bool,
         readers: int,
         seconds: float,
-        join_options: dict[str, Any],
+        domain_id: int,
+        options: DdsOptions | None,
     ) -> None:
         self.topic = topic
         self._type_name = type_name
@@ -92,12 +94,10 @@ class Publication:
         self._transient_local = transient_local
         self._readers = readers
         self._seconds = seconds
-        self._join_options = join_options
+        self._domain_id = domain_id
+        self._options = options
         self._schema: Schema | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._leave = AsyncExitStack()
-        self._node: Node
+        self._client: PlainClient
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Publish one micro-batch, and wait until the readers have it."""
@@ -107,11 +107,12 @@ class Publication:
                 self._start(schema)
             elif schema != self._schema:
                 raise SinkError(f"the rows for {self.topic!r} have other columns than before: {list(schema)}")
-            self._run(self._node.wait_for_readers(self.topic, count=self._readers, seconds=self._seconds))
+            client = self._client
+            client.run(lambda one: one.dds.wait_for_readers(self.topic, count=self._readers, seconds=self._seconds))
             events = self._events(rows, moments, batch_id)
             while piece := list(islice(events, _PIECE)):
-                self._run(self._send(piece))
-            self._run(self._node.flush(self.topic, seconds=self._seconds))
+                client.run(lambda one, piece=piece: self._send(one, piece))  # type: ignore[misc]
+            client.flush(self.topic, seconds=self._seconds)
         except TimeoutError:
             raise SinkError(
                 f"the readers of {self.topic!r} did not take micro-batch {batch_id} within {self._seconds} s (wanted: "
@@ -120,48 +121,25 @@ class Publication:
 
     def close(self) -> None:
         """Leave the domain."""
-        if self._loop is not None and self._thread is not None:
-            loop, self._loop = self._loop, None
-            asyncio.run_coroutine_threadsafe(self._leave.aclose(), loop).result(self._seconds)
-            loop.call_soon_threadsafe(loop.stop)
-            self._thread.join()
-            loop.close()
+        if self._schema is not None:
             self._schema = None
+            self._client.close()
 
     def _start(self, schema: Schema) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"publish {self.topic}", daemon=True)
-        self._thread.start()
-        atexit.register(self.close)  # a goodbye, so that readers need not wait for the lease to end
-        self._run(self._join(schema))
+        from rookery.live.dds import DdsOptions
+        from rookery.live.opening import open as open_client
+        from rookery.live.transport import DdsWriterOptions
+
+        options = self._options or DdsOptions()
+        options = replace(options, name=options.name or "rookery stream")
+        self._client = open_client(f"dds://{self._domain_id}", options).plain()
+        writer = DdsWriterOptions(type_name=self._type_name, key=self._key, transient_local=self._transient_local)
+        self._client.advertise(self.topic, schema=schema, dds=writer)
         self._schema = schema
 
-    async def _join(self, schema: Schema) -> None:
-        from rookery.live.client import join
-
-        self._node = await self._leave.enter_async_context(join(**self._join_options))
-        self._node.advertise(
-            self.topic,
-            schema=schema,
-            type_name=self._type_name,
-            key=self._key,
-            transient_local=self._transient_local,
-        )
-
-    def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _send(self, events: list[dict[str, Any]]) -> None:
-        async with asyncio.timeout(self._seconds):
-            for event in events:
-                while True:
-                    try:
-                        self._node.publish(self.topic, event)
-                        break
-                    except HistoryFullError:  # the readers are slower than we are
-                        await asyncio.sleep(0.005)
-            await asyncio.sleep(0)
+    async def _send(self, client: Client, events: list[dict[str, Any]]) -> None:
+        async with asyncio.timeout(self._seconds):  # the readers may be slower than we are
+            await client.publish_many(self.topic, events)
 
     def _schema_of(self, rows: DataFrame) -> tuple[Schema, tuple[str, ...]]:
         import pyarrow as pa

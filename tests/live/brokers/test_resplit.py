@@ -15,13 +15,12 @@ from tests.live.broker_fleet import SCHEMA, SPACE
 
 from rookery.brokers.plans import SplitPlan, next_step
 from rookery.errors import SpaceError
-from rookery.live.brokers.client import connect
 from rookery.live.brokers.resplit import ask_all, path_of, read_statistics
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.notation import read_space
 from rookery.space.tree import KdTree
 
-from .test_server import Crowd, Fleet, Load, conditions, run, settled, wanted
+from .test_server import Crowd, Fleet, Load, clients_of, conditions, run, settled, wanted
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def statistics() -> str:
 async def shared_anew(fleet: Fleet, file: Path) -> None:
     chosen = conditions(200, random.Random(3))
     addresses = fleet.addresses()
-    async with Crowd(fleet, chosen, 4) as crowd, connect(*addresses[::-1], attempts=60.0) as publisher:
+    async with Crowd(fleet, chosen, 4) as crowd, clients_of(addresses[::-1]) as publisher:
         load = Load(publisher, first=crowd.first)
         command = [sys.executable, "-m", "rookery", "broker", "resplit", "--at", addresses[0], "--tree", str(file)]
         process = await asyncio.create_subprocess_exec(

@@ -23,10 +23,8 @@ import pytest
 from tests.live.broker_fleet import BEAT, REFRESH, SCHEMA
 
 import rookery
-from rookery.live.brokers.client import BrokerClient, connect
-from rookery.live.brokers.feed import Feed
-from rookery.live.brokers.settings import parse_address
-from rookery.live.tcp import LinkSettings
+from rookery import BrokerOptions, Client, Subscription
+from rookery.live.opening import ClientOpening
 
 #: Events of different tests have different numbers: a broker that comes back sends on what its log still has, and a
 #: subscription made since then may want it.
@@ -101,8 +99,13 @@ def patient_fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 
 async def status_of(port: int) -> dict[str, Any]:
-    async with connect(f"127.0.0.1:{port}") as client:
-        return await client.status()
+    async with rookery.open(f"brokers://127.0.0.1:{port}") as client:
+        return await client.brokers.status()
+
+
+def clients_of(addresses: list[str], **options: Any) -> ClientOpening:
+    """A client of these brokers that does not give up soon."""
+    return rookery.open(f"brokers://{','.join(addresses)}", BrokerOptions(attempts=60.0, **options))
 
 
 async def settled(fleet: Fleet) -> None:
@@ -158,23 +161,23 @@ class Crowd:
         self._tasks: list[asyncio.Task[None]] = []
         self.first = next(NUMBERS)
         self.got: Counter[tuple[str, int]] = Counter()
-        self.feeds: list[Feed] = []
-        self.clients: list[BrokerClient] = []
+        self.feeds: list[Subscription[Any]] = []
+        self.clients: list[Client] = []
 
     async def __aenter__(self) -> Crowd:
         addresses = self._fleet.addresses()
         for number in range(self._clients):
             mine = dict(list(self._chosen.items())[number :: self._clients])
             own = [addresses[number % len(addresses)], *addresses]
-            client = await self._stack.enter_async_context(connect(*own, attempts=60.0))
-            feed = client.subscribe_many("quotes", mine)
+            client = await self._stack.enter_async_context(clients_of(own))
+            feed = client.subscribe_many("quotes", mine, overflow="wait")
             await self._stack.enter_async_context(feed)
             self.feeds.append(feed)
             self.clients.append(client)
             self._tasks.append(asyncio.get_running_loop().create_task(self._take(feed)))
         return self
 
-    async def _take(self, feed: Feed) -> None:
+    async def _take(self, feed: Subscription[Any]) -> None:
         async for name, event in feed:
             if event["number"] >= self.first:
                 self.got[name, event["number"]] += 1
@@ -193,11 +196,9 @@ class Crowd:
 async def compare(fleet: Fleet, *, subscriptions: int, events: int, scanned: int) -> None:
     generator = random.Random(1)
     chosen = conditions(subscriptions, generator)
-    async with Crowd(fleet, chosen, BROKERS) as crowd, connect(*fleet.addresses()[3:]) as publisher:
+    async with Crowd(fleet, chosen, BROKERS) as crowd, clients_of(fleet.addresses()[3:]) as publisher:
         published = [an_event(crowd.first + number, generator) for number in range(events)]
-        for event in published:
-            await publisher.room()
-            publisher.publish("quotes", event)
+        await publisher.publish_many("quotes", published)
         await publisher.flush("quotes", seconds=120)
         due = wanted(chosen, published, engine="bitmap")
         assert {pair for pair in due if pair[1] < crowd.first + scanned} == wanted(
@@ -212,7 +213,7 @@ async def compare(fleet: Fleet, *, subscriptions: int, events: int, scanned: int
 class Load:
     """A publisher that goes on and on; an event is numbered as it is published."""
 
-    def __init__(self, publisher: BrokerClient, first: int) -> None:
+    def __init__(self, publisher: Client, first: int) -> None:
         self.published: list[dict[str, Any]] = []
         self._first = first
         self._publisher = publisher
@@ -238,7 +239,7 @@ async def survive(fleet: Fleet, victims: Any, *, subscriptions: int, restart: bo
     generator = random.Random(2)
     chosen = conditions(subscriptions, generator)
     addresses = fleet.addresses()
-    async with Crowd(fleet, chosen, BROKERS) as crowd, connect(*addresses[::-1], attempts=60.0) as publisher:
+    async with Crowd(fleet, chosen, BROKERS) as crowd, clients_of(addresses[::-1]) as publisher:
         load = Load(publisher, first=crowd.first)
         await asyncio.sleep(pause)
         dead = await victims(fleet)
@@ -308,11 +309,11 @@ def test_kill_9_loses_and_doubles_nothing(fleet: Fleet, victims: Any) -> None:
     run(survive(fleet, victims, subscriptions=200, restart=victims is owner_with_heir), 200)
 
 
-async def get_all(fleet: Fleet, feed: Feed, count: int = 200) -> None:
+async def get_all(fleet: Fleet, feed: Subscription[Any], count: int = 200) -> None:
     """Publish through another broker: what is acknowledged comes out of the feed, each once."""
     first = next(NUMBERS)
     generator = random.Random(first)
-    async with connect(*fleet.addresses()[::-1], attempts=60.0) as publisher:
+    async with clients_of(fleet.addresses()[::-1]) as publisher:
         for number in range(count):
             publisher.publish("quotes", an_event(first + number, generator))
         await publisher.flush("quotes", seconds=120)
@@ -325,13 +326,13 @@ async def get_all(fleet: Fleet, feed: Feed, count: int = 200) -> None:
 
 
 async def step_back(fleet: Fleet, patch: pytest.MonkeyPatch) -> None:
-    async with connect(*fleet.addresses(), attempts=60.0) as client, client.subscribe("quotes") as feed:
+    async with clients_of(fleet.addresses()) as client, client.subscribe("quotes", overflow="wait") as feed:
         await get_all(fleet, feed)
         now = time.time_ns
         patch.setattr(time, "time_ns", lambda: now() - 3_600_000_000_000)
         patch.setattr(time, "time", lambda: now() / 1e9 - 3_600)
-        fleet.kill(client.brokers[0][1])
-        while client.attachments < 2 or not client.machine.is_in_force(feed.number):
+        fleet.kill(client.brokers.addresses[0][1])
+        while client.brokers.attachments < 2 or not client.brokers.is_in_force(feed):
             await asyncio.sleep(0.05)
         await get_all(fleet, feed)  # every zone has said that it has the subscription
 
@@ -342,32 +343,30 @@ def test_a_client_whose_clock_steps_back_loses_nothing(fleet: Fleet, monkeypatch
 
 
 @asynccontextmanager
-async def a_process(addresses: list[str], identity: int) -> AsyncIterator[BrokerClient]:
+async def a_process(addresses: list[str], identity: int) -> AsyncIterator[Client]:
     """A client with a number that it remembers, and nothing else."""
-    links = LinkSettings(identity, role="client")
-    client = BrokerClient(tuple(map(parse_address, addresses)), links, window=65_536, retry=2.0, attempts=60.0)
+    client = await clients_of(addresses, identity=identity)
     try:
-        await client.welcomed()
         yield client
     finally:
-        await client.detach()
+        await client.brokers.detach()
 
 
 async def resume(fleet: Fleet, identity: int) -> None:
     by_the_clock = time.time_ns()
     async with a_process(fleet.addresses(), identity) as before:
-        before.machine.versions.learn(by_the_clock)
-        await before.subscribe("quotes").__aenter__()  # and not out again: the process just ends
-        broker = before.brokers[0][1]
+        before.brokers.machine.versions.learn(by_the_clock)
+        await before.subscribe("quotes", overflow="wait").__aenter__()  # and not out again: the process just ends
+        broker = before.brokers.addresses[0][1]
     fleet.kill(broker)
     async with a_process(fleet.addresses(), identity) as after:
-        await get_all(fleet, await after.subscribe("quotes").__aenter__())
-        again = after.machine.versions.next("")
+        await get_all(fleet, await after.subscribe("quotes", overflow="wait").__aenter__())
+        again = after.brokers.machine.versions.next("")
         assert again is not None
         assert again > by_the_clock
-    async with a_process([f"127.0.0.1:{after.brokers[0][1]}"], identity) as last:
-        assert last.machine.versions.next("") == again  # its broker tells it at once
-        await get_all(fleet, await last.subscribe("quotes").__aenter__())
+    async with a_process([f"127.0.0.1:{after.brokers.addresses[0][1]}"], identity) as last:
+        assert last.brokers.machine.versions.next("") == again  # its broker tells it at once
+        await get_all(fleet, await last.subscribe("quotes", overflow="wait").__aenter__())
 
 
 def test_a_client_that_has_forgotten_its_count_goes_on_above_what_is_stored(fleet: Fleet) -> None:

@@ -12,15 +12,16 @@ import msgspec
 import pytest
 from tests.live.broker_fleet import SCHEMA, SPACE
 
+import rookery
+from rookery import BrokerOptions
 from rookery import brokers as machine_brokers
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import BrokerDurability
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
-from rookery.live.brokers.client import BrokerClient, connect
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
-from rookery.live.tcp import LinkSettings, frame_of
+from rookery.live.tcp import frame_of
 from rookery.space.notation import read_space
 
 
@@ -53,12 +54,12 @@ def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None
         await broker.start()
         address = "{}:{}".format(*broker.address)
         try:
-            async with connect(address) as good, connect(address) as bad:
-                assert bad._line is not None
-                bad._line.send(frame_of(frame))
+            async with rookery.open(f"brokers://{address}") as good, rookery.open(f"brokers://{address}") as bad:
+                assert bad.brokers._line is not None
+                bad.brokers._line.send(frame_of(frame))
                 while not broker.peers.settings.faults["malformed request"]:
                     await asyncio.sleep(0.01)
-                async with good.subscribe("quotes", "price < 1") as events:
+                async with good.subscribe("quotes", "price < 1", overflow="wait") as events:
                     good.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
                     assert (await anext(aiter(events)))["number"] == 1
         finally:
@@ -73,23 +74,22 @@ def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
     async def scenario() -> None:
         broker = a_broker()
         await broker.start()
-        links = LinkSettings(0x77, role="client")
+        address = "brokers://{}:{}".format(*broker.address)
         clients = []
         try:
             for _ in range(2):
-                client = BrokerClient((broker.address,), links, window=10, retry=1.0, attempts=10.0)
-                await client.welcomed()
+                client = await rookery.open(address, BrokerOptions(identity=0x77, window=10, retry=1.0))
                 clients.append(client)
                 if len(clients) == 1:
-                    client._driver.close()  # it is dead: nobody dials again
+                    client.brokers._driver.close()  # it is dead: nobody dials again
             after = clients[-1]
-            async with after.subscribe("quotes", "price < 1") as events:
+            async with after.subscribe("quotes", "price < 1", overflow="wait") as events:
                 after.publish("quotes", {"symbol": "a", "price": 0.5, "number": 1})
                 assert (await anext(aiter(events)))["number"] == 1
-            assert after.attachments == 1
+            assert after.brokers.attachments == 1
         finally:
             for client in clients:
-                await client.detach()
+                await client.brokers.detach()
             await broker.stop(leave=False)
 
     asyncio.run(asyncio.wait_for(scenario(), 30))
@@ -100,11 +100,11 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         broker = a_broker()
         await broker.start()
         try:
-            async with connect("{}:{}".format(*broker.address)) as client:
-                client.order(TransferZone(5.0))
-                client.order(TransferZone(5.0, math.nan))
-                client.order(RequestZone(((1, math.nan),), math.inf))
-                (zone,) = (await client.status())["zones"]
+            async with rookery.open("brokers://{}:{}".format(*broker.address)) as client:
+                client.brokers.order(TransferZone(5.0))
+                client.brokers.order(TransferZone(5.0, math.nan))
+                client.brokers.order(RequestZone(((1, math.nan),), math.inf))
+                (zone,) = (await client.brokers.status())["zones"]
                 assert (zone["path"], zone["cuts"]) == ("", [])
         finally:
             await broker.stop(leave=False)

@@ -6,8 +6,8 @@ import asyncio
 
 from tests.live.broker_fleet import SCHEMA, SPACE
 
+import rookery
 from rookery.brokers.configuration import BrokerDurability
-from rookery.live.brokers.client import connect
 from rookery.live.brokers.loopback import loopback_brokers
 from rookery.space.notation import read_space
 
@@ -18,8 +18,8 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
         settings = {"topic": "quotes", "space": space, "durability": BrokerDurability.MEMORY, "beat": 0.2}
         async with (
             loopback_brokers(2, **settings) as brokers,
-            connect(*brokers) as client,
-            client.subscribe("quotes", "price >= 0") as events,
+            rookery.open(f"brokers://{','.join(brokers)}") as client,
+            client.subscribe("quotes", "price >= 0", overflow="wait") as events,
         ):
             for number in range(3):
                 client.publish("quotes", {"symbol": "a", "price": 1.0, "number": number})
@@ -27,8 +27,8 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
             assert (await anext(events))["number"] == 0
             found = {}
             for address in brokers:
-                async with connect(address) as one:
-                    found[address] = await one.status()
+                async with rookery.open(f"brokers://{address}") as one:
+                    found[address] = await one.brokers.status()
             first, second = (found[address] for address in brokers)
             assert (first["broker"], second["broker"]) == tuple(brokers)
             assert [zone["path"] for one in (first, second) for zone in one["zones"]] == ["0", "1"]

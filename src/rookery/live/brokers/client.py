@@ -1,22 +1,20 @@
-"""The client of a broker network: subscribe with a WHERE clause, publish dicts; any broker will do.
+"""A broker network as a client's network: any broker will do.
 
-    async with rookery.connect("127.0.0.1:7401") as client:
-        async with client.subscribe("quotes", "price < 10") as events:
-            async for event in events:
-                ...
+What a client does is in its machine (`brokers.client`): how it finds another broker when its own is gone, what it sends
+again, what counts once; `live/driver.py` runs it. Here are its socket and the coroutines that wait for it.
 
-The interface is `PublishSubscribe` (`pubsub.py`). What a client does is in its machine (`brokers.client`): how
-it finds another broker when its own is gone, what it sends again, what counts once; `live/driver.py` runs it. Here are
-its socket and the coroutines that wait for it.
+Rule: a subscription that waits acknowledges a delivery when the program is done with it. The brokers give a client no
+more events than their window before that; what more there is waits with them, up to their backlog for each
+subscription. The window is the client's: a subscription that is not read holds up the others of its client.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import replace
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -36,37 +34,64 @@ from rookery.brokers.client_events import (
     SubscriptionFailed,
 )
 from rookery.brokers.client_messages import FromBroker, RequestZone, TransferZone
-from rookery.errors import BrokerError, JoinError, SubscriptionError, TopicError
-from rookery.live.brokers.feed import Feed
-from rookery.live.brokers.settings import parse_address
+from rookery.errors import BrokerError, ClientError, EventError, JoinError, SubscriptionError, TopicError
 from rookery.live.driver import Driver
+from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
 from rookery.live.tcp_peers import node_address
+from rookery.live.transport import AnySchema, DdsWriterOptions, SubscriptionRequest, check_schema, refuse
+from rookery.model.check import checking
+from rookery.model.evaluate import condition
+from rookery.model.parser import parse
 from rookery.model.schema import Schema
 
-__all__ = ["BrokerClient", "connect"]
+__all__ = ["BrokerOptions", "BrokerTransport", "open_brokers"]
 
 SECOND = 1_000_000
 _REPLIES: msgspec.msgpack.Decoder[FromBroker] = msgspec.msgpack.Decoder(FromBroker)
 _encode = msgspec.msgpack.Encoder().encode
+_try_to_encode = msgspec.msgpack.Encoder().encode
 
 
-class BrokerClient:
-    """A client; made by `connect`."""
+@dataclass(frozen=True, slots=True)
+class BrokerOptions:
+    """How to be a client of a broker network."""
 
-    def __init__(
-        self, brokers: tuple[Address, ...], settings: LinkSettings, *, window: int, retry: float, attempts: float
-    ) -> None:
-        self._settings = settings
+    #: The key that all brokers and clients share.
+    key: bytes | None = None
+    tls: ssl.SSLContext | None = None
+    #: Events that may be published and not acknowledged.
+    window: int = 65_536
+    #: Seconds after which what is not acknowledged is sent again.
+    retry: float = 2.0
+    #: Seconds without an answer of any broker after which the client gives up.
+    attempts: float = 10.0
+    #: The number of a client that was here before and has detached; a new one unless given.
+    identity: int | None = None
+    #: Limits and heartbeats of the connection.
+    links: LinkSettings | None = None
+
+
+class BrokerTransport:
+    """A client's session with the brokers; made by `open_brokers`."""
+
+    default_queue = 10_000
+
+    def __init__(self, brokers: tuple[Address, ...], options: BrokerOptions) -> None:
+        identity = int.from_bytes(os.urandom(8), "big") >> 1 if options.identity is None else options.identity
+        self._settings = replace(
+            options.links or LinkSettings(0), identity=identity, role="client", key=options.key, tls_dial=options.tls
+        )
         self.machine = ClientMachine(
-            settings.identity,
+            identity,
             brokers,
-            window=window,
-            retry=round(retry * SECOND),
-            patience=round(attempts * SECOND),
+            window=options.window,
+            retry=round(options.retry * SECOND),
+            patience=round(options.attempts * SECOND),
         )
         self.schema: Schema | None = None
-        self._feeds: dict[int, Feed] = {}
+        self._subscriptions: dict[int, Subscription[Any]] = {}
+        self._numbers: dict[Subscription[Any], int] = {}
         self._refusals: list[str] = []
         #: Why some broker could not take a batch for now.
         self._obstacle = ""
@@ -96,7 +121,7 @@ class BrokerClient:
         return "" if self.machine.welcome is None else self.machine.welcome.topic
 
     @property
-    def brokers(self) -> list[Address]:
+    def addresses(self) -> list[Address]:
         """Where brokers are, the present one first."""
         return list(dict.fromkeys(map(_address, self.machine.brokers)))
 
@@ -110,44 +135,73 @@ class BrokerClient:
         """How many matches came again, and were dropped."""
         return self.machine.repeated
 
-    def subscribe(self, topic: str, where: str | None = None, *, parameters: tuple[object, ...] = ()) -> Feed:
-        """Subscribe to the events that satisfy a WHERE clause; all of them without one."""
-        return self._subscribe(topic, {"": (where or "", parameters)}, named=False)
+    def subscribe(self, request: SubscriptionRequest, subscription: Subscription[Any]) -> None:
+        """Ask the brokers for the events of some conditions."""
+        self._check(request.topic)
+        assert self.schema is not None  # a client that is let in has it
+        check_schema(request.topic, request.schema, self.schema)
+        if request.dds is not None:
+            raise refuse("DDS options", network="a broker network", instead="leave dds= away")
+        if request.overflow == "wait" and request.queue is not None:
+            raise ClientError("the brokers' window says how many events wait for a client: leave queue= away")
+        schema = self.schema
+        for where, parameters in request.conditions.values():  # a bad one raises here, with its place
+            checking(where, parse(where), lambda tree, values=parameters: condition(tree, schema, values))  # type: ignore[misc]
+        number = self.machine.subscribe(request.conditions)
+        self._subscriptions[number], self._numbers[subscription] = subscription, number
+        self._driver.flush_soon()
 
-    def subscribe_many(self, topic: str, conditions: Mapping[str, str | tuple[str, tuple[object, ...]]]) -> Feed:
-        """Subscribe to many conditions at once, each a text or a text and its parameters.
+    def unsubscribe(self, subscription: Subscription[Any]) -> None:
+        """Let the brokers forget a subscription."""
+        number = self._numbers.pop(subscription)
+        del self._subscriptions[number]
+        self.machine.unsubscribe(number)
+        self._driver.flush_soon()
 
-        The iterator gives (name, event) pairs.
-        """
-        entries = {name: (one, ()) if isinstance(one, str) else one for name, one in conditions.items()}
-        return self._subscribe(topic, entries, named=True)
-
-    def unsubscribe(self, feed: Feed) -> None:
-        """End a subscription; to leave its `async with` does the same."""
-        if self._feeds.pop(feed.number, None) is not None:
-            self.machine.unsubscribe(feed.number)
+    def taken(self, subscription: Subscription[Any], token: DeliveryKey) -> None:
+        """Acknowledge a delivery."""
+        number = self._numbers.get(subscription)
+        if number is not None:  # or its end has acknowledged all of it
+            self.machine.acknowledge(number, token)
             self._driver.flush_soon()
-        feed.end()
+
+    def advertise(self, topic: str, schema: AnySchema, dds: DdsWriterOptions | None) -> None:
+        """Compare the schema with the brokers'."""
+        self._check(topic)
+        assert self.schema is not None  # a client that is let in has it
+        check_schema(topic, schema, self.schema)
+        if dds is not None:
+            raise refuse("DDS options", network="a broker network", instead="leave dds= away")
+
+    def is_in_force(self, subscription: Subscription[Any]) -> bool:
+        """Tell whether every zone has a subscription, as far as the present broker has said."""
+        return subscription in self._numbers and self.machine.is_in_force(self._numbers[subscription])
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
         self._check(topic)
-        self.machine.publish(event if type(event) is dict else dict(event), self._driver.now())
+        plain = event if type(event) is dict else dict(event)
+        # Here, since events are packed later, many at once, when nobody can be told whose fault it is.
+        try:
+            _try_to_encode(plain)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise EventError(f"this event cannot be sent to brokers: {error}") from error
+        self.machine.publish(plain, self._driver.now())
         self._driver.flush_soon()
 
-    async def room(self) -> None:
+    async def room(self, topic: str) -> None:
         """Wait until `publish` has room."""
         while not self.machine.has_room:
             self._raise()
             self._news.clear()
             await self._news.wait()
 
-    async def flush(self, topic: str = "", *, seconds: float = 10.0) -> None:
+    async def flush(self, topic: str | None, *, seconds: float) -> None:
         """Wait until all that was published is acknowledged: on two disks, unless the brokers promise less.
 
         Raise `BrokerError` for what was refused, `TimeoutError` if it takes longer.
         """
-        if topic:
+        if topic is not None:
             self._check(topic)
         self._obstacle = ""
         try:
@@ -181,8 +235,6 @@ class BrokerClient:
         """End the subscriptions and leave."""
         if self._driver.is_closed:
             return
-        for feed in list(self._feeds.values()):
-            self.unsubscribe(feed)
         self.machine.close()
         self._driver.flush()
         await self._leave("goodbye")
@@ -205,24 +257,12 @@ class BrokerClient:
         await self._welcomed.wait()
         self._raise()
 
-    def _subscribe(self, topic: str, conditions: Mapping[str, tuple[str, tuple[object, ...]]], *, named: bool) -> Feed:
-        self._check(topic)
-        feed = Feed(named=named, acknowledge=self._acknowledge, over=self.unsubscribe)
-        feed.number = self.machine.subscribe(conditions)
-        self._feeds[feed.number] = feed
-        self._driver.flush_soon()
-        return feed
-
-    def _acknowledge(self, feed: Feed, key: DeliveryKey) -> None:
-        self.machine.acknowledge(feed.number, key)
-        self._driver.flush_soon()
-
     def _check(self, topic: str) -> None:
         self._raise()
         if self._driver.is_closed:
-            raise BrokerError("this client is closed")
+            raise ClientError("this client has detached from its brokers: open another one with its identity")
         if topic != self.topic:
-            host, port = self.brokers[0]
+            host, port = self.addresses[0]
             raise TopicError(f"the brokers at {host}:{port} serve {self.topic!r}")
 
     def _raise(self) -> None:
@@ -254,9 +294,9 @@ class BrokerClient:
     def _on_event(self, event: ClientEvent) -> None:
         match event:
             case Delivered():
-                feed = self._feeds.get(event.number)
-                if feed is not None:
-                    feed.take(event)
+                subscription = self._subscriptions.get(event.number)
+                if subscription is not None:
+                    subscription.deliver(event.names, event.events, event.key)
             case BatchAccepted():
                 pass
             case BatchRefused(_, _, reason, final):
@@ -264,11 +304,11 @@ class BrokerClient:
                 if final:
                     self._refusals.append(reason)
             case InForce(number):
-                if number in self._feeds:
-                    self._feeds[number].in_force()
+                if number in self._subscriptions:
+                    self._subscriptions[number].come_into_force()
             case SubscriptionFailed(number, reason):
-                if number in self._feeds:
-                    self._feeds[number].reject(SubscriptionError(reason))
+                if number in self._subscriptions:
+                    self._subscriptions[number].reject(SubscriptionError(reason))
             case StatusGiven(document):
                 if self._answers:
                     self._answers.pop(0).set_result(document)
@@ -278,8 +318,8 @@ class BrokerClient:
             case GaveUp():
                 self._failure = JoinError(self._refusal)
                 self._welcomed.set()
-                for feed in self._feeds.values():
-                    feed.reject(self._failure)
+                for subscription in self._subscriptions.values():
+                    subscription.reject(self._failure)
         self._news.set()
 
     # ---- the line to the broker ----------------------------------------------------------------------------------
@@ -313,7 +353,7 @@ class BrokerClient:
 class _Line:
     """One attempt to speak to one broker: dialed, perhaps opened, once over."""
 
-    def __init__(self, client: BrokerClient, broker: Any) -> None:
+    def __init__(self, client: BrokerTransport, broker: Any) -> None:
         self.broker = broker
         self._client = client
         self._link: Link | None = None
@@ -366,29 +406,14 @@ def _address(broker: Any) -> Address:
     return node_address(broker) if isinstance(broker, int) else broker
 
 
-@asynccontextmanager
-async def connect(
-    *brokers: str,
-    key: bytes | None = None,
-    tls: Any = None,
-    window: int = 65_536,
-    retry: float = 2.0,
-    attempts: float = 10.0,
-    settings: LinkSettings | None = None,
-) -> AsyncIterator[BrokerClient]:
-    """Attach to a broker network through any of these brokers (`host:port`).
-
-    `window` events may be published and not acknowledged; after `retry` seconds they are sent again; when no broker has
-    answered for `attempts` seconds the client gives up.
-    """
+async def open_brokers(brokers: tuple[Address, ...], options: BrokerOptions) -> BrokerTransport:
+    """Attach to a broker network through any of these brokers."""
     if not brokers:
-        raise JoinError("name a broker to connect to, for example 127.0.0.1:7401")
-    identity = int.from_bytes(os.urandom(8), "big") >> 1
-    links = replace(settings or LinkSettings(0), identity=identity, role="client", key=key, tls_dial=tls)
-    addresses = tuple(map(parse_address, brokers))
-    client = BrokerClient(addresses, links, window=window, retry=retry, attempts=attempts)
+        raise JoinError("name a broker to connect to, for example brokers://127.0.0.1:7401")
+    made = BrokerTransport(brokers, options)
     try:
-        await client.welcomed()
-        yield client
-    finally:
-        await client.close()
+        await made.welcomed()
+    except BaseException:
+        await made.close()
+        raise
+    return made

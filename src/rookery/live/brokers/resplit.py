@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -23,7 +24,8 @@ from typing import Any
 from rookery.brokers import plans
 from rookery.brokers.client_messages import RequestZone, TransferZone
 from rookery.errors import BrokerError, JoinError, SpaceError
-from rookery.live.brokers.client import BrokerClient, connect
+from rookery.live.brokers.client import BrokerOptions, BrokerTransport
+from rookery.live.opening import open as open_client
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
 from rookery.space.zones import Cut, Path, bits_of, sibling
@@ -70,7 +72,7 @@ def read_statistics(text: str) -> tuple[KdTree, list[float] | None]:
     return tree, [loads[zone] for zone in range(tree.zone_count)]
 
 
-async def ask_all(at: str, key: bytes | None = None, tls: Any = None) -> list[dict[str, Any]]:
+async def ask_all(at: str, key: bytes | None = None, tls: ssl.SSLContext | None = None) -> list[dict[str, Any]]:
     """Return the status of a broker, and of every broker that it or another one knows as a neighbor."""
     found: dict[str, dict[str, Any] | None] = {}
     waiting = [at]
@@ -79,8 +81,9 @@ async def ask_all(at: str, key: bytes | None = None, tls: Any = None) -> list[di
         if address in found:
             continue
         try:
-            async with connect(address, key=key, tls=tls, attempts=0.0) as client:
-                document = await client.status()
+            options = BrokerOptions(key=key, tls=tls, attempts=0.0)
+            async with open_client(f"brokers://{address}", options) as client:
+                document = await client.brokers.status()
         except JoinError:
             if not found:
                 raise
@@ -109,7 +112,7 @@ async def resplit(
     loads: list[float] | None = None,
     *,
     key: bytes | None = None,
-    tls: Any = None,
+    tls: ssl.SSLContext | None = None,
     seconds: float = 60.0,
     told: Callable[[str], None] = lambda text: None,
 ) -> Resplit:
@@ -120,7 +123,10 @@ async def resplit(
     addresses = [one["broker"] for one in await ask_all(at, key, tls)]
     async with AsyncExitStack() as stack:
         clients = {
-            address: await stack.enter_async_context(connect(address, key=key, tls=tls)) for address in addresses
+            address: (
+                await stack.enter_async_context(open_client(f"brokers://{address}", BrokerOptions(key=key, tls=tls)))
+            ).brokers
+            for address in addresses
         }
         first = next(iter(clients.values()))
         assert first.schema is not None
@@ -141,7 +147,7 @@ async def resplit(
 async def _carry_out(
     step: plans.Step,
     zones: dict[Path, str],
-    clients: dict[str, BrokerClient],
+    clients: dict[str, BrokerTransport],
     seconds: float,
     told: Callable[[str], None],
 ) -> None:
@@ -168,7 +174,7 @@ async def _carry_out(
     raise BrokerError(f"{address} has not carried out its move within {seconds:g} s; call again to go on")
 
 
-async def _settled(clients: dict[str, BrokerClient], seconds: float) -> dict[Path, str]:
+async def _settled(clients: dict[str, BrokerTransport], seconds: float) -> dict[Path, str]:
     """Return the zones and their owners, once no broker has two and they tile the space."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -181,7 +187,7 @@ async def _settled(clients: dict[str, BrokerClient], seconds: float) -> dict[Pat
     raise BrokerError(f"the zones of the brokers named at the start do not come to rest within {seconds:g} s")
 
 
-async def _zones(clients: dict[str, BrokerClient]) -> dict[str, list[Path]]:
+async def _zones(clients: dict[str, BrokerTransport]) -> dict[str, list[Path]]:
     """Return the zones of each broker."""
     found: dict[str, list[Path]] = {}
     for address, client in clients.items():

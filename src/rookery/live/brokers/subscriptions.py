@@ -24,7 +24,7 @@ __all__ = ["Opening", "opening"]
 class Opening:
     """What a table asks of the brokers of one topic."""
 
-    #: By the id's text, as `BrokerClient.subscribe_many` takes it: condition and parameters.
+    #: By the id's text, as `Client.subscribe_many` takes it: condition and parameters.
     conditions: Mapping[str, tuple[str, tuple[object, ...]]]
     #: The ids themselves, by their texts.
     ids: Mapping[str, str | int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rookery.live.island import Island
+from rookery.live.island import IslandTransport
 from rookery.web import records
 from rookery.web.producers.domain import RecordedDomain
 from rookery.web.recorder import Recorder
@@ -23,7 +23,7 @@ PERIOD = 0.5
 class RecordedIsland:
     """One site as its gateway sees it."""
 
-    def __init__(self, recorder: Recorder, island: Island) -> None:
+    def __init__(self, recorder: Recorder, island: IslandTransport) -> None:
         self._recorder = recorder
         self._island = island
         self._domain = RecordedDomain(recorder, island=name(island.site))
@@ -31,7 +31,7 @@ class RecordedIsland:
 
     def report(self) -> None:
         """Record what changed at this site, and what it has sent to others."""
-        self._domain.report(self._island.node.udp.participant)
+        self._domain.report(self._island.dds.udp.participant)
         status = self._island.status()
         counters = status["counters"]
         joined = sorted(name(site) for site, way in status["sites"].items() if way["reached by"] == site)
@@ -53,7 +53,7 @@ class RecordedIsland:
             )
 
 
-async def watch_island(recorder: Recorder, island: Island) -> None:
+async def watch_island(recorder: Recorder, island: IslandTransport) -> None:
     """Record a site until cancelled."""
     recorded = RecordedIsland(recorder, island)
     while True:

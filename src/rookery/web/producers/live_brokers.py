@@ -15,7 +15,9 @@ from typing import Any
 import msgspec
 
 from rookery.errors import RookeryError
-from rookery.live.brokers.client import BrokerClient, connect
+from rookery.live.brokers.client import BrokerOptions
+from rookery.live.client import Client
+from rookery.live.opening import open as open_client
 from rookery.model import Schema
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.zones import ZoneBox, contains
@@ -54,8 +56,9 @@ async def ask_all(entry: str, *, key: bytes | None = None) -> dict[str, dict[str
 async def _ask(address: str, key: bytes | None) -> dict[str, Any] | None:
     """Ask one broker; None where it does not answer, which its neighbors will notice too."""
     try:
-        async with asyncio.timeout(PATIENCE), connect(address, key=key, attempts=PATIENCE) as client:
-            return await client.status()
+        options = BrokerOptions(key=key, attempts=PATIENCE)
+        async with asyncio.timeout(PATIENCE), open_client(f"brokers://{address}", options) as client:
+            return await client.brokers.status()
     except (RookeryError, TimeoutError, OSError):
         return None
 
@@ -95,13 +98,14 @@ class RecordedBrokerNetwork:
                 self._recorder.write(msgspec.structs.replace(seen, at=at))
         self._zones = now
 
-    def began(self, client: BrokerClient) -> None:
+    def began(self, client: Client) -> None:
         """Record the schema of the topic."""
-        self._schema = client.schema
-        if client.schema is not None:
-            attributes = client.schema.to_dict()
+        brokers = client.brokers
+        self._schema = brokers.schema
+        if brokers.schema is not None:
+            attributes = brokers.schema.to_dict()
             self._recorder.write(
-                records.SchemaRecord(at=self._recorder.clock(), attributes=attributes, topic=name(client.topic))
+                records.SchemaRecord(at=self._recorder.clock(), attributes=attributes, topic=name(brokers.topic))
             )
 
     def example(self, topic: str, event: dict[str, Any]) -> None:
@@ -133,7 +137,7 @@ class RecordedBrokerNetwork:
 async def watch_brokers(recorder: Recorder, *, entry: str, key: bytes | None = None, examples: bool = False) -> None:
     """Record a broker network until cancelled; the first broker must answer."""
     network = RecordedBrokerNetwork(recorder)
-    async with connect(entry, key=key) as client:
+    async with open_client(f"brokers://{entry}", BrokerOptions(key=key)) as client:
         network.began(client)
         taking = asyncio.ensure_future(_take(client, network)) if examples else None
         try:
@@ -148,7 +152,8 @@ async def watch_brokers(recorder: Recorder, *, entry: str, key: bytes | None = N
                 await asyncio.gather(taking, return_exceptions=True)
 
 
-async def _take(client: BrokerClient, network: RecordedBrokerNetwork) -> None:
-    async with client.subscribe(client.topic) as events:
+async def _take(client: Client, network: RecordedBrokerNetwork) -> None:
+    topic = client.brokers.topic
+    async with client.subscribe(topic, overflow="wait") as events:
         async for event in events:
-            network.example(client.topic, event)
+            network.example(topic, event)

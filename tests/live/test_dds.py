@@ -1,4 +1,4 @@
-"""The client: content filters on live data, from our own writers and from unmodified Cyclone DDS ones."""
+"""A client on DDS: content filters on live data, from our own writers and from unmodified Cyclone DDS ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 import rookery
 from matching.probes import probes
+from rookery import Client, DdsOptions, DdsReaderOptions, DdsWriterOptions, Subscription
 from rookery.errors import EventError, JoinError, SubscriptionError, TopicError, UnsupportedPolicyError
-from rookery.live.client import Node, Subscription
 from rookery.live.interfaces import find_interface
 from rookery.rtps import Address
 
@@ -22,7 +22,7 @@ SCHEMA = {"symbol": "string", "price": "float64", "size": "int64"}
 QUOTES = [{"symbol": f"S{number % 3}", "price": float(number), "size": number * 10} for number in range(40)]
 
 
-async def first(subscription: Subscription, count: int) -> list[dict[str, Any]]:
+async def first(subscription: Subscription[dict[str, Any]], count: int) -> list[dict[str, Any]]:
     async with asyncio.timeout(30):
         return [await anext(subscription) for _ in range(count)]
 
@@ -30,14 +30,14 @@ async def first(subscription: Subscription, count: int) -> list[dict[str, Any]]:
 def test_two_nodes_with_filters(domain_id: int) -> None:
     async def test() -> None:
         async with (
-            rookery.join(domain_id=domain_id, name="one") as one,
-            rookery.join(domain_id=domain_id) as other,
-            one.subscribe("quotes", "price < 10", schema=SCHEMA) as cheap,
-            one.subscribe("quotes", "symbol = 'S1' AND size >= 100", schema=SCHEMA) as large,
-            one.subscribe("quotes", schema=SCHEMA) as everything,
+            rookery.open(f"dds://{domain_id}", DdsOptions(name="one")) as one,
+            rookery.open(f"dds://{domain_id}") as other,
+            one.subscribe("quotes", "price < 10", overflow="drop-oldest", schema=SCHEMA) as cheap,
+            one.subscribe("quotes", "symbol = 'S1' AND size >= 100", overflow="drop-oldest", schema=SCHEMA) as large,
+            one.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA) as everything,
         ):
             other.advertise("quotes", schema=rookery.Schema(symbol=str, price=float, size=int))
-            await other.wait_for_readers("quotes")
+            await other.dds.wait_for_readers("quotes")
             for quote in QUOTES:
                 other.publish("quotes", quote)
             await other.flush("quotes")
@@ -46,7 +46,7 @@ def test_two_nodes_with_filters(domain_id: int) -> None:
             wanted = [quote for quote in QUOTES if quote["symbol"] == "S1" and quote["size"] >= 100]
             assert await first(large, len(wanted)) == wanted
             # All three share one reader.
-            assert len(other.udp.participant.remote_endpoints) == 1
+            assert len(other.dds.udp.participant.remote_endpoints) == 1
 
     asyncio.run(test())
 
@@ -54,9 +54,9 @@ def test_two_nodes_with_filters(domain_id: int) -> None:
 def test_the_engine_that_is_asked_for_matches_what_a_node_reads(domain_id: int) -> None:
     async def test() -> None:
         async with (
-            rookery.join(domain_id=domain_id, engine="matrix") as node,
-            node.subscribe("quotes", "price >= 3 AND price < 6", schema=SCHEMA) as some,
-            node.subscribe("quotes", "symbol <> 'S0'", schema=SCHEMA) as others,
+            rookery.open(f"dds://{domain_id}", DdsOptions(engine="matrix")) as node,
+            node.subscribe("quotes", "price >= 3 AND price < 6", overflow="drop-oldest", schema=SCHEMA) as some,
+            node.subscribe("quotes", "symbol <> 'S0'", overflow="drop-oldest", schema=SCHEMA) as others,
         ):
             for quote in QUOTES:
                 node.publish("quotes", quote)
@@ -68,7 +68,7 @@ def test_the_engine_that_is_asked_for_matches_what_a_node_reads(domain_id: int) 
         asyncio.run(test())
     assert asked.events["matrix"] >= len(QUOTES)
     with pytest.raises(ValueError, match="no engine 'btree'"):
-        asyncio.run(leave(rookery.join(domain_id=domain_id, engine="btree")))
+        asyncio.run(leave(rookery.open(f"dds://{domain_id}", DdsOptions(engine="btree"))))
 
 
 async def leave(joined: Any) -> None:
@@ -78,15 +78,15 @@ async def leave(joined: Any) -> None:
 
 def test_a_subscription_ends_and_the_reader_with_the_last_one(domain_id: int) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id) as one, rookery.join(domain_id=domain_id) as other:
-            async with one.subscribe("quotes", "price < 10", schema=SCHEMA):
-                async with one.subscribe("quotes", "price > 10", schema=SCHEMA):
+        async with rookery.open(f"dds://{domain_id}") as one, rookery.open(f"dds://{domain_id}") as other:
+            async with one.subscribe("quotes", "price < 10", overflow="drop-oldest", schema=SCHEMA):
+                async with one.subscribe("quotes", "price > 10", overflow="drop-oldest", schema=SCHEMA):
                     other.advertise("quotes", schema=SCHEMA)
-                    await other.wait_for_readers("quotes")
-                assert len(one.udp.participant.local_endpoints) == 1
-            assert one.udp.participant.local_endpoints == ()
+                    await other.dds.wait_for_readers("quotes")
+                assert len(one.dds.udp.participant.local_endpoints) == 1
+            assert one.dds.udp.participant.local_endpoints == ()
             async with asyncio.timeout(30):
-                while other.udp.participant.remote_endpoints:
+                while other.dds.udp.participant.remote_endpoints:
                     await asyncio.sleep(0.01)
 
     asyncio.run(test())
@@ -94,14 +94,16 @@ def test_a_subscription_ends_and_the_reader_with_the_last_one(domain_id: int) ->
 
 def test_a_node_hears_itself_and_types_are_shown_by_the_first_event(domain_id: int) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id) as node:
+        async with rookery.open(f"dds://{domain_id}") as node:
             schema = rookery.Schema(name=str, at=datetime, ok=bool)
-            async with node.subscribe("news", "ok = TRUE AND at > TIMESTAMP '2026-01-01'", schema=schema) as news:
+            async with node.subscribe(
+                "news", "ok = TRUE AND at > TIMESTAMP '2026-01-01'", overflow="drop-oldest", schema=schema
+            ) as news:
                 for year in (2025, 2026, 2027):
                     node.publish("news", {"name": str(year), "at": datetime(year, 5, 1, tzinfo=UTC), "ok": True})
                 assert [event["name"] for event in await first(news, 2)] == ["2026", "2027"]
             node.publish("other", {"word": "new", "count": 1})
-            assert {each.topic for each in node.udp.participant.local_endpoints} == {"news", "other"}
+            assert {each.topic for each in node.dds.udp.participant.local_endpoints} == {"news", "other"}
 
     asyncio.run(test())
 
@@ -109,8 +111,8 @@ def test_a_node_hears_itself_and_types_are_shown_by_the_first_event(domain_id: i
 def test_a_slow_consumer_loses_the_oldest_and_is_told(domain_id: int) -> None:
     async def test() -> None:
         async with (
-            rookery.join(domain_id=domain_id) as node,
-            node.subscribe("quotes", schema=SCHEMA, queue=5) as quotes,
+            rookery.open(f"dds://{domain_id}") as node,
+            node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA, queue=5) as quotes,
         ):
             for quote in QUOTES:
                 node.publish("quotes", quote)
@@ -122,8 +124,8 @@ def test_a_slow_consumer_loses_the_oldest_and_is_told(domain_id: int) -> None:
 
 def test_leaving_the_node_ends_its_iterators(domain_id: int) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id) as node:
-            subscription = node.subscribe("quotes", schema=SCHEMA)
+        async with rookery.open(f"dds://{domain_id}") as node:
+            subscription = node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA)
             node.publish("quotes", QUOTES[0])
         assert [event async for event in subscription] == [QUOTES[0]]
 
@@ -132,22 +134,27 @@ def test_leaving_the_node_ends_its_iterators(domain_id: int) -> None:
 
 def test_what_is_wrong_says_so(domain_id: int) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id) as node:
+        async with rookery.open(f"dds://{domain_id}") as node:
             await check(node)
 
-    async def check(node: Node) -> None:
+    async def check(node: Client) -> None:
         with pytest.raises(SubscriptionError, match="prize"):
-            node.subscribe("quotes", "prize < 10", schema=SCHEMA)
-        assert node.udp.participant.local_endpoints == ()
+            node.subscribe("quotes", "prize < 10", overflow="drop-oldest", schema=SCHEMA)
+        assert node.dds.udp.participant.local_endpoints == ()
         with pytest.raises(TopicError, match="at least 1"):
-            node.subscribe("quotes", schema=SCHEMA, queue=0)
+            node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA, queue=0)
         with pytest.raises(UnsupportedPolicyError, match="ask for both"):
-            node.subscribe("quotes", schema=SCHEMA, reliable=False, transient_local=True)
+            node.subscribe(
+                "quotes",
+                overflow="drop-oldest",
+                schema=SCHEMA,
+                dds=DdsReaderOptions(reliable=False, transient_local=True),
+            )
         with pytest.raises(TopicError, match="are no attributes"):
-            node.subscribe("quotes", schema=SCHEMA, key=["name"])
-        node.subscribe("quotes", schema=SCHEMA)
+            node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA, dds=DdsReaderOptions(key=("name",)))
+        node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA)
         with pytest.raises(TopicError, match="another type or quality"):
-            node.subscribe("quotes", schema=SCHEMA, type_name="Quote")
+            node.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA, dds=DdsReaderOptions(type_name="Quote"))
         node.advertise("quotes", schema=SCHEMA)
         with pytest.raises(EventError, match="'size' is missing"):
             node.publish("quotes", {"symbol": "A", "price": 1.0})
@@ -162,16 +169,12 @@ def test_what_is_wrong_says_so(domain_id: int) -> None:
 
 
 def test_a_domain_that_cannot_be_joined_says_why() -> None:
-    async def join(**options: Any) -> None:
-        async with rookery.join(**options):
-            pass
-
     with pytest.raises(JoinError, match=r"no interface 'nowhere0' .* there are .*lo \(127.0.0.1\)"):
-        asyncio.run(join(interface="nowhere0"))
+        asyncio.run(leave(rookery.open("dds://0", DdsOptions(interface="nowhere0"))))
     with pytest.raises(TopicError, match="choose one of 0 to 232"):
-        asyncio.run(join(domain_id=233))
+        asyncio.run(leave(rookery.open("dds://233")))
     with pytest.raises(JoinError, match="give initial_peers"):
-        asyncio.run(join(multicast=False))
+        asyncio.run(leave(rookery.open("dds://0", DdsOptions(multicast=False))))
 
 
 def test_an_interface_is_found_by_name_or_address() -> None:
@@ -181,14 +184,15 @@ def test_an_interface_is_found_by_name_or_address() -> None:
 
 def test_without_multicast_the_peers_are_told(domain_id: int) -> None:
     async def test() -> None:
-        async with rookery.join(domain_id=domain_id) as one:
-            address = one.udp.participant.configuration.unicast
+        async with rookery.open(f"dds://{domain_id}") as one:
+            address = one.dds.udp.participant.configuration.unicast
             one.advertise("quotes", schema=SCHEMA)
+            told = DdsOptions(multicast=False, initial_peers=(Address(*address),))
             async with (
-                rookery.join(domain_id=domain_id, multicast=False, initial_peers=(Address(*address),)) as other,
-                other.subscribe("quotes", "price > 38", schema=SCHEMA) as quotes,
+                rookery.open(f"dds://{domain_id}", told) as other,
+                other.subscribe("quotes", "price > 38", overflow="drop-oldest", schema=SCHEMA) as quotes,
             ):
-                await one.wait_for_readers("quotes")
+                await one.dds.wait_for_readers("quotes")
                 for quote in QUOTES:
                     one.publish("quotes", quote)
                 assert await first(quotes, 1) == QUOTES[-1:]
@@ -204,15 +208,18 @@ def test_filters_work_on_data_of_an_unmodified_cyclone_writer(
         peer = cyclone()
         writer = await peer.ask("writer", topic="quotes", type="Quote")
         reader = await peer.ask("reader", topic="cheap", type="Quote")
-        async with rookery.join(domain_id=domain_id) as node:
-            node.advertise("cheap", schema=SCHEMA, type_name="test::Quote", key=["symbol"])
-            async with node.subscribe("quotes", "price < 10 AND symbol <> 'S2'", schema=QUOTE) as cheap:
+        async with rookery.open(f"dds://{domain_id}") as node:
+            writing = DdsWriterOptions(type_name="test::Quote", key=("symbol",))
+            node.advertise("cheap", schema=SCHEMA, dds=writing)
+            async with node.subscribe(
+                "quotes", "price < 10 AND symbol <> 'S2'", overflow="drop-oldest", schema=QUOTE
+            ) as cheap:
                 assert await peer.ask("wait_matched", entity=writer)
                 await peer.ask("write", entity=writer, samples=QUOTES)
                 wanted = [quote for quote in QUOTES if quote["price"] < 10 and quote["symbol"] != "S2"]
                 got = await first(cheap, len(wanted))
                 assert got == wanted
-                await node.wait_for_readers("cheap")
+                await node.dds.wait_for_readers("cheap")
                 for event in got:
                     node.publish("cheap", event)
                 taken = await peer.ask("take", entity=reader, count=len(wanted))
