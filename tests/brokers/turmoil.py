@@ -176,9 +176,7 @@ class History:
     def has_all(self) -> bool:
         """Whether everything was accepted, and all that must come has come."""
         made = self.made
-        return set(self.published) == made.accepted and (
-            self.apart < TAKEOVER or self.due() <= made.delivered.keys()
-        )
+        return set(self.published) == made.accepted and (self.apart < TAKEOVER or self.due() <= made.delivered.keys())
 
     def check_deliveries(self) -> None:
         """Nothing that is due is missing, nobody was given anything twice, or what he does not want."""
