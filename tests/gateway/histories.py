@@ -41,6 +41,8 @@ TOPICS = (*POLICIES, FILTERED)
 SHORT, LONG = (0.2, 25.0), (62.0, 100.0)
 #: Seconds until a fault has been repaired, and before the next one.
 REPAIR = 5.0
+#: Seconds within which gateways that can reach each other do.
+DIALED = 3.0
 #: Seconds after which it is looked again.
 LOOK = 0.1
 
@@ -150,9 +152,12 @@ class History:
             case _:
                 world.cut(*fault.sites, both_ways=fault.kind != "cut one way")
                 self._write(fault.lasts)
-                if fault.kind == "long cut":
-                    self._absent_from_now(self._apart(fault.sites))
                 world.mend(*fault.sites)
+                if fault.kind == "long cut":
+                    # The gateways noticed the cut late: their minute may end before they have dialed again, and what is
+                    # written until then is not expected either.
+                    self._write(DIALED)
+                    self._absent_from_now(self._apart(fault.sites))
 
     def _write(self, seconds: float) -> None:
         """Write for so long, now and then."""
