@@ -200,7 +200,7 @@ class History:
     def _storm(self, step: Step) -> None:
         """Lose and double messages for a while: datagrams alone, of a stream all that was not confirmed."""
         links = self.overlay.world.links
-        doubled = step.other * (0.05 if self.whole.datagrams else 0.02)
+        doubled = step.other * (0.3 if self.whole.datagrams else 0.02)
         links.conditions = replace(self.whole, loss=0.3 * step.one, duplication=doubled)
         self._later(step, lambda: setattr(links, "conditions", self.whole))
 
