@@ -32,14 +32,22 @@ def configuration(dimensions: int = 2, **options: object) -> BrokerConfiguration
 
 
 def network(
-    brokers: int, *, seed: int = 1, dimensions: int = 2, conditions: LinkConditions | None = None, **options: object
+    brokers: int,
+    *,
+    seed: int = 1,
+    dimensions: int = 2,
+    conditions: LinkConditions | None = None,
+    rests_long: bool = False,
+    **options: object,
 ) -> SimulatedBrokers:
-    """Make a network of so many brokers, one after the other, and let it settle."""
+    """Make a network of so many brokers, one after the other, and let it settle, or rest until anything would have."""
     made = SimulatedBrokers(configuration(dimensions, **options), seed=seed, conditions=conditions)
     for _ in range(brokers):
         made.join()
         made.run(SECOND)
+    until = made.world.now + SETTLED
     assert not brokers or settled(made), "a network that nothing happens to does not come to rest"
+    made.run(until - made.world.now if rests_long else 0)
     return made
 
 

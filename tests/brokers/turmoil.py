@@ -151,9 +151,10 @@ class History:
             self.restart()
         if sum(not broker.membership.leaving for broker in made.brokers.values()) < 2:
             made.join()  # whose disk is the second one
+        until = made.world.now + 2 * SETTLED
         assert settled(made, self.has_all, within=2 * SETTLED), "it does not come to rest, or something is missing"
         # It stays so: through all that is periodic, and in some histories for long.
-        made.run(2 * SETTLED if self.rests_long else made.configuration.refresh + LOOK)
+        made.run(until - made.world.now if self.rests_long else made.configuration.refresh + LOOK)
         points = [tuple(self.generator.random() for _ in range(self.dimensions)) for _ in range(5)]
         check_all(made, points)
         matched = sum(broker.counters["matched"] for broker in made.brokers.values())
@@ -199,11 +200,12 @@ def live_through(
     conditions: LinkConditions | None = None,
     apart: int = 0,
     faults: Faults | None = None,
+    rests_long: bool = False,
 ) -> History:
     """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
     generator = random.Random(seed)
-    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions)
-    history = History(made, generator, apart=apart, faults=faults or Faults(), rests_long=seed % 16 < 2)
+    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions, rests_long=rests_long)
+    history = History(made, generator, apart=apart, faults=faults or Faults(), rests_long=rests_long)
     for _ in range(4):
         history.subscribe()
     for _ in range(steps):
