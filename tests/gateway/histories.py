@@ -140,6 +140,8 @@ class History:
 
     def _suffer(self, fault: Fault) -> None:
         world = self.islands.world
+        # What is on its way, or has come and is not acknowledged yet, when it happens.
+        self._write(self.random.choice([0.004, 0.012, 0.05]))
         match fault.kind:
             case "crash":
                 (name,) = fault.sites

@@ -23,11 +23,6 @@ def test_histories(lot: int) -> None:
     live_through_all(live_through, range(lot, HISTORIES, LOTS), test=REPLAY)
 
 
-def test_what_is_written_before_sites_reach_each_other_again_may_come_too_late() -> None:
-    """A cut that ends a moment before the sites forget each other: history 529 expected what was written just then."""
-    live_through(529)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("first", range(200, 10_200, 500))
