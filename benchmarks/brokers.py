@@ -2,33 +2,22 @@
 
 Parts (`--only NAME`, repeatable): `hops` on balanced trees to 2^20 brokers beside greedy routing; `loops` of a million
 routes with and without the repair; `load` of a skewed workload and of relaying; `stretch` on a matrix of round-trip
-times (`--latency FILE`, tab separated); `network`, an event-level run of `--brokers N` (10,000 by default).
+times (`--latency FILE`, tab separated); `network`, an event-level run of `--brokers N` (10,000 by default, `scale.py`).
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
-import math
-import random
-import resource
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from benchmarks.scale import network
 
-import rookery
-from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.static import StaticBrokers
-from rookery.simulated.brokers import SimulatedBrokers
-from rookery.simulated.links import LinkConditions
-from rookery.space.axes import Axis, EventSpace
 
 __all__ = ["main"]
 
-SECOND = 1_000_000
 ROUTES = 100_000
 PARTS = ("hops", "loops", "load", "stretch", "network")
 
@@ -142,85 +131,6 @@ def stretch_on(source: Path) -> None:
         print(f"  seed {seed}: {', '.join(found)}")
 
 
-def network(count: int, matrix: Path | None) -> None:
-    """An event-level run: everybody joins, clients subscribe, events are published, one in a hundred brokers dies.
-
-    Brokers and clients speak the live protocol, with a disk each; the clients of the dead go on elsewhere.
-
-    Links take 20 ms, or half the round-trip time of the matrix; broker n is host n modulo the hosts.
-    """
-    space = EventSpace(rookery.Schema(x=float, y=float), [Axis("x"), Axis("y")])
-    conditions = LinkConditions(latency=20_000)
-    if matrix is not None:
-        times = (np.loadtxt(matrix) * 500).astype(int)
-        conditions = LinkConditions(latency=lambda one, other: int(times[one % len(times), other % len(times)]) + 50)
-    made = SimulatedBrokers(BrokerConfiguration(space=space), seed=1, conditions=conditions)
-    dice = random.Random(1)
-    gc.disable()  # millions of live objects and no cycles among the messages: the collector would only walk them
-    began, cpu = time.perf_counter(), time.process_time()
-    made.join()
-    batch = 1
-    while len(made.brokers) < count:  # joins in rounds, each as large as a tenth of the network
-        for _ in range(min(batch, count - len(made.brokers))):
-            made.join()
-        made.run(SECOND)
-        batch = max(1, len(made.brokers) // 10)
-    made.run(70 * SECOND)
-    owners = sum(len(broker.owned) == 1 for broker in made.brokers.values())
-    print(
-        f"network: {count:,} brokers joined, {owners:,} with one zone each, "
-        f"{made.messages:,} messages, {time.perf_counter() - began:.0f} s"
-    )
-    wanted: dict[str, tuple[float, float]] = {}
-    for number in range(200):
-        broker, low = dice.choice(list(made.brokers)), dice.random()
-        wanted[f"s{number}"] = (low, low + 0.02)
-        made.subscribe(broker, f"s{number}", f"x >= {low!r} AND x < {low + 0.02!r}")
-    made.run(5 * SECOND)
-    measure(made, dice, wanted, "quiet")
-    for victim in dice.sample(list(made.brokers), count // 100):
-        made.crash(victim)
-    measure(made, dice, wanted, "one in a hundred just crashed", patience=100)
-    made.run(60 * SECOND)
-    measure(made, dice, wanted, "after takeover")
-    taken = sum((broker.counters for broker in made.brokers.values()), Counter())
-    print(
-        f"  taken over {taken['taken over']}, merged {taken['merged']}, settled {taken['settled']}, yielded "
-        f"{taken['yielded']}; {made.messages:,} messages in {made.calendar.now / SECOND:.0f} simulated s, "
-        f"{time.perf_counter() - began:.0f} s of work, {time.process_time() - cpu:.0f} s of CPU, "
-        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB at the peak"
-    )
-
-
-def measure(
-    made: SimulatedBrokers,
-    dice: random.Random,
-    wanted: dict[str, tuple[float, float]],
-    title: str,
-    patience: int = 5,
-) -> None:
-    """Publish, wait, and compare with what should have been delivered."""
-    before = sum(
-        (Counter(hops=b.counters["hops"], arrived=b.counters["arrived"]) for b in made.brokers.values()), Counter()
-    )
-    published = {}
-    for _ in range(1000):
-        x = dice.random()
-        published[made.publish(dice.choice(list(made.brokers)), {"x": x, "y": dice.random()})] = x
-    made.run(patience * SECOND)
-    after = sum(
-        (Counter(hops=b.counters["hops"], arrived=b.counters["arrived"]) for b in made.brokers.values()), Counter()
-    )
-    due = {(name, event) for event, x in published.items() for name, (low, high) in wanted.items() if low <= x < high}
-    got = [(key, times) for key, times in made.delivered.items() if key[1] in published]
-    mean = (after["hops"] - before["hops"]) / max(1, after["arrived"] - before["arrived"])
-    print(
-        f"  {title}: delivered {len({key for key, _ in got} & due):,} of {len(due):,} due, "
-        f"{sum(times > 1 for _, times in got)} twice, {len(set(published) - made.accepted)} not accepted; "
-        f"{mean:.2f} hops (0.72 ln N = {0.7213 * math.log(len(made.brokers)):.2f})"
-    )
-
-
 def main(arguments: list[str]) -> int:
     """Run the live part, or the simulated ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks brokers", description=__doc__.splitlines()[0])
@@ -243,7 +153,7 @@ def main(arguments: list[str]) -> int:
             else:
                 stretch_on(options.latency)
         elif part == "network":
-            network(options.brokers, options.latency)
+            network(options.brokers, matrix=options.latency)
         else:
             {"hops": hops, "loops": loops, "load": load}[part]()
         sys.stdout.flush()

@@ -7,6 +7,8 @@ session, and so do those on the wire, so that their DDS domains do not meet; bot
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,18 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
         (folder / name).chmod(0o755)
     return folder
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Tell whoever waits for a long test how far it is, at once and whatever else is captured."""
+
+    def line(text: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{time.strftime('%H:%M:%S')} {text}\n")
+            sys.stdout.flush()
+
+    return line
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

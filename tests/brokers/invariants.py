@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rookery import Schema
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.owned_zone import OwnedZone
@@ -9,6 +11,7 @@ from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.tables import face_neighbors
+from rookery.errors import SpaceError
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace
@@ -18,6 +21,8 @@ SECOND = 1_000_000
 NAMES = ("x", "y", "z")
 #: Long enough for everything to settle: deaths found out, zones taken over and passed on, subscriptions sent again.
 SETTLED = 150 * SECOND
+#: How often it is looked whether everything has: as often as brokers say that they are there.
+LOOK = 5 * SECOND
 
 
 def configuration(dimensions: int = 2, **options: object) -> BrokerConfiguration:
@@ -27,15 +32,48 @@ def configuration(dimensions: int = 2, **options: object) -> BrokerConfiguration
 
 
 def network(
-    brokers: int, *, seed: int = 1, dimensions: int = 2, conditions: LinkConditions | None = None, **options: object
+    brokers: int,
+    *,
+    seed: int = 1,
+    dimensions: int = 2,
+    conditions: LinkConditions | None = None,
+    rests_long: bool = False,
+    **options: object,
 ) -> SimulatedBrokers:
-    """Make a network of so many brokers, one after the other, and let it settle."""
+    """Make a network of so many brokers, one after the other, and let it settle, or rest until anything would have."""
     made = SimulatedBrokers(configuration(dimensions, **options), seed=seed, conditions=conditions)
     for _ in range(brokers):
         made.join()
         made.run(SECOND)
-    made.run(SETTLED)
+    until = made.world.now + SETTLED
+    assert not brokers or settled(made), "a network that nothing happens to does not come to rest"
+    made.run(until - made.world.now if rests_long else 0)
     return made
+
+
+def settled(made: SimulatedBrokers, also: Callable[[], bool] = lambda: True, *, within: int = SETTLED) -> bool:
+    """Let time pass until the invariants hold, and something more; say whether they came to in so much time."""
+    until = made.world.now + within
+    while not (is_at_rest(made) and also()):
+        if made.world.now >= until:
+            return False
+        made.run(LOOK)
+    return True
+
+
+def is_at_rest(made: SimulatedBrokers) -> bool:
+    """Whether the invariants hold, and no zone waits for subscriptions that it may have lost."""
+    if any(
+        owned.grace_until > made.world.time(number)
+        for number, broker in made.brokers.items()
+        for owned in broker.owned.values()
+    ):
+        return False
+    try:
+        check_all(made, [(0.5,) * made.configuration.space.dimensions])
+    except (AssertionError, SpaceError):
+        return False
+    return True
 
 
 def owned_zones(made: SimulatedBrokers) -> dict[Path, OwnedZone]:

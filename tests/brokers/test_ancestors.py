@@ -29,3 +29,13 @@ def test_the_ancestor_queue_keeps_the_latest_residents_and_forgets_the_silent() 
         queue.learn(ZoneOwnership(zones[4], 1, 4))
     assert [ownership.owner for ownership in queue] == [4]
     assert all(not contains(box_of(zones[0][:2], 2), point) for point in queue.probes(random.Random(1))[:2])
+
+
+def test_what_is_kept_does_not_grow_with_what_passes_by() -> None:
+    zones = StaticBrokers.balanced(2, 10).paths()
+    queue = AncestorQueue(zones[0], dimensions=2, bits=2, capacity=3)
+    for owner in range(1, len(zones)):
+        queue.learn(ZoneOwnership(zones[owner], 1, owner))
+        queue.learn(ZoneOwnership(zones[-owner], 1, len(zones) - owner), first=False)
+    assert len(queue) > 20
+    assert len(queue._learned) == len(queue)

@@ -17,7 +17,7 @@ from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
-from .invariants import NAMES, SECOND, SETTLED, check_all, network
+from .invariants import LOOK, NAMES, SECOND, SETTLED, check_all, network, settled
 
 Interest = tuple[tuple[float, float], ...]
 Point = tuple[float, ...]
@@ -42,6 +42,8 @@ class History:
     #: The least time between two crashes; 0 for none.
     apart: int = 0
     last_crash: int = -TAKEOVER
+    #: Whether nothing happens for long at the end, so that leases run out and what was kept is let go of.
+    rests_long: bool = False
 
     def __post_init__(self) -> None:
         self.made.on_client_event = self._note
@@ -149,7 +151,10 @@ class History:
             self.restart()
         if sum(not broker.membership.leaving for broker in made.brokers.values()) < 2:
             made.join()  # whose disk is the second one
-        made.run(2 * SETTLED)
+        until = made.world.now + 2 * SETTLED
+        assert settled(made, self.has_all, within=2 * SETTLED), "it does not come to rest, or something is missing"
+        # It stays so: through all that is periodic, and in some histories for long.
+        made.run(until - made.world.now if self.rests_long else made.configuration.refresh + LOOK)
         points = [tuple(self.generator.random() for _ in range(self.dimensions)) for _ in range(5)]
         check_all(made, points)
         matched = sum(broker.counters["matched"] for broker in made.brokers.values())
@@ -169,12 +174,15 @@ class History:
             if self.in_force.get(name, when + 1) <= when
         }
 
+    def has_all(self) -> bool:
+        """Whether everything was accepted, and all that must come has come."""
+        made = self.made
+        return set(self.published) == made.accepted and (self.apart < TAKEOVER or self.due() <= made.delivered.keys())
+
     def check_deliveries(self) -> None:
         """Nothing that is due is missing, nobody was given anything twice, or what he does not want."""
         made = self.made
-        assert set(self.published) == made.accepted, "something was never accepted"
-        if self.apart >= TAKEOVER:
-            assert self.due() <= made.delivered.keys()
+        assert self.has_all(), "something was never accepted, or is missing"
         assert set(made.delivered.values()) <= {1}, "somebody got an event twice"
         assert all(_lies_in(self.published[event][0], self.ever[name]) for name, event in made.delivered)
 
@@ -192,11 +200,12 @@ def live_through(
     conditions: LinkConditions | None = None,
     apart: int = 0,
     faults: Faults | None = None,
+    rests_long: bool = False,
 ) -> History:
     """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
     generator = random.Random(seed)
-    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions)
-    history = History(made, generator, apart=apart, faults=faults or Faults())
+    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions, rests_long=rests_long)
+    history = History(made, generator, apart=apart, faults=faults or Faults(), rests_long=rests_long)
     for _ in range(4):
         history.subscribe()
     for _ in range(steps):

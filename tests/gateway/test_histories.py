@@ -5,9 +5,11 @@ A failing seed prints the command that replays it with the fewest faults. `--slo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from rookery.simulated.histories import Faults, live_or_shrink, replayed
+from rookery.simulated.histories import Faults, live_through_all, replayed
 
 from .histories import live_through
 
@@ -18,15 +20,14 @@ LOTS, HISTORIES = 10, 200
 
 @pytest.mark.parametrize("lot", range(LOTS))
 def test_histories(lot: int) -> None:
-    for seed in range(lot, HISTORIES, LOTS):
-        live_or_shrink(live_through, seed, test=REPLAY)
+    live_through_all(live_through, range(lot, HISTORIES, LOTS), test=REPLAY)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_ten_thousand_histories() -> None:
-    for seed in range(HISTORIES, HISTORIES + 10_000):
-        live_or_shrink(live_through, seed, test=REPLAY)
+@pytest.mark.parametrize("first", range(200, 10_200, 500))
+def test_ten_thousand_histories(first: int, say: Callable[[str], None]) -> None:
+    live_through_all(live_through, range(first, first + 500), test=REPLAY, say=say)
 
 
 def test_replay() -> None:

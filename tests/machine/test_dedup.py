@@ -22,11 +22,11 @@ def test_a_window_holds_the_latest_keys_of_its_lifetime(
     now = 0
     for key, pause in drawn:
         now += pause
+        held = [one for one in held if lifetime is None or one[1] + lifetime > now]
         is_new = all(key != one for one, _ in held)
         assert window.add(key, now, now) is is_new
         if is_new:
-            held = [*held, (key, now)]
-            held = [one for one in held if lifetime is None or one[1] + lifetime > now][-limit:]
+            held = [*held, (key, now)][-limit:]
         assert list(window) == [one for one, _ in held]
         assert len(window) == len(held) <= limit
 
@@ -42,11 +42,12 @@ def test_many_keys_come_in_together(drawn: list[tuple[list[int], int]], limit: i
     now = 0
     for keys, pause in drawn:
         now += pause
+        held = [one for one in held if lifetime is None or one[1] + lifetime > now]
         known = {key for key, _ in held}
         is_new = [key not in known and key not in keys[:place] for place, key in enumerate(keys)]
         assert window.add_many(keys, now, now) == is_new
         held += [(key, now) for key, new in zip(keys, is_new, strict=True) if new]
-        held = [one for one in held if lifetime is None or one[1] + lifetime > now][-limit:]
+        held = held[-limit:]
         assert list(window) == [key for key, _ in held]
         assert [window.get(key) for key in window] == [when for _, when in held]
 

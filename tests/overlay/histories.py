@@ -31,6 +31,10 @@ from .oracle import check_quiet_tables
 MARKET = StockMarket(stocks=3, buckets=4)
 #: Time in which an overlay mends itself: tombstones are forgotten, and leases have run out, been taken and renewed.
 QUIET = 150 * SECOND
+#: Seconds that a cut or a storm lasts at the most.
+LONGEST = 60
+#: How often it is looked whether it has.
+LOOK = 10 * SECOND
 FIRST, ROUNDS, STEPS, MOST = 5, 3, 6, 12
 #: Later than any delay by so much that all are overtaken by some.
 LATE = LinkConditions(latency=1_000, jitter=59_000)
@@ -71,7 +75,7 @@ def _step(kind: str, rolls: random.Random) -> Step:
         kind,
         rolls.random(),
         rolls.random(),
-        rolls.choice((1, 10, 25, 60)),
+        rolls.choice((1, 10, 25, LONGEST)),
         rolls.random() < 0.5,
         rolls.choice((0, 20_000, SECOND, 5 * SECOND)),
         tuple(boxes),
@@ -105,7 +109,7 @@ class EncodedOverlay(SimulatedOverlay):
 class History:
     """An overlay that lives through the steps of a seed: over datagrams or streams, flooding or by arcs."""
 
-    def __init__(self, seed: int, faults: Faults) -> None:
+    def __init__(self, seed: int, faults: Faults, *, rests_long: bool = False, doubled: float = 0.3) -> None:
         self.seed = seed
         self.faults = faults
         self.overlay = (EncodedOverlay if seed & 12 == 12 else SimulatedOverlay)(
@@ -115,6 +119,11 @@ class History:
             conditions=replace(LATE, datagrams=not seed & 1),
         )
         self.whole = self.overlay.world.links.conditions
+        #: When all that was cut is mended, and all storms are over.
+        self.whole_at = 0
+        self.rests_long = rests_long
+        #: The largest share of datagrams that come twice in a storm.
+        self.doubled = doubled
 
     def run(self) -> None:
         """Live through it all; raise `AssertionError` where a promise is broken."""
@@ -134,9 +143,13 @@ class History:
     def rest(self) -> None:
         """Let everything be whole, wait, and hold the overlay to its promises."""
         world = self.overlay.world
-        self.overlay.run(60 * SECOND)  # the longest that a cut or a storm lasts
-        self.overlay.run(QUIET)
+        until = world.now + LONGEST * SECOND + QUIET
+        self.overlay.run(max(0, self.whole_at - world.now))
         assert world.links.conditions == self.whole
+        while not self._is_quiet() and world.now < until:
+            self.overlay.run(LOOK)
+        # It stays so: while leases are renewed, and in some histories until everything has run out that can.
+        self.overlay.run(max(0, until - world.now) if self.rests_long else 2 * LOOK)
         check_quiet_tables(self.overlay)
         rolls = random.Random(f"rest {self.seed}")
         before = self.overlay.counters["duplicate"]
@@ -151,6 +164,13 @@ class History:
         assert self.overlay.repeated == 0, "an event came twice"
         if self.overlay.configuration.arc:
             assert self.overlay.counters["duplicate"] == before, "an arc was sent twice"
+
+    def _is_quiet(self) -> bool:
+        try:
+            check_quiet_tables(self.overlay)
+        except (AssertionError, LookupError, ValueError):
+            return False
+        return True
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
@@ -200,7 +220,7 @@ class History:
     def _storm(self, step: Step) -> None:
         """Lose and double messages for a while: datagrams alone, of a stream all that was not confirmed."""
         links = self.overlay.world.links
-        doubled = step.other * (0.05 if self.whole.datagrams else 0.02)
+        doubled = step.other * (self.doubled if self.whole.datagrams else 0.02)
         links.conditions = replace(self.whole, loss=0.3 * step.one, duplication=doubled)
         self._later(step, lambda: setattr(links, "conditions", self.whole))
 
@@ -216,7 +236,10 @@ class History:
         self._later(step, mend)
 
     def _later(self, step: Step, call: Callable[[], None]) -> None:
-        self.overlay.world.calendar.after(int(step.seconds * SECOND), call)
+        world = self.overlay.world
+        when = world.now + int(step.seconds * SECOND)
+        self.whole_at = max(self.whole_at, when)
+        world.calendar.at(when, call)
 
     def _settle(self) -> None:
         """Let joins end: who knows nobody but one that goes just then cannot come back."""

@@ -69,3 +69,18 @@ def test_a_seed_is_a_run() -> None:
 
     assert messages(1) == messages(1)
     assert messages(1) != messages(2)
+
+
+def test_programs_turn_to_the_entry_points_while_one_of_them_lives() -> None:
+    network = made()
+    heard: list[tuple[object, object]] = []
+    network.entry_points = (2, 3)
+    network.world.on_message = lambda sender, receiver, message: heard.append((sender, receiver))
+    for _ in range(6):
+        newcomer = network.join()
+        first = next(receiver for sender, receiver in heard if sender == newcomer)
+        assert first in (2, 3)
+    assert len(network._known()) == 2
+    network.crash(2)
+    network.crash(3)
+    assert set(network._known()) == set(network.brokers)

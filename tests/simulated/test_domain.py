@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +20,7 @@ from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
-from rookery.simulated.histories import Faults, live_or_shrink, replayed
+from rookery.simulated.histories import Faults, live_through_all, replayed
 from rookery.simulated.links import LinkConditions
 from simulated.domain_histories import BAD, History
 
@@ -105,8 +106,7 @@ REPLAY = "tests/simulated/test_domain.py -k replay_of_a_history"
 
 
 def test_who_lives_at_the_end_of_a_history_has_everything_once() -> None:
-    for seed in range(MANY_SEEDS):
-        live_or_shrink(live, seed, test=REPLAY)
+    live_through_all(live, range(MANY_SEEDS), test=REPLAY)
 
 
 def test_histories_have_faults_of_every_kind() -> None:
@@ -138,9 +138,9 @@ def test_ten_thousand_seeds() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_ten_thousand_histories() -> None:
-    for seed in range(10_000):
-        live_or_shrink(live, seed, test=REPLAY)
+@pytest.mark.parametrize("first", range(200, 10_200, 500))
+def test_ten_thousand_histories(first: int, say: Callable[[str], None]) -> None:
+    live_through_all(live, range(first, first + 500), test=REPLAY, say=say)
 
 
 def test_replay_of_one_seed_sends_the_same_bytes() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.simulated.histories import Faults, fewest, live_or_shrink, replayed
+from rookery.simulated.histories import Faults, fewest, live_or_shrink, live_through_all, replayed
 
 
 @given(st.sets(st.integers(0, 39), max_size=4))
@@ -46,6 +46,18 @@ def test_a_failing_history_says_how_to_replay_it(monkeypatch: pytest.MonkeyPatch
     assert again is not None
     with pytest.raises(AssertionError, match="broken"):
         live(*again)
+
+
+def test_all_histories_are_lived_through_even_where_some_fail() -> None:
+    said: list[str] = []
+    with pytest.raises(AssertionError, match=r"history 5 fails(.|\n)*history 7 fails") as failure:
+        live_through_all(live, (0, 5, 0, 7, 0), test="here", say=said.append)
+    assert "broken" in str(failure.value.__cause__)
+    assert [line.split(" fails")[0] for line in said[:2]] == ["history 5", "history 7"]
+    assert "broken" in said[0]
+    assert said[2] == "5 histories, the last one 0: 2 failed"
+    live_through_all(live, (0, 0), test="here", say=said.append)
+    assert said[3] == "2 histories, the last one 0: 0 failed"
 
 
 def test_a_history_that_fails_without_any_fault_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.machine.scripted import Scripted
 
 from rookery.machine import ClientId, Close, Effect, Emit, Multicast, Send, Write
 from rookery.machine.log import RecordLog
@@ -16,63 +17,31 @@ from rookery.simulated.world import Process, World
 SECOND = 1_000_000
 
 
-class Parrot:
-    """A machine that does what it is told to, and notes what it hears."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[Any, ...]] = []
-        self.todo: list[Effect] = []
-        self.alarm: int | None = None
-
-    def receive_many(self, messages: Any, sender: Any, now: int) -> None:
-        self.heard += [("message", message, sender, now) for message in messages]
-
-    def undeliverable(self, message: Any, receiver: Any, now: int) -> None:
-        self.heard.append(("undeliverable", message, receiver, now))
-
-    def lose(self, node: Any, now: int) -> None:
-        self.heard.append(("lost", node, now))
-
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
-        self.heard.append(("completed", write.token, failure, now))
-
-    def wake(self, now: int) -> None:
-        self.alarm = None
-        self.heard.append(("woken", now))
-
-    def timer(self) -> int | None:
-        return self.alarm
-
-    def effects(self) -> list[Effect]:
-        todo, self.todo = self.todo, []
-        return todo
-
-
 def a_log(disk: SimulatedDisk) -> RecordLog[str]:
     return RecordLog(disk, encode=str.encode, decode=lambda data: bytes(data).decode())
 
 
 class Stage:
-    """A world of parrots: numbers are brokers, `ClientId` clients."""
+    """A world of scripted machines: numbers are brokers, `ClientId` clients."""
 
     def __init__(self, *nodes: int | ClientId, seed: int = 1, **conditions: Any) -> None:
         self.world = World(seed=seed, conditions=LinkConditions(**conditions))
-        self.parrots: dict[Any, Parrot] = {}
+        self.machines: dict[Any, Scripted] = {}
         self.told: list[Any] = []
         for node in nodes:
             self.start(node)
 
     def start(self, node: int | ClientId) -> Process:
-        self.parrots[node] = Parrot()
+        self.machines[node] = Scripted()
         disk = SimulatedDisk()
-        return self.world.start(node, self.parrots[node], self.told.append, disk=disk, log=a_log(disk))
+        return self.world.start(node, self.machines[node], self.told.append, disk=disk, log=a_log(disk))
 
     def do(self, node: int | ClientId, *effects: Effect) -> None:
-        self.parrots[node].todo += effects
+        self.machines[node].todo += effects
         self.world.perform(self.world.processes[node])
 
     def heard(self, node: int | ClientId, kind: str) -> list[Any]:
-        return [note[1] for note in self.parrots[node].heard if note[0] == kind]
+        return [note[1] for note in self.machines[node].heard if note[0] == kind]
 
 
 def test_messages_arrive_in_order_after_their_latency() -> None:
@@ -80,8 +49,8 @@ def test_messages_arrive_in_order_after_their_latency() -> None:
     stage.do(1, Send(2, "a"), Send(2, "b"))
     stage.do(2, Send(1, "c"))
     stage.world.run(SECOND)
-    assert stage.parrots[2].heard == [("message", "a", 1, 1_000), ("message", "b", 1, 1_000)]
-    assert stage.parrots[1].heard == [("message", "c", 2, 2_000)]
+    assert stage.machines[2].heard == [("message", "a", 1, 1_000), ("message", "b", 1, 1_000)]
+    assert stage.machines[1].heard == [("message", "c", 2, 2_000)]
     assert stage.world.messages == 3
 
 
@@ -93,7 +62,7 @@ def test_a_lost_packet_holds_up_what_follows_and_loses_nothing(seed: int) -> Non
         stage.world.run(10_000)
     stage.world.run(100 * SECOND)
     assert stage.heard(2, "message") == list(range(50))
-    assert max(note[3] for note in stage.parrots[2].heard) > 500_000
+    assert max(note[3] for note in stage.machines[2].heard) > 500_000
 
 
 def test_what_is_sent_to_the_dead_comes_back() -> None:
@@ -101,24 +70,24 @@ def test_what_is_sent_to_the_dead_comes_back() -> None:
     stage.world.end(2)
     stage.do(1, Send(2, "a"), Send(3, "b"))
     stage.world.run(SECOND)
-    assert stage.parrots[1].heard == [("undeliverable", "a", 2, 6_000), ("undeliverable", "b", 3, 6_000)]
+    assert stage.machines[1].heard == [("undeliverable", "a", 2, 6_000), ("undeliverable", "b", 3, 6_000)]
 
 
 def test_timers_wake_at_their_time_and_a_later_one_replaces_an_earlier() -> None:
     stage = Stage(1)
-    stage.parrots[1].alarm = 5_000
+    stage.machines[1].alarm = 5_000
     stage.do(1)
-    stage.parrots[1].alarm = 9_000
+    stage.machines[1].alarm = 9_000
     stage.do(1)
     stage.world.run(SECOND)
-    assert stage.parrots[1].heard == [("woken", 9_000)]
+    assert stage.machines[1].heard == [("woken", 9_000)]
 
 
 def test_a_disk_outlives_its_process_takes_its_time_and_may_be_full() -> None:
     stage = Stage(1)
     stage.do(1, Write(1, ((7, 1, "a"), (7, 2, "b")), ()))
     stage.world.run(WRITE_TIME)
-    assert stage.parrots[1].heard == [("completed", 1, None, WRITE_TIME)]
+    assert stage.machines[1].heard == [("completed", 1, None, WRITE_TIME)]
     stage.do(1, Write(2, ((7, 3, "c"),), ((7, 1),)))
     disk = stage.world.end(1)
     stage.world.run(SECOND)  # it died while it wrote
@@ -128,21 +97,21 @@ def test_a_disk_outlives_its_process_takes_its_time_and_may_be_full() -> None:
     stage.do(2, Write(1, ((7, 4, "d"),), ()), Write(None, (), ((7, 9),)))
     stage.world.run(SECOND)
     full = "the broker's disk did not take it: No space left on device"
-    assert [note[:3] for note in stage.parrots[2].heard] == [("completed", 1, full), ("completed", None, full)]
+    assert [note[:3] for note in stage.machines[2].heard] == [("completed", 1, full), ("completed", None, full)]
 
 
 def test_a_paused_process_hears_everything_later_and_in_order() -> None:
     stage = Stage(1, 2)
     stage.world.pause(2)
-    stage.parrots[2].alarm = 10
+    stage.machines[2].alarm = 10
     stage.do(2)
     stage.do(1, Send(2, "a"))
     stage.world.run(SECOND)
     stage.do(1, Send(2, "b"))
     stage.world.run(SECOND)
-    assert stage.parrots[2].heard == []
+    assert stage.machines[2].heard == []
     stage.world.resume(2)
-    assert [note[0] for note in stage.parrots[2].heard] == ["woken", "message", "message"]
+    assert [note[0] for note in stage.machines[2].heard] == ["woken", "message", "message"]
     assert stage.heard(2, "message") == ["a", "b"]
 
 
@@ -227,8 +196,8 @@ def test_a_client_reaches_who_listens_at_an_address_by_the_number_that_it_knows(
     stage.world.run(1_000)
     stage.do(2, Send(ClientId(1), "yes"))
     stage.world.run(1_000)
-    assert stage.parrots[2].heard[0][:2] == ("message", "again")
-    assert stage.parrots[ClientId(1)].heard[-1][:3] == ("message", "yes", 1)
+    assert stage.machines[2].heard[0][:2] == ("message", "again")
+    assert stage.machines[ClientId(1)].heard[-1][:3] == ("message", "yes", 1)
 
 
 def test_events_reach_the_program() -> None:
@@ -246,8 +215,8 @@ def test_datagrams_are_lost_doubled_and_overtaken_and_nobody_is_told() -> None:
     assert 0 < len(set(arrived)) < 200
     assert len(arrived) > len(set(arrived))
     assert arrived != sorted(arrived)
-    assert {now for _, _, _, now in stage.parrots[2].heard} <= set(range(1_000, 6_001))
-    assert stage.parrots[1].heard == []
+    assert {now for _, _, _, now in stage.machines[2].heard} <= set(range(1_000, 6_001))
+    assert stage.machines[1].heard == []
 
 
 def test_a_datagram_into_a_cut_is_gone() -> None:
@@ -271,9 +240,9 @@ def test_an_address_and_a_group_are_reached_by_datagrams_beside_streams() -> Non
         stage.world.join_group(group, node)
     stage.do(1, Send(two, "to an address"), Send(group, "to all"), Send(3, "on a stream"))
     stage.world.run(SECOND)
-    assert [note[1:3] for note in stage.parrots[2].heard] == [("to an address", one), (Multicast("to all"), one)]
+    assert [note[1:3] for note in stage.machines[2].heard] == [("to an address", one), (Multicast("to all"), one)]
     assert stage.heard(1, "message") == [Multicast("to all")]
-    assert [note[1:3] for note in stage.parrots[3].heard] == [("on a stream", 1)]
+    assert [note[1:3] for note in stage.machines[3].heard] == [("on a stream", 1)]
     stage.world.end(2)
     stage.do(1, Send(two, "too late"), Send(group, "too late"))
     stage.world.run(SECOND)
@@ -293,14 +262,14 @@ def test_a_stream_that_breaks_repeats_its_last_messages_in_order() -> None:
 
 def test_each_process_has_clocks_of_its_own() -> None:
     stage = Stage(1)
-    parrot = stage.parrots[2] = Parrot()
-    stage.world.start(2, parrot, stage.told.append, clock=5 * SECOND)
-    parrot.alarm = 5 * SECOND + 300
+    machine = stage.machines[2] = Scripted()
+    stage.world.start(2, machine, stage.told.append, clock=5 * SECOND)
+    machine.alarm = 5 * SECOND + 300
     stage.do(2, Send(1, "hello"))
     stage.do(1, Send(2, "you"))
     stage.world.run(SECOND)
-    assert parrot.heard == [("woken", 5 * SECOND + 300), ("message", "you", 1, 5 * SECOND + 1_000)]
-    assert stage.parrots[1].heard == [("message", "hello", 2, 1_000)]
+    assert machine.heard == [("woken", 5 * SECOND + 300), ("message", "you", 1, 5 * SECOND + 1_000)]
+    assert stage.machines[1].heard == [("message", "hello", 2, 1_000)]
     assert (stage.world.time(1), stage.world.time(2)) == (SECOND, 6 * SECOND)
     stage.world.step_clock(2, -3600 * SECOND)
     assert (stage.world.wall_time(2), stage.world.time(2)) == (-3599 * SECOND, 6 * SECOND)

@@ -34,7 +34,8 @@ class AncestorQueue:
         self._refreshes = 0
         #: By zone, the resident that is closest on the network: it stays first.
         self._preferred: dict[Path, int] = {}
-        #: The lease of a resident: the number of the refresh before which it was last heard of.
+        #: The lease of a resident: the number of the refresh before which it was last heard of. Of residents alone:
+        #: a broker that relays for many hears of many more.
         self._learned: dict[tuple[int, Path], int] = {}
         self.levels: list[dict[Path, list[ZoneOwnership]]] = [{} for _ in range(len(path) // bits + 1)]
 
@@ -57,7 +58,6 @@ class AncestorQueue:
         if level >= len(self.levels) or shared == len(ownership.path):
             return
         zone = ownership.path[: level * self._bits]
-        self._learned[ownership.owner, ownership.path] = self._refreshes
         entries = self.levels[level]
         residents = entries.get(zone)
         if residents is None:
@@ -68,17 +68,24 @@ class AncestorQueue:
                     return
                 del entries[other]
             entries[zone] = [ownership]
+            self._learned[ownership.owner, ownership.path] = self._refreshes
             return
         for place, resident in enumerate(residents):
             if resident.owner == ownership.owner:
                 if resident.epoch <= ownership.epoch:
                     residents[place] = ownership
+                self._learned[ownership.owner, ownership.path] = self._refreshes
                 return
         if first:
             residents.insert(int(self._preferred.get(zone) == residents[0].owner), ownership)
+            for dropped in residents[self._capacity :]:
+                self._learned.pop((dropped.owner, dropped.path), None)
             del residents[self._capacity :]
         elif len(residents) < self._capacity:
             residents.append(ownership)
+        else:
+            return
+        self._learned[ownership.owner, ownership.path] = self._refreshes
 
     def prefer(self, ownership: ZoneOwnership) -> None:
         """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).

@@ -47,19 +47,22 @@ class DedupWindow(Generic[Key, Value]):
 
     def add(self, key: Key, value: Value, now: int = 0) -> bool:
         """Remember a key; say whether it is new. That of a key that is not stays as it was."""
+        if self._lifetime is not None:
+            self._drop(now)  # first: a key whose time is over is new
         if key in self._seen:
             return False
         self._seen[key] = value
         self._order.append(key)
         if self._lifetime is not None:
             self._times.append(now)
-            self._drop(now)
-        elif len(self._order) > self._limit:
+        if len(self._order) > self._limit:
             self._drop(now)
         return True
 
     def add_many(self, keys: Iterable[Key], value: Value, now: int = 0) -> list[bool]:
         """Remember keys under one value; say of each whether it is new. The bounds hold again when all are in."""
+        if self._lifetime is not None:
+            self._drop(now)
         seen, order = self._seen, self._order
         before = len(order)
         found: list[bool] = []

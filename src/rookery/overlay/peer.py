@@ -27,6 +27,7 @@ from rookery.overlay import (
     repair,
     ring,
     unreachable,
+    walks,
 )
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import Descriptor, SemanticSpace
@@ -192,6 +193,9 @@ class Peer:
                     state.counters["message rejected"] += 1
                     continue
             kind = type(message)
+            if kind in walks.WALKS and walks.is_repetition(state, now, message):
+                state.counters["walk repeated"] += 1
+                continue
             if kind in _OF_SENDER:
                 _OF_SENDER[kind](state, now, sender, message)
             elif kind in _OF_ANYBODY:

@@ -13,7 +13,7 @@ import enum
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from rookery.machine import Effect, Send
 from rookery.machine.dedup import DedupWindow
@@ -28,7 +28,7 @@ from rookery.overlay.paper import PaperTable
 from rookery.overlay.selection import Rule
 from rookery.overlay.shortcuts import Shortcuts
 
-__all__ = ["PUBLISHING", "Interests", "PeerState", "Phase", "Request", "Tombstone"]
+__all__ = ["PUBLISHING", "Interests", "PeerState", "Phase", "Request", "Tombstone", "WalkKey"]
 
 
 #: Peers remembered from before, whether linked or not: a way back to those from whom a mass crash cut us off.
@@ -40,6 +40,10 @@ DEFERRED = 256
 #: Peers known to be gone after which those are looked through that have been so for TOMBSTONE_TIME microseconds.
 TOMBSTONES = 256
 TOMBSTONE_TIME = 60_000_000
+
+
+#: The kind of a walk, who asked, the number of the question, the hops left, and the cells.
+WalkKey: TypeAlias = tuple[str, int, int, int, frozenset[int]]
 
 
 class Interests(Protocol):
@@ -128,6 +132,7 @@ class PeerState:
         "tombstones",
         "twin",
         "waiting_blocks",
+        "walks",
     )
 
     def __init__(
@@ -150,6 +155,8 @@ class PeerState:
         self.heartbeat_at: int | None = None
         self.seen: DedupWindow[EventId, int] = DedupWindow(configuration.seen_limit, lifetime=configuration.seen_time)
         """Events met and, in `arc` mode, how far the arc reached that was handled here."""
+        self.walks: DedupWindow[WalkKey, None] | None = None
+        """Walks that came by (`walks`)."""
         self.sequence = 0
         self.request_number = 0
         self.entry_cache: dict[int, Descriptor] = {}

@@ -187,6 +187,8 @@ class SimulatedBrokers:
         #: What clients were given: (subscription, event) and how often.
         self.delivered: Counter[tuple[str, EventId]] = Counter()
         self.accepted: set[EventId] = set()
+        #: The brokers that programs know before they have met others; None where they know them all.
+        self.entry_points: tuple[int, ...] | None = None
         #: The disks of brokers that have crashed.
         self.disks: dict[int, SimulatedDisk] = {}
         self.on_event: Callable[[int, BrokerEvent], None] | None = None
@@ -223,7 +225,8 @@ class SimulatedBrokers:
         number = self._born
         broker = Broker(number, self.configuration, Random(f"{self.seed}/{number}"), position=position)
         if bootstrap is None and self.brokers:
-            bootstrap = list(self.brokers)[self.world.random.randrange(len(self.brokers))]
+            known = self._known()
+            bootstrap = known[self.world.random.randrange(len(known))]
         self.brokers[number] = broker
         disk = disk or SimulatedDisk()
         records = open_records(disk, compact_from=COMPACT_FROM)
@@ -288,7 +291,7 @@ class SimulatedBrokers:
 
     def _find_peers(self, broker: Broker) -> None:
         """Do what a program does with its list of entry points: try another one."""
-        peers = [number for number, peer in self.brokers.items() if peer.owned and number != broker.id]
+        peers = [number for number in self._known() if self.brokers[number].owned and number != broker.id]
         if peers and broker.id in self.brokers:
             peer = peers[self.world.random.randrange(len(peers))]
             if broker.owned:
@@ -297,12 +300,16 @@ class SimulatedBrokers:
                 broker.join(peer, self.world.time(broker.id))
             self.perform(broker.id)
 
+    def _known(self) -> list[int]:
+        """Return the living brokers that a program may turn to: the entry points, if any of them lives."""
+        return [number for number in self.entry_points or () if number in self.brokers] or list(self.brokers)
+
     # ---- clients -------------------------------------------------------------------------------------------------
 
     def client(self, *brokers: int, **options: Any) -> SimulatedClient:
         """Add a client that attaches to the first of these brokers, or to a random one; it knows of a few others."""
         number = len(self.clients) + 1
-        living = list(self.brokers)
+        living = self._known()
         others = (living[self.world.random.randrange(len(living))] for _ in range(ENTRIES))
         known = dict.fromkeys((*brokers, *others))
         made = self.clients[number] = SimulatedClient(self, number, known, **options)

@@ -36,16 +36,6 @@ class Calendar:
         """Enter an action for `delay` from now."""
         self.at(self.now + delay, action)
 
-    def step(self, until: int) -> bool:
-        """Run the next action if it is due by `until`; else let time pass until then and say so with False."""
-        if not self._entries or self._entries[0][0] > until:
-            self.now = max(self.now, until)
-            return False
-        when, _, action = heapq.heappop(self._entries)
-        self.now = when
-        action()
-        return True
-
     def drain(self) -> None:
         """Run everything, and all that comes of it; time stops at the last entry."""
         entries, pop = self._entries, heapq.heappop
@@ -55,7 +45,11 @@ class Calendar:
 
     def run(self, until: int, *, condition: Callable[[], bool] | None = None) -> bool:
         """Run everything due by `until`, or until the condition holds; say whether it does."""
+        entries, pop = self._entries, heapq.heappop
         while condition is None or not condition():
-            if not self.step(until):
+            if not entries or entries[0][0] > until:
+                self.now = max(self.now, until)
                 return condition is not None and condition()
+            self.now, _, action = pop(entries)
+            action()
         return True

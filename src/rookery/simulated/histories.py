@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Faults", "fewest", "live_or_shrink", "replayed"]
+__all__ = ["Faults", "fewest", "live_or_shrink", "live_through_all", "replayed"]
 
 
 class Faults:
@@ -58,6 +58,30 @@ def live_or_shrink(live: Callable[[int, Faults], object], seed: int, *, test: st
             f"history {seed} fails with {len(left)} of its {faults.count} faults; "
             f"replay: ROOKERY_SEED={seed} ROOKERY_FAULTS={named} pytest {test}"
         ) from error
+
+
+def live_through_all(
+    live: Callable[[int, Faults], object],
+    seeds: Iterable[int],
+    *,
+    test: str,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Live through many histories, all of them even where some fail; then raise with how to replay those that did.
+
+    `say` is told of each failure when it is found, and in the end how many there were.
+    """
+    count, failures = 0, []
+    for seed in seeds:
+        count += 1
+        try:
+            live_or_shrink(live, seed, test=test)
+        except AssertionError as failure:
+            failures.append(failure)
+            say(f"{failure}: {failure.__cause__!r}")
+    say(f"{count} histories, the last one {seed}: {len(failures)} failed" if count else "no histories")
+    if failures:
+        raise AssertionError("\n".join(map(str, failures))) from failures[0].__cause__
 
 
 def replayed(environment: Mapping[str, str] = os.environ) -> tuple[int, Faults] | None:

@@ -185,7 +185,7 @@ class World:
         when = machine.timer()
         if when is not None and process.timer != when:
             process.timer = when
-            self.calendar.at(max(when - process.clock, self.now), lambda: self._wake(process, when))
+            self.calendar.at(max(when - process.clock, self.calendar.now), partial(self._wake, process, when))
 
     def _wake(self, process: Process, when: int) -> None:
         if process.is_alive and process.timer == when:
@@ -233,11 +233,12 @@ class World:
                 self._connected += 1
                 connection = self._connections[pair] = self._connected
                 self._reached_as[pair] = name
-        arrival = self.links.arrival(sender, receiver, self.now)
-        self.calendar.at(arrival, lambda: self._arrive(sender, receiver, message, connection))
+        now = self.calendar.now
+        arrival = self.links.arrival(sender, receiver, now)
+        self.calendar.at(arrival, partial(self._arrive, sender, receiver, message, connection))
         if connection is None:
-            for again in self.links.repeated(sender, receiver, message, self.now):
-                self.calendar.at(arrival, lambda again=again: self._arrive(sender, receiver, again, None))  # type: ignore[misc]
+            for again in self.links.repeated(sender, receiver, message, now):
+                self.calendar.at(arrival, partial(self._arrive, sender, receiver, again, None))
 
     def _send_datagram(self, sender: Node, receiver: Node, message: Any) -> None:
         if self.on_message is not None:
@@ -250,12 +251,15 @@ class World:
                 self.calendar.at(when, partial(self._take, node, arriving, source))
 
     def _take(self, receiver: Node, message: Any, source: Node) -> None:
-        """Let a datagram arrive. As `_call` does it, with two calls less: this is where a world's time goes."""
+        """Let a datagram arrive, if there is somebody."""
         process = self.processes.get(receiver)
-        if process is None:
-            return
+        if process is not None:
+            self._tell(process, message, source)
+
+    def _tell(self, process: Process, message: Any, source: Node) -> None:
+        """Give a process a message. As `_call` does it, with two calls less: this is where a world's time goes."""
         if process.is_paused:
-            process.waiting.append(lambda: self._take(receiver, message, source))
+            process.waiting.append(lambda: process.machine.receive_many((message,), source, self.now + process.clock))
         else:
             process.machine.receive_many((message,), source, self.calendar.now + process.clock)
             self.perform(process)
@@ -273,12 +277,10 @@ class World:
         if process is None:
             self._refuse(sender, receiver, message)
         else:
-            known = self._name_of(sender, receiver)
-            self._call(process, lambda: process.machine.receive_many((message,), known, self.now + process.clock))
+            self._tell(process, message, self._name_of(sender, receiver))
 
     def _deliver(self, end: LinkEnd, message: Any) -> None:
-        process = self.processes[end.node]
-        self._call(process, lambda: process.machine.receive_many((message,), end, self.now + process.clock))
+        self._tell(self.processes[end.node], message, end)
 
     def _lose(self, end: LinkEnd) -> None:
         process = self.processes[end.node]
