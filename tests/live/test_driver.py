@@ -174,6 +174,20 @@ def test_commands_of_one_turn_are_flushed_together() -> None:
     run(proof)
 
 
+def test_commands_of_one_turn_have_one_time_and_those_of_the_next_a_later_one() -> None:
+    async def proof() -> None:
+        driver = Ends().driver(Scripted())
+        before = driver.now()
+        first = driver.flush_soon()
+        while driver.now() <= first:
+            pass
+        assert before <= first == driver.flush_soon()
+        await asyncio.sleep(0)
+        assert driver.flush_soon() > first
+
+    run(proof)
+
+
 @pytest.mark.parametrize("moves", [[20_000], [20_000, 60_000], [60_000, 10_000]])
 def test_the_machine_is_woken_once_and_not_before_its_last_word(moves: list[int]) -> None:
     async def proof() -> None:

@@ -161,15 +161,17 @@ class ClientMachine:
 
     def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
-        self.now = now if now > self.now else self.now
-        if self.in_flight >= self._window:
-            raise HistoryFullError(f"{self.in_flight} events are not acknowledged: await room() or flush()")
-        self.in_flight += 1
-        self._events.append(event)
-        if len(self._events) >= MOST_EVENTS:
+        if now > self.now:
+            self.now = now
+        in_flight, events = self.in_flight, self._events
+        if in_flight >= self._window:
+            raise HistoryFullError(f"{in_flight} events are not acknowledged: await room() or flush()")
+        self.in_flight = in_flight + 1
+        events.append(event)
+        number = self._sequence + len(events) - 1
+        if len(events) >= MOST_EVENTS:
             self._pack()
-            return self._sequence - 1
-        return self._sequence + len(self._events) - 1
+        return number
 
     def acknowledge(self, number: int, key: DeliveryKey) -> None:
         """The program has what was delivered to a subscription under a key."""

@@ -85,6 +85,8 @@ class Driver:
         self._armed = 0
         self._is_flushing = self._is_asked_again = False
         self._is_scheduled = False
+        #: When the flush of this turn was asked for.
+        self._turn = 0
 
     def now(self) -> int:
         """Return the time of the machine: monotonic microseconds."""
@@ -134,11 +136,16 @@ class Driver:
         if not self.is_closed:
             self._set_timer()
 
-    def flush_soon(self) -> None:
-        """Flush in the next turn of the loop, with all that is commanded until then."""
+    def flush_soon(self) -> int:
+        """Flush in the next turn of the loop, with all that is commanded until then; return the time of this turn.
+
+        The clock is read once a turn: for who commands little and often that is most of what a command costs.
+        """
         if not self._is_scheduled:
             self._is_scheduled = True
+            self._turn = self.now()
             self._loop.call_soon(self.flush)
+        return self._turn
 
     def close(self) -> None:
         """Do nothing any more."""

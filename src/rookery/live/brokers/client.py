@@ -66,6 +66,7 @@ class BrokerClient:
             patience=round(attempts * SECOND),
         )
         self.schema: Schema | None = None
+        self._topic = ""
         self._feeds: dict[int, Feed] = {}
         self._refusals: list[str] = []
         #: Why some broker could not take a batch for now.
@@ -93,7 +94,7 @@ class BrokerClient:
     @property
     def topic(self) -> str:
         """The topic that the brokers serve."""
-        return "" if self.machine.welcome is None else self.machine.welcome.topic
+        return self._topic
 
     @property
     def brokers(self) -> list[Address]:
@@ -131,9 +132,10 @@ class BrokerClient:
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
-        self._check(topic)
-        self.machine.publish(event if type(event) is dict else dict(event), self._driver.now())
-        self._driver.flush_soon()
+        driver = self._driver
+        if topic != self._topic or driver.is_closed or self._failure is not None:
+            self._check(topic)
+        self.machine.publish(event if type(event) is dict else dict(event), driver.flush_soon())
 
     async def room(self) -> None:
         """Wait until `publish` has room."""
@@ -221,9 +223,9 @@ class BrokerClient:
         self._raise()
         if self._driver.is_closed:
             raise BrokerError("this client is closed")
-        if topic != self.topic:
+        if topic != self._topic:
             host, port = self.brokers[0]
-            raise TopicError(f"the brokers at {host}:{port} serve {self.topic!r}")
+            raise TopicError(f"the brokers at {host}:{port} serve {self._topic!r}")
 
     def _raise(self) -> None:
         if self._failure is not None:
@@ -273,7 +275,7 @@ class BrokerClient:
                 if self._answers:
                     self._answers.pop(0).set_result(document)
             case Attached(welcome):
-                self.schema = Schema.from_dict(welcome.schema)
+                self.schema, self._topic = Schema.from_dict(welcome.schema), welcome.topic
                 self._welcomed.set()
             case GaveUp():
                 self._failure = JoinError(self._refusal)
