@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching.probes import probes
+from rookery.brokers.conditions import FEW
 from rookery.brokers.messages import PlacedSubscription
-from rookery.brokers.store import FEW, ZoneStore
+from rookery.brokers.store import ZoneStore
 from rookery.matching import ScanMatcher
 from rookery.model.schema import Schema
 

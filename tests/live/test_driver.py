@@ -29,8 +29,8 @@ class Scripted:
     def lose(self, node: Any, now: int) -> None:
         self.heard.append(("lost", node))
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
-        self.heard.append(("completed", write.token, failure))
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
+        self.heard.append(("completed", effect.token if isinstance(effect, Write) else effect, result))
 
     def wake(self, now: int) -> None:
         assert self.alarm is not None

@@ -44,7 +44,7 @@ from rookery.brokers.client_messages import (
 )
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
-from rookery.machine import Close, Effect, Emit, Send, Write
+from rookery.machine import Close, Effect, Emit, Send
 from rookery.machine.dedup import DedupWindow
 
 __all__ = ["ClientMachine"]
@@ -245,7 +245,7 @@ class ClientMachine:
         self._next_attempt = self.now + self._pause
         self._pause = min(LAST_PAUSE, self._pause * 3 // 2)
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """A client writes nothing."""
 
     def wake(self, now: int) -> None:
