@@ -21,10 +21,17 @@ SILENT = LinkConditions(latency=5_000, refusal=12 * SECOND)
 
 
 def live(seed: int, faults: Faults) -> History:
-    """A history: the odd ones have crashes that are apart, so that all that is due must come."""
-    conditions = (None, LOSSY, SILENT, LOSSY)[seed // 2 % 4]
+    """A history: the odd ones have crashes that are apart, so that all that is due must come.
+
+    In three of five each matching takes its time, in one of these none at all.
+    """
     return live_through(
-        seed, dimensions=1 + seed % 3, conditions=conditions, apart=TAKEOVER if seed % 2 else 0, faults=faults
+        seed,
+        dimensions=1 + seed % 3,
+        conditions=(None, LOSSY, SILENT, LOSSY)[seed // 2 % 4],
+        apart=TAKEOVER if seed % 2 else 0,
+        computing=(None, None, 0, SECOND // 10, SECOND)[seed % 5],
+        faults=faults,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from rookery.live.driver import SECOND, Driver
-from rookery.machine import Close, Effect, Emit, Send, Write
+from rookery.machine import Close, Compute, ComputeFailed, Effect, Emit, Send, Write
 
 
 class Scripted:
@@ -152,6 +153,81 @@ def test_a_write_is_completed_when_the_log_says_so_and_one_that_nobody_waits_for
         driver.close()
         first(None)
         assert len(machine.heard) == 1
+
+    run(proof)
+
+
+def test_a_task_runs_beside_the_loop_and_its_result_comes_back() -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        go_on, threads = threading.Event(), []
+
+        def task() -> str:
+            threads.append(threading.current_thread())
+            assert go_on.wait(timeout=600)
+            return "found"
+
+        compute = Compute(task)
+        machine.todo = [compute, Send(1, "a")]
+        machine.alarm = driver.now() + 10_000
+        driver.flush()
+        assert ends.did == [("send", 1, ["a"])]
+        while not machine.heard:  # it is woken while the task waits
+            await asyncio.sleep(0.001)
+        assert [note[0] for note in machine.heard] == ["woken"]
+        driver.receive(["b"], 2)
+        assert machine.heard[1:] == [("message", "b", 2)]
+        go_on.set()
+        machine.todo = [Send(1, "c")]
+        while len(machine.heard) < 3:
+            await asyncio.sleep(0.001)
+        assert machine.heard[2:] == [("completed", compute, "found")]
+        assert ends.did[1:] == [("send", 1, ["c"])]
+        assert threads != [threading.current_thread()]
+        driver.close()
+
+    run(proof)
+
+
+def test_tasks_are_done_in_their_order_and_one_that_raises_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        wrong, right = Compute(lambda: [][1]), Compute(lambda: 2)
+        machine.todo = [wrong, right]
+        driver.flush()
+        while len(machine.heard) < 2:
+            await asyncio.sleep(0.001)
+        failed = ComputeFailed("IndexError: list index out of range")
+        assert machine.heard == [("completed", wrong, failed), ("completed", right, 2)]
+        driver.close()
+
+    run(proof)
+    assert "IndexError" in caplog.text
+
+
+def test_the_result_of_a_task_is_not_for_a_closed_driver() -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+
+        def task() -> None:
+            begun.set()
+            assert go_on.wait(timeout=600)
+            over.set()
+
+        machine.todo = [Compute(task), Compute(over.clear)]
+        driver.flush()
+        assert await asyncio.to_thread(begun.wait, 600)
+        driver.close()
+        go_on.set()
+        assert await asyncio.to_thread(over.wait, 600)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert machine.heard == []
+        assert over.is_set()  # what had not begun never does
 
     run(proof)
 
