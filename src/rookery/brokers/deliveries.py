@@ -32,6 +32,7 @@ from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.store import ZoneStore
+from rookery.machine.redelivery import Redelivery
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -56,6 +57,7 @@ class Deliveries:
         self._numbers = 0
         #: By number of a delivery that is not acknowledged.
         self._unacknowledged: dict[int, InFlightBatch] = {}
+        self._redelivery: Redelivery[int] = Redelivery(4 * broker.configuration.beat)
         self._unwritten: list[InFlightBatch] = []
         self._unreplicated: list[InFlightBatch] = []
         self._discarded: list[int] = []
@@ -113,6 +115,7 @@ class Deliveries:
             entry.empty()
             return
         self.in_flight[entry.number] = entry
+        self._redelivery.sent(entry.number, broker.now)
         self._deliver(entry, by_broker)
         if broker.configuration.durability is BrokerDurability.MEMORY:
             self._accept(entry)
@@ -222,6 +225,7 @@ class Deliveries:
     def _finish(self, entry: InFlightBatch) -> None:
         if self.in_flight.pop(entry.number, None) is None:
             return
+        self._redelivery.acknowledged(entry.number)
         if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
             if entry.replicated:
@@ -310,16 +314,16 @@ class Deliveries:
         else:
             self.end_grace_periods()
         self._trim_backlog()
-        patience = 2 * broker.configuration.beat
         sent = 0
-        for entry in list(self.in_flight.values()):
-            if entry.moving or broker.now - entry.since < 2 * patience:
+        for due in self._redelivery.due(broker.now):
+            entry = self.in_flight.get(due)
+            if entry is None or entry.moving:
                 continue
             dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.deliveries.values())
             if dead:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
             if not entry.moving and sent < MOST_REDELIVERED:
-                entry.since = broker.now
+                self._redelivery.sent(due, broker.now)
                 for number, (access_broker, matches) in entry.deliveries.items():
                     if broker.routing_table.alive(access_broker):
                         sent += 1

@@ -132,7 +132,7 @@ def test_no_clock_of_the_wall_decides_anything() -> None:
 
 
 def test_beats_go_on_while_a_matching_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first event of many conditions: to compile them is a task, here one that waits until three beats were made."""
+    """The first event compiles the conditions: many are a task, here one that waits until three beats were made."""
     beats, may_end = threading.Semaphore(0), threading.Event()
     run = BatchMatching.run
 
