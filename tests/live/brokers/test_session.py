@@ -18,6 +18,7 @@ from rookery import brokers as machine_brokers
 from rookery.brokers.batch_matching import BatchMatching
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import BrokerDurability
+from rookery.errors import BrokerError, TopicError
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.client import BrokerClient, connect
@@ -165,6 +166,25 @@ def test_beats_go_on_while_a_matching_takes_its_time(monkeypatch: pytest.MonkeyP
                     got = [await anext(feed) for _ in range(4)]
                     assert [(name, event["number"]) for name, event in got] == [("0", 2), ("1", 2), ("2", 2), ("0", 0)]
                     await client.flush("quotes")
+        finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(scenario())
+
+
+def test_publish_says_what_stands_in_its_way() -> None:
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        event = {"symbol": "a", "price": 1.0, "number": 2}
+        try:
+            async with connect("{}:{}".format(*broker.address)) as client:
+                with pytest.raises(TopicError, match="serve 'quotes'"):
+                    client.publish("trades", event)
+                client.publish("quotes", event)
+                await client.flush("quotes")
+            with pytest.raises(BrokerError, match="closed"):
+                client.publish("quotes", event)
         finally:
             await broker.stop(leave=False)
 

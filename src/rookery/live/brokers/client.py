@@ -65,8 +65,11 @@ class BrokerClient:
             retry=round(retry * SECOND),
             patience=round(attempts * SECOND),
         )
+        self._publish = self.machine.publish
         self.schema: Schema | None = None
         self._topic = ""
+        #: The topic, while there is nothing that `publish` would have to raise.
+        self._publishable: str | None = None
         self._feeds: dict[int, Feed] = {}
         self._refusals: list[str] = []
         #: Why some broker could not take a batch for now.
@@ -132,10 +135,9 @@ class BrokerClient:
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
-        driver = self._driver
-        if topic != self._topic or driver.is_closed or self._failure is not None:
+        if topic != self._publishable:
             self._check(topic)
-        self.machine.publish(event if type(event) is dict else dict(event), driver.flush_soon())
+        self._publish(event if type(event) is dict else dict(event), self._driver.flush_soon())
 
     async def room(self) -> None:
         """Wait until `publish` has room."""
@@ -196,6 +198,7 @@ class BrokerClient:
         await self._leave("back soon")
 
     async def _leave(self, reason: str) -> None:
+        self._publishable = None
         self._driver.close()
         if self._dialing is not None:
             self._dialing.cancel()
@@ -275,10 +278,11 @@ class BrokerClient:
                 if self._answers:
                     self._answers.pop(0).set_result(document)
             case Attached(welcome):
-                self.schema, self._topic = Schema.from_dict(welcome.schema), welcome.topic
+                self.schema = Schema.from_dict(welcome.schema)
+                self._topic = self._publishable = welcome.topic
                 self._welcomed.set()
             case GaveUp():
-                self._failure = JoinError(self._refusal)
+                self._failure, self._publishable = JoinError(self._refusal), None
                 self._welcomed.set()
                 for feed in self._feeds.values():
                     feed.reject(self._failure)
