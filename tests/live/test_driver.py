@@ -211,14 +211,14 @@ def test_the_result_of_a_task_is_not_for_a_closed_driver() -> None:
     async def proof() -> None:
         machine, ends = Scripted(), Ends()
         driver = ends.driver(machine)
-        begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+        begun, go_on, over, second = (threading.Event() for _ in range(4))
 
         def task() -> None:
             begun.set()
             assert go_on.wait(timeout=600)
             over.set()
 
-        machine.todo = [Compute(task), Compute(over.clear)]
+        machine.todo = [Compute(task), Compute(second.set)]
         driver.flush()
         assert await asyncio.to_thread(begun.wait, 600)
         driver.close()
@@ -227,7 +227,9 @@ def test_the_result_of_a_task_is_not_for_a_closed_driver() -> None:
         for _ in range(10):
             await asyncio.sleep(0)
         assert machine.heard == []
-        assert over.is_set()  # what had not begun never does
+        assert driver._thread is not None
+        await asyncio.to_thread(driver._thread.shutdown)
+        assert not second.is_set()  # what had not begun never does
 
     run(proof)
 
