@@ -63,6 +63,14 @@ def test_each_of_two_clients_gets_its_rows() -> None:
         assert message.delivery == DeliverBatch(4, part_of(batch, [row]), (), (0,), (name,))
 
 
+def test_of_two_clients_only_the_one_concerned_is_given_anything() -> None:
+    broker = subscribed()
+    broker.receive_many([Attach(), Subscribe("8/1/s", 1, "x >= 0")], ClientId(8), broker.now)
+    broker.effects()
+    rows = DeliverBatch(4, delivery(4).batch, (), (0, 1), (NAME, NAME))
+    assert deliver(broker, rows) == [(CLIENT, DeliverToClient(OWNER, rows))]
+
+
 def test_beyond_its_window_a_client_has_a_backlog_that_is_asked_for_when_there_is_room() -> None:
     broker = subscribed(window=1)
     deliver(broker, delivery(4))

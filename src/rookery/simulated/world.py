@@ -207,9 +207,8 @@ class World:
         results = [effect.task()] if lasts % 2 else []
 
         def computed() -> None:
-            if process.is_alive:
-                result = results[0] if results else effect.task()
-                self._call(process, lambda: process.machine.completed(effect, result, self.now + process.clock))
+            result = results[0] if results else effect.task()
+            self._call(process, lambda: process.machine.completed(effect, result, self.now + process.clock))
 
         self.calendar.after(lasts, computed)
 
