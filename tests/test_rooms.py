@@ -38,9 +38,11 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     # gateway: values that its machine emits
     "gateway/events": ("gateway/test_gateway.py", "data: what a gateway says"),
     # brokers: parts of one machine
+    "brokers/batch_matching": ("brokers/test_intake.py", "what it finds shows in what the intake delivers"),
     "brokers/broker": ("brokers/test_state_machine.py", "the machine as a whole, under any commands"),
     "brokers/client_events": ("brokers/test_client.py", "data: what a client says"),
     "brokers/client_messages": ("brokers/test_requests.py", "data: each request has its answer there"),
+    "brokers/conditions": ("brokers/test_store.py", "lent by the store, and compared with scan there"),
     "brokers/configuration": ("live/brokers/test_settings.py", "data: settings become it"),
     "brokers/events": ("brokers/test_turmoil.py", "data: what a broker says when its network falls apart"),
     "brokers/in_flight": ("brokers/test_deliveries.py", "data of the deliveries"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rookery.brokers.batches import Acknowledge, DeliverBatch, Redeliver, batch_of
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Redeliver, batch_of, part_of
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Attach, ClientAcknowledge, DeliverToClient, Subscribe, Subscribed
+from rookery.machine import ClientId
 
 from .alone import CLIENT, ask, attached, sent
 
@@ -42,6 +43,32 @@ def test_delivered_twice_it_goes_to_the_client_once_while_it_is_in_flight() -> N
 
 def test_what_no_client_here_wants_is_acknowledged_at_once() -> None:
     assert deliver(subscribed(), delivery(4, names=("8/1/s",))) == [(OWNER, Acknowledge((4,)))]
+
+
+def test_a_delivery_to_the_only_client_and_to_one_that_is_gone_is_the_clients() -> None:
+    rows = DeliverBatch(4, delivery(4).batch, (), (0, 1), ("8/1/s", NAME))
+    assert deliver(subscribed(), rows) == [(CLIENT, DeliverToClient(OWNER, rows))]
+
+
+def test_each_of_two_clients_gets_its_rows() -> None:
+    broker, other = subscribed(), ClientId(8)
+    broker.receive_many([Attach(), Subscribe("8/1/s", 1, "x >= 0")], other, broker.now)
+    broker.effects()
+    batch = delivery(4).batch
+    given = deliver(broker, DeliverBatch(4, batch, (), (0, 1, 0), ("8/1/s", NAME, "8/1/gone")))
+    assert [client for client, _ in given] in ([CLIENT, other], [other, CLIENT])
+    for client, message in given:
+        assert isinstance(message, DeliverToClient)
+        (row, name) = (0, "8/1/s") if client == other else (1, NAME)
+        assert message.delivery == DeliverBatch(4, part_of(batch, [row]), (), (0,), (name,))
+
+
+def test_of_two_clients_only_the_one_concerned_is_given_anything() -> None:
+    broker = subscribed()
+    broker.receive_many([Attach(), Subscribe("8/1/s", 1, "x >= 0")], ClientId(8), broker.now)
+    broker.effects()
+    rows = DeliverBatch(4, delivery(4).batch, (), (0, 1), (NAME, NAME))
+    assert deliver(broker, rows) == [(CLIENT, DeliverToClient(OWNER, rows))]
 
 
 def test_beyond_its_window_a_client_has_a_backlog_that_is_asked_for_when_there_is_room() -> None:

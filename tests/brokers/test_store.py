@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matching.probes import probes
+from rookery.brokers.conditions import FEW
 from rookery.brokers.messages import PlacedSubscription
-from rookery.brokers.store import FEW, ZoneStore
+from rookery.brokers.store import ZoneStore
 from rookery.matching import ScanMatcher
 from rookery.model.schema import Schema
 
@@ -80,6 +81,58 @@ def test_a_batch_gives_what_the_oracle_says(before: list[Any], after: list[Any],
         assert {one.subscription_id for one in store.every()} == {
             name for name, (where, _) in held.items() if not where
         }
+
+
+@given(EDITS, EDITS, EDITS, EVENTS)
+def test_edits_while_the_conditions_are_lent(
+    before: list[Any], meanwhile: list[Any], after: list[Any], events: list[dict[str, Any]]
+) -> None:
+    """Matches are those of before, but for names that are gone, at the brokers of now; the next ones know the edits."""
+    store = ZoneStore(SCHEMA)
+    held: dict[str, tuple[str, int]] = {}
+    columns = {name: [event.get(name) for event in events] for name in dict.fromkeys(n for e in events for n in e)}
+    versions = iter(range(1, 100))
+    for name, condition, access_broker in before:
+        edit(store, held, name, condition, access_broker, next(versions))
+    if not store.has_conditions:
+        return
+    pairs_of(store, events)  # so that there are numbers
+    expected = {(row, name) for row, name, _ in pairs_of(store, events)}
+    loan = store.lend()
+    ever = set(held)
+    for name, condition, access_broker in meanwhile:
+        edit(store, held, name, condition, access_broker, next(versions))
+        ever &= set(held)
+    pairs = loan.match_columns(columns, len(events))
+    found = store.give_back(pairs)
+    got = set(zip(found.rows.tolist(), found.names.tolist(), found.access_brokers.tolist(), strict=True))
+    assert {(row, name) for row, name, _ in got} >= {(row, name) for row, name in expected if name in ever}
+    assert {(row, name) for row, name, _ in got} <= {(row, name) for row, name in expected if name in held}
+    assert all(access_broker == held[name][1] for _, name, access_broker in got)
+    for name, condition, access_broker in after:
+        edit(store, held, name, condition, access_broker, next(versions))
+    assert pairs_of(store, events) == sorted(
+        (row, one.subscription_id, one.access_broker)
+        for row, event in enumerate(events)
+        for one in store.match(event)
+        if one.where
+    )
+    fresh = ZoneStore(SCHEMA)
+    for number, (name, (where, access_broker)) in enumerate(held.items()):
+        fresh.add(PlacedSubscription(name, number + 1, where, (), (), (), access_broker), 1)
+    assert pairs_of(store, events) == pairs_of(fresh, events)
+
+
+def test_numbers_are_used_again_and_no_edit_is_kept_for_what_came_and_went() -> None:
+    store = ZoneStore(SCHEMA)
+    store.add(PlacedSubscription("stays", 1, "price < 3", (), (), (), 1), 1)
+    assert pairs_of(store, [{"price": 1.0}]) == [(0, "stays", 1)]
+    for number in range(1000):  # and no event meanwhile
+        store.add(PlacedSubscription(f"s{number}", 1, "price < 3", (), (), (), 1), 1)
+        store.remove(f"s{number}")
+    assert not store.lend().edits
+    store.abandon()
+    assert pairs_of(store, [{"price": 1.0}]) == [(0, "stays", 1)]
 
 
 def edit(

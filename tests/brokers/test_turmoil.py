@@ -25,13 +25,16 @@ FOUND = (239, 268, 819, 2516)
 
 
 def live(seed: int, faults: Faults) -> History:
-    """A history: the odd ones have crashes that are apart, so that all that is due must come."""
-    conditions = (None, LOSSY, SILENT, LOSSY)[seed // 2 % 4]
+    """A history: the odd ones have crashes that are apart, so that all that is due must come.
+
+    In three of five each matching takes its time, in one of these none at all.
+    """
     return live_through(
         seed,
         dimensions=1 + seed % 3,
-        conditions=conditions,
+        conditions=(None, LOSSY, SILENT, LOSSY)[seed // 2 % 4],
         apart=TAKEOVER if seed % 2 else 0,
+        computing=(None, None, 0, SECOND // 10, SECOND)[seed % 5],
         faults=faults,
         rests_long=seed % 16 < 2 or seed in FOUND,
     )

@@ -199,12 +199,18 @@ def live_through(
     dimensions: int = 2,
     conditions: LinkConditions | None = None,
     apart: int = 0,
+    computing: int | None = None,
     faults: Faults | None = None,
     rests_long: bool = False,
 ) -> History:
-    """Run one history: quiet times between short bursts, in which things happen within seconds of each other."""
+    """Run one history: quiet times between short bursts, in which things happen within seconds of each other.
+
+    With `computing` every matching is long work, which takes up to so much time.
+    """
     generator = random.Random(seed)
-    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions, rests_long=rests_long)
+    options = {} if computing is None else {"compute_from": 1}
+    made = network(brokers, seed=seed, dimensions=dimensions, conditions=conditions, rests_long=rests_long, **options)
+    made.world.compute_time = computing or 0
     history = History(made, generator, apart=apart, faults=faults or Faults(), rests_long=rests_long)
     for _ in range(4):
         history.subscribe()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.machine.scripted import Scripted
 
 from rookery.live.driver import SECOND, Driver
-from rookery.machine import Close, Emit, Send, Write
+from rookery.machine import Close, Compute, ComputeFailed, Emit, Send, Write
 
 
 class Ends:
@@ -124,6 +125,83 @@ def test_a_write_is_completed_when_the_log_says_so_and_one_that_nobody_waits_for
     run(proof)
 
 
+def test_a_task_runs_beside_the_loop_and_its_result_comes_back() -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        go_on, threads = threading.Event(), []
+
+        def task() -> str:
+            threads.append(threading.current_thread())
+            assert go_on.wait(timeout=600)
+            return "found"
+
+        compute = Compute(task)
+        machine.todo = [compute, Send(1, "a")]
+        machine.alarm = driver.now() + 10_000
+        driver.flush()
+        assert ends.did == [("send", 1, ["a"])]
+        while not machine.heard:  # it is woken while the task waits
+            await asyncio.sleep(0.001)
+        assert [note[0] for note in machine.heard] == ["woken"]
+        driver.receive(["b"], 2)
+        assert machine.heard_what[1:] == [("message", "b", 2)]
+        go_on.set()
+        machine.todo = [Send(1, "c")]
+        while len(machine.heard) < 3:
+            await asyncio.sleep(0.001)
+        assert machine.heard_what[2:] == [("completed", compute, "found")]
+        assert ends.did[1:] == [("send", 1, ["c"])]
+        assert threads != [threading.current_thread()]
+        driver.close()
+
+    run(proof)
+
+
+def test_tasks_are_done_in_their_order_and_one_that_raises_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        wrong, right = Compute(lambda: [][1]), Compute(lambda: 2)
+        machine.todo = [wrong, right]
+        driver.flush()
+        while len(machine.heard) < 2:
+            await asyncio.sleep(0.001)
+        failed = ComputeFailed("IndexError: list index out of range")
+        assert machine.heard_what == [("completed", wrong, failed), ("completed", right, 2)]
+        driver.close()
+
+    run(proof)
+    assert "IndexError" in caplog.text
+
+
+def test_the_result_of_a_task_is_not_for_a_closed_driver() -> None:
+    async def proof() -> None:
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        begun, go_on, over, second = (threading.Event() for _ in range(4))
+
+        def task() -> None:
+            begun.set()
+            assert go_on.wait(timeout=600)
+            over.set()
+
+        machine.todo = [Compute(task), Compute(second.set)]
+        driver.flush()
+        assert await asyncio.to_thread(begun.wait, 600)
+        driver.close()
+        go_on.set()
+        assert await asyncio.to_thread(over.wait, 600)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert machine.heard == []
+        assert driver._thread is not None
+        await asyncio.to_thread(driver._thread.shutdown)
+        assert not second.is_set()  # what had not begun never does
+
+    run(proof)
+
+
 def test_commands_of_one_turn_are_flushed_together() -> None:
     async def proof() -> None:
         machine, ends = Scripted(), Ends()
@@ -138,6 +216,20 @@ def test_commands_of_one_turn_are_flushed_together() -> None:
         driver.flush_soon()
         await asyncio.sleep(0)
         assert ends.did[1:] == [("send", 1, ["c"])]
+
+    run(proof)
+
+
+def test_commands_of_one_turn_have_one_time_and_those_of_the_next_a_later_one() -> None:
+    async def proof() -> None:
+        driver = Ends().driver(Scripted())
+        before = driver.now()
+        first = driver.flush_soon()
+        while driver.now() <= first:
+            pass
+        assert before <= first == driver.flush_soon()
+        await asyncio.sleep(0)
+        assert driver.flush_soon() > first
 
     run(proof)
 

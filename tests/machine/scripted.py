@@ -31,8 +31,8 @@ class Scripted:
     def lose(self, node: Any, now: int) -> None:
         self.heard.append(("lost", node, now))
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
-        self.heard.append(("completed", write.token, failure, now))
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
+        self.heard.append(("completed", effect.token if isinstance(effect, Write) else effect, result, now))
 
     def wake(self, now: int) -> None:
         assert self.alarm is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rookery.machine import Close, Effect, Send, Write
+from rookery.machine import Close, Effect, Send
 from rookery.simulated.connections import LinkEnd
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.world import World
@@ -32,7 +32,7 @@ class Recorder:
     def lose(self, node: Any, now: int) -> None:
         self.lost.append(node)
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None: ...
+    def completed(self, effect: Effect, result: Any, now: int) -> None: ...
     def wake(self, now: int) -> None: ...
     def timer(self) -> int | None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.machine.scripted import Scripted
 
-from rookery.machine import ClientId, Close, Effect, Emit, Multicast, Send, Write
+from rookery.machine import ClientId, Close, Compute, Effect, Emit, Multicast, Send, Write
 from rookery.machine.log import RecordLog
 from rookery.rtps.locators import Address
 from rookery.simulated.disks import WRITE_TIME, SimulatedDisk
@@ -98,6 +98,43 @@ def test_a_disk_outlives_its_process_takes_its_time_and_may_be_full() -> None:
     stage.world.run(SECOND)
     full = "the broker's disk did not take it: No space left on device"
     assert [note[:3] for note in stage.machines[2].heard] == [("completed", 1, full), ("completed", None, full)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_task_takes_as_long_as_the_seed_says_and_nothing_waits_for_it(seed: int) -> None:
+    stage = Stage(1, 2, seed=seed)
+    stage.world.compute_time = SECOND
+    done: list[int] = []
+    compute = Compute(lambda: done.append(stage.world.now))
+    stage.do(1, compute, Send(2, "a"))
+    stage.world.run(2 * SECOND)
+    assert [note[:2] for note in stage.machines[2].heard] == [("message", "a")]
+    ((kind, effect, _, when),) = stage.machines[1].heard
+    assert (kind, effect) == ("completed", compute)
+    assert 0 <= when <= SECOND
+    assert done in ([0], [when])
+
+
+def test_tasks_are_done_at_the_beginning_and_at_the_end_of_their_time() -> None:
+    places = set()
+    for seed in range(20):
+        stage = Stage(1, seed=seed)
+        stage.world.compute_time = SECOND
+        done: list[int] = []
+        stage.do(1, Compute(lambda done=done, stage=stage: done.append(stage.world.now)))  # type: ignore[misc]
+        stage.world.run(2 * SECOND)
+        ((_, _, _, when),) = stage.machines[1].heard
+        places.add(("begin", "end")[done == [when]])
+    assert places == {"begin", "end"}
+
+
+def test_nobody_hears_of_the_task_of_one_that_crashed() -> None:
+    stage = Stage(1, 2)
+    stage.world.compute_time = SECOND
+    stage.do(1, Compute(int))
+    stage.world.end(1)
+    stage.world.run(2 * SECOND)
+    assert stage.machines[1].heard == []
 
 
 def test_a_paused_process_hears_everything_later_and_in_order() -> None:

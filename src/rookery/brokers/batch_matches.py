@@ -1,29 +1,16 @@
-"""Who wants what of a batch: the matches (event, subscription) of one access broker's clients.
-
-Matching is done for all batches of one received buffer together, zone by zone: the fixed cost of a call of
-`rookery.matching` is that of thirty events, so many events a call are what makes a broker fast. Subscriptions without a
-condition are not matched at all; they want every event.
-"""
+"""Who wants what of a batch: the matches (event, subscription) of one access broker's clients."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from rookery.brokers.batches import Columns, DeliverBatch, EventBatch, columns_of, part_of
+from rookery.brokers.batches import DeliverBatch, EventBatch, part_of
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.store import Matches
 
-if TYPE_CHECKING:
-    from rookery.brokers.in_flight import InFlightBatch
-    from rookery.brokers.owned_zone import OwnedZone
-
-__all__ = ["BatchMatches", "match_batches", "sorted_by_broker"]
+__all__ = ["BatchMatches", "sorted_by_broker", "sorted_matches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +109,7 @@ def sorted_by_broker(
     }
 
 
-def match_batches(
-    incoming: Sequence[tuple[OwnedZone, InFlightBatch, Columns | None]],
-) -> Iterator[tuple[OwnedZone, InFlightBatch, dict[int, BatchMatches]]]:
-    """Match batches against the subscriptions of their zones, those of one zone together."""
-    by_zone: dict[int, list[tuple[OwnedZone, InFlightBatch, Columns | None]]] = {}
-    for one in incoming:
-        by_zone.setdefault(id(one[0]), []).append(one)
-    for group in by_zone.values():
-        owned = group[0][0]
-        every = owned.store.every()
-        if not owned.store.has_conditions:
-            by_broker = sorted_by_broker((), (), every)
-            yield from ((owned, entry, dict(by_broker)) for _, entry, _ in group)
-            continue
-        fields = owned.store.fields
-        tables = [columns if columns is not None else columns_of(entry.batch, fields) for _, entry, columns in group]
-        counts = [entry.batch.count for _, entry, _ in group]
-        found = owned.store.match_columns(_stacked(tables, counts), sum(counts))
-        starts = list(accumulate(counts, initial=0))
-        places = np.searchsorted(found.rows, starts).tolist()
-        for number, (_, entry, _) in enumerate(group):
-            mine = Matches(*(part[places[number] : places[number + 1]] for part in found))
-            yield owned, entry, _sorted_matches(mine, starts[number], every)
-
-
-def _sorted_matches(found: Matches, first: int, every: Sequence[PlacedSubscription]) -> dict[int, BatchMatches]:
+def sorted_matches(found: Matches, first: int, every: Sequence[PlacedSubscription]) -> dict[int, BatchMatches]:
     """Sort the matches of one batch, whose events begin at row `first`, by access broker."""
     rows, names, access_brokers = found
     if first:
@@ -167,14 +129,3 @@ def _sorted_matches(found: Matches, first: int, every: Sequence[PlacedSubscripti
         some = tuple(rows[mine].tolist()), tuple(names[mine].tolist())
         by_broker[access_broker] = BatchMatches(tuple(every_of.get(access_broker, ())), *some)
     return by_broker
-
-
-def _stacked(tables: Sequence[Columns], counts: Sequence[int]) -> Columns:
-    """Put the columns of several batches under each other."""
-    if len(tables) == 1:
-        return tables[0]
-    stacked: Columns = {name: [] for table in tables for name in table}
-    for table, count in zip(tables, counts, strict=True):
-        for name, column in stacked.items():
-            column += table[name] if name in table else [None] * count
-    return stacked

@@ -5,8 +5,8 @@ clients want they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of peers is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
-`publishing.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`. Everything
-periodic happens at a beat, so there is one timer.
+`publishing.py`, `intake.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`.
+Everything periodic happens at a beat, so there is one timer.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.deliveries import Deliveries
 from rookery.brokers.events import BrokerEvent, BrokerMessageRejected, JoinFailed
+from rookery.brokers.intake import Intake
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
     Body,
@@ -50,7 +51,7 @@ from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
-from rookery.machine import ClientId, Effect, Emit, Send, Write
+from rookery.machine import ClientId, Compute, Effect, Emit, Send, Write
 from rookery.machine.randomness import RandomNumbers
 from rookery.space.zones import AxisCut, Path, Point, contains, gap
 
@@ -88,6 +89,7 @@ class Broker:
         self.placement = Placement(self)
         self.proximity = Proximity(self)
         self.publishing = Publishing(self)
+        self.intake = Intake(self)
         self.deliveries = Deliveries(self)
         self.replicas = Replicas(self)
         self.sessions = Sessions(self)
@@ -204,11 +206,15 @@ class Broker:
         effects, self._effects = self._effects, []
         return effects
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
-        """What a `Write` asked for is on the disk, or the disk did not take it: then the batches are refused."""
+    def completed(self, effect: Write | Compute, result: Any, now: int) -> None:
+        """What a `Write` asked for is on the disk, or the disk did not take it; or a matching is done."""
         self.now = max(now, self.now)
-        if write.token is not None:
-            self.publishing.completed(write.token, failure)
+        if isinstance(effect, Compute):
+            if not self.membership.left:
+                self.intake.completed(result)
+                self._settle()
+        elif effect.token is not None:
+            self.publishing.completed(effect.token, result)
             self._settle()
 
     def restore(self, entries: Iterable[tuple[int, int, EventBatch]]) -> None:

@@ -44,8 +44,9 @@ from rookery.brokers.client_messages import (
 )
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
-from rookery.machine import Close, Effect, Emit, Send, Write
+from rookery.machine import Close, Effect, Emit, Send
 from rookery.machine.dedup import DedupWindow
+from rookery.machine.redelivery import Redelivery
 
 __all__ = ["ClientMachine"]
 
@@ -69,7 +70,6 @@ class _InFlight:
 
     request: PublishBatch
     accepted: set[int]
-    sent: int
 
 
 @dataclass(slots=True)
@@ -107,7 +107,6 @@ class ClientMachine:
         self.repeated = 0
         self.versions = Versions()
         self._window = window
-        self._retry = retry
         self._patience = patience
         #: The broker that was asked to let this client in, and whether it has.
         self._broker: Any = None
@@ -122,7 +121,7 @@ class ClientMachine:
         self._events: list[dict[str, Any]] = []
         self._sequence = 0
         self._batches: dict[int, _InFlight] = {}
-        self._next_retry: int | None = None
+        self._redelivery: Redelivery[int] = Redelivery(retry)
         #: Deliveries that the program has not acknowledged, and by which subscriptions.
         self._unacknowledged: dict[DeliveryKey, set[int]] = {}
         self._acknowledged: list[DeliveryKey] = []
@@ -161,15 +160,17 @@ class ClientMachine:
 
     def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
-        self.now = now if now > self.now else self.now
-        if self.in_flight >= self._window:
-            raise HistoryFullError(f"{self.in_flight} events are not acknowledged: await room() or flush()")
-        self.in_flight += 1
-        self._events.append(event)
-        if len(self._events) >= MOST_EVENTS:
+        if now > self.now:
+            self.now = now
+        in_flight, events = self.in_flight, self._events
+        if in_flight >= self._window:
+            raise HistoryFullError(f"{in_flight} events are not acknowledged: await room() or flush()")
+        self.in_flight = in_flight + 1
+        events.append(event)
+        number = self._sequence + len(events) - 1
+        if len(events) >= MOST_EVENTS:
             self._pack()
-            return self._sequence - 1
-        return self._sequence + len(self._events) - 1
+        return number
 
     def acknowledge(self, number: int, key: DeliveryKey) -> None:
         """The program has what was delivered to a subscription under a key."""
@@ -243,7 +244,7 @@ class ClientMachine:
         self._next_attempt = self.now + self._pause
         self._pause = min(LAST_PAUSE, self._pause * 3 // 2)
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """A client writes nothing."""
 
     def wake(self, now: int) -> None:
@@ -253,9 +254,8 @@ class ClientMachine:
             return
         if self._next_attempt is not None and self._next_attempt <= self.now:
             self._attach()
-        if self._next_retry is not None and self._next_retry <= self.now:
-            late = [one for one in self._batches.values() if self.now - one.sent >= self._retry]
-            self._send_again(late)
+        for first in self._redelivery.due(self.now):
+            self._send(first)
 
     def timer(self) -> int | None:
         """Return when to wake."""
@@ -263,7 +263,7 @@ class ClientMachine:
             return None
         if self._broker is None:
             return self._next_attempt
-        return self._next_retry if self._is_attached and self._batches else None
+        return self._redelivery.timer() if self._is_attached else None
 
     def effects(self) -> list[Effect]:
         """Return what is to be done: what was published in one turn goes in one batch, and so do acknowledgments."""
@@ -296,7 +296,8 @@ class ClientMachine:
         self._effects.append(Emit(Attached(welcome)))
         for number, opened in self._open.items():
             self._place(number, opened)
-        self._send_again(list(self._batches.values()))
+        for first in self._batches:
+            self._send(first)
 
     def _learn(self, brokers: Sequence[int]) -> None:
         """Remember brokers; the one that is attached to stays the first, under the name that it was reached by."""
@@ -399,18 +400,13 @@ class ClientMachine:
     def _pack(self) -> None:
         events, self._events = self._events, []
         request = PublishBatch(batch_of(self.identity, self._sequence, events))
-        self._batches[self._sequence] = _InFlight(request, set(), self.now)
+        self._batches[self._sequence] = _InFlight(request, set())
+        self._send(self._sequence)
         self._sequence += len(events)
-        if self._next_retry is None:
-            self._next_retry = self.now + self._retry
-        self._say(request)
 
-    def _send_again(self, batches: Iterable[_InFlight]) -> None:
-        for one in batches:
-            one.sent = self.now
-            self._say(one.request)
-        oldest = min((one.sent for one in self._batches.values()), default=None)
-        self._next_retry = None if oldest is None else oldest + self._retry
+    def _send(self, first: int) -> None:
+        self._redelivery.sent(first, self.now)
+        self._say(self._batches[first].request)
 
     def _accepted(self, first: int, offsets: tuple[int, ...]) -> None:
         waiting = self._batches.get(first)
@@ -433,6 +429,5 @@ class ClientMachine:
 
     def _over(self, first: int, count: int) -> None:
         del self._batches[first]
+        self._redelivery.acknowledged(first)
         self.in_flight -= count
-        if not self._batches:
-            self._next_retry = None

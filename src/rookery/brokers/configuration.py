@@ -62,6 +62,10 @@ class BrokerConfiguration:
     #: Batches that an owner has in flight before it refuses more.
     most_in_flight: int = 1 << 18
 
+    #: A matching of so many events, or of fewer where conditions have to be compiled, is done by a `Compute`: about ten
+    #: milliseconds.
+    compute_from: int = 8192
+
     @property
     def level_bits(self) -> int:
         """Cuts per level."""

@@ -16,17 +16,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rookery.brokers.batch_matches import BatchMatches, match_batches, sorted_by_broker
+from rookery.brokers.batch_matches import BatchMatches, sorted_by_broker
 from rookery.brokers.batches import (
     Accepted,
-    BatchKey,
-    Columns,
     Discard,
     EventBatch,
     Refused,
     Replicate,
     Replicated,
-    RoutedBatch,
     events_of,
     part_of,
 )
@@ -35,15 +32,13 @@ from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.store import ZoneStore
-from rookery.machine.dedup import DedupWindow
+from rookery.machine.redelivery import Redelivery
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Deliveries"]
 
-#: Batches remembered so that none is taken twice: the dedup window.
-DEDUP_WINDOW = 1 << 14
 #: Batches redelivered at one beat, and replicas in one message.
 MOST_REDELIVERED = 64
 #: Why a broker on its own refuses.
@@ -62,9 +57,7 @@ class Deliveries:
         self._numbers = 0
         #: By number of a delivery that is not acknowledged.
         self._unacknowledged: dict[int, InFlightBatch] = {}
-        #: Batches that were taken, in flight or done with: what is published again is found here.
-        self._taken: DedupWindow[BatchKey, list[InFlightBatch]] = DedupWindow(DEDUP_WINDOW)
-        self._incoming: list[tuple[OwnedZone, InFlightBatch, Columns | None]] = []
+        self._redelivery: Redelivery[int] = Redelivery(4 * broker.configuration.beat)
         self._unwritten: list[InFlightBatch] = []
         self._unreplicated: list[InFlightBatch] = []
         self._discarded: list[int] = []
@@ -72,58 +65,15 @@ class Deliveries:
         #: Subscriptions that are attached elsewhere now, and those that are gone.
         self._moved: dict[str, int] = {}
         self._gone: set[str] = set()
+        #: Whether grace periods may have ended while the conditions were lent.
+        self.is_grace_due = False
 
-    # ---- batches come in -----------------------------------------------------------------------------------------
-
-    def take(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
-        """Take a batch whose events all lie in an own zone."""
-        broker, batch = self._broker, routed.batch
-        known = self._taken.get(batch.key)
-        if known is None:
-            known = []
-            self._taken.add(batch.key, known)
-        elif known:
-            fresh = self._fresh(routed, known)
-            if not fresh:
-                return
-            if len(fresh) < batch.count:
-                routed = RoutedBatch(
-                    part_of(batch, fresh, columns), tuple(routed.points[row] for row in fresh), routed.origin
-                )
-                batch, columns = routed.batch, None
-        refusal = self._refusal()
-        if refusal is not None:
-            broker.counters["refused"] += 1
-            broker.send(routed.origin, Refused(batch.publisher, batch.first, refusal, final=False))
-            return
+    def next_number(self) -> int:
+        """Return a number that no batch and no delivery of this broker has."""
         self._numbers += 1
-        entry = InFlightBatch(
-            self._numbers, batch, routed.points[0], {routed.origin}, broker.now, {}, owned.grace_until
-        )
-        known.append(entry)
-        self._incoming.append((owned, entry, columns))
+        return self._numbers
 
-    def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
-        """Return the rows that were never taken; say again that the others are safe, as soon as they are."""
-        seen: set[int] = set()
-        for entry in known:
-            seen.update(entry.numbers() if entry.gone else entry.batch.numbers())
-            if entry.accepted:
-                self._send_accepted(entry, routed.origin)
-            else:
-                entry.origins.add(routed.origin)
-        self._broker.counters["repeated"] += 1
-        return [row for row, number in enumerate(routed.batch.numbers()) if number not in seen]
-
-    def _refusal(self) -> str | None:
-        configuration = self._broker.configuration
-        if len(self.in_flight) >= configuration.most_in_flight:
-            return f"{len(self.in_flight)} batches are in flight, not acknowledged by their subscribers"
-        if configuration.durability is BrokerDurability.TWO_DISKS and self._is_alone():
-            return ALONE
-        return None
-
-    def _is_alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Tell whether there has been nobody to take over for longer than a takeover lasts."""
         return self._choose_backup() is None and self._was_alone()
 
@@ -135,25 +85,11 @@ class Deliveries:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to match, send or write."""
-        return bool(
-            self._incoming
-            or self._moved
-            or self._gone
-            or self._unreplicated
-            or self._discarded
-            or self._unwritten
-            or self._done
-        )
+        """Whether there is anything to send or write."""
+        return bool(self._moved or self._gone or self._unreplicated or self._discarded or self._unwritten or self._done)
 
     def settle(self) -> None:
-        """Match what came in together; send and write what follows from it."""
-        if self._moved or self._gone:
-            self._follow_moved()
-        if self._incoming:
-            incoming, self._incoming = self._incoming, []
-            for owned, entry, by_broker in match_batches(incoming):
-                self._begin(owned, entry, by_broker)
+        """Replicate what is new, and let go of replicas that nobody needs."""
         self.replicate()
         if self._discarded and self.backup is not None:
             self._broker.send(self.backup, Discard(tuple(self._discarded)))
@@ -166,7 +102,8 @@ class Deliveries:
         unwritten = [entry for entry in unwritten if entry.number in self.in_flight]
         return [(self._broker.id, entry.number, entry.batch) for entry in unwritten], unwritten, done
 
-    def _begin(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+    def begin(self, owned: OwnedZone, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
+        """Deliver a batch that has been matched."""
         broker = self._broker
         broker.counters["matched"] += entry.batch.count
         owned.reservoir.add(entry.point, broker.random)
@@ -178,6 +115,7 @@ class Deliveries:
             entry.empty()
             return
         self.in_flight[entry.number] = entry
+        self._redelivery.sent(entry.number, broker.now)
         self._deliver(entry, by_broker)
         if broker.configuration.durability is BrokerDurability.MEMORY:
             self._accept(entry)
@@ -191,10 +129,10 @@ class Deliveries:
     def _deliver(self, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
         """Deliver matches to the brokers of their clients, those of each under a number of its own."""
         for access_broker, matches in by_broker.items():
-            self._numbers += 1
-            entry.deliveries[self._numbers] = (access_broker, matches)
-            self._unacknowledged[self._numbers] = entry
-            self._broker.send(access_broker, matches.delivery(self._numbers, entry.batch))
+            number = self.next_number()
+            entry.deliveries[number] = (access_broker, matches)
+            self._unacknowledged[number] = entry
+            self._broker.send(access_broker, matches.delivery(number, entry.batch))
 
     def _end_delivery(self, entry: InFlightBatch, number: int) -> None:
         del entry.deliveries[number]
@@ -214,9 +152,7 @@ class Deliveries:
             self._broker.counters["refused"] += 1
             for origin in entry.origins:
                 self._broker.send(origin, Refused(entry.batch.publisher, entry.batch.first, reason, final))
-            known = self._taken.get(entry.batch.key)
-            if known is not None and entry in known:
-                known.remove(entry)
+            self._broker.intake.forget(entry)
             self._finish(entry)
 
     def replicated(self, message: Replicated, sender: int) -> None:
@@ -235,10 +171,11 @@ class Deliveries:
     def _accept(self, entry: InFlightBatch) -> None:
         entry.accepted = True
         for origin in entry.origins:
-            self._send_accepted(entry, origin)
+            self.send_accepted(entry, origin)
         entry.origins.clear()
 
-    def _send_accepted(self, entry: InFlightBatch, origin: int) -> None:
+    def send_accepted(self, entry: InFlightBatch, origin: int) -> None:
+        """Say that a batch is safe."""
         offsets = entry.batch.offsets
         if entry.gone:
             offsets = tuple(entry.numbers())
@@ -288,6 +225,7 @@ class Deliveries:
     def _finish(self, entry: InFlightBatch) -> None:
         if self.in_flight.pop(entry.number, None) is None:
             return
+        self._redelivery.acknowledged(entry.number)
         if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
             if entry.replicated:
@@ -321,8 +259,10 @@ class Deliveries:
         """A subscription is gone: nobody waits for its events."""
         self._gone.add(name)
 
-    def _follow_moved(self) -> None:
+    def follow_moved(self) -> None:
         """Follow the clients that have moved, forget those that are gone: one pass for all of them."""
+        if not self._moved and not self._gone:
+            return
         moved, gone = self._moved, self._gone
         self._moved, self._gone = {}, set()
         by_access_broker: dict[int, set[str]] = {}
@@ -369,18 +309,21 @@ class Deliveries:
         self.replicate()
         if backup is None and broker.configuration.durability is BrokerDurability.TWO_DISKS and self._was_alone():
             self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
-        self._end_grace_periods()
+        if broker.intake.is_matching:
+            self.is_grace_due = True
+        else:
+            self.end_grace_periods()
         self._trim_backlog()
-        patience = 2 * broker.configuration.beat
         sent = 0
-        for entry in list(self.in_flight.values()):
-            if entry.moving or broker.now - entry.since < 2 * patience:
+        for due in self._redelivery.due(broker.now):
+            entry = self.in_flight.get(due)
+            if entry is None or entry.moving:
                 continue
             dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.deliveries.values())
             if dead:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
             if not entry.moving and sent < MOST_REDELIVERED:
-                entry.since = broker.now
+                self._redelivery.sent(due, broker.now)
                 for number, (access_broker, matches) in entry.deliveries.items():
                     if broker.routing_table.alive(access_broker):
                         sent += 1
@@ -398,8 +341,9 @@ class Deliveries:
                 self._shrink(entry, delivery, left)
         self._check_finished(entry)
 
-    def _end_grace_periods(self) -> None:
-        broker = self._broker
+    def end_grace_periods(self) -> None:
+        """Match once more what came in a grace period that is over; while conditions are lent, when they are back."""
+        broker, self.is_grace_due = self._broker, False
         for entry in [
             entry for entry in self.in_flight.values() if entry.grace_until and entry.grace_until <= broker.now
         ]:

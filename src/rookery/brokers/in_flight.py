@@ -23,7 +23,6 @@ class InFlightBatch:
     batch: EventBatch
     point: Point
     origins: set[int]
-    since: int
     #: What clients have not acknowledged: by number of the delivery, their broker and their matches.
     deliveries: dict[int, tuple[int, BatchMatches]]
     #: When the grace period of its zone ends, 0 if there is none; until then all matches that were delivered.

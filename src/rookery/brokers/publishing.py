@@ -64,17 +64,23 @@ class Publishing:
     def publish(self, batch: EventBatch) -> None:
         """Send a client's batch to the owners of its events; it is told what becomes of it."""
         broker = self._broker
-        points: tuple[Point, ...] | None = None
-        if ROOT in broker.owned:
-            # The only broker: where the events lie makes no difference but for the sample, one point of each batch.
-            first = self.points_of([first_event(batch)])
-            points = None if first is None else first * batch.count
+        if ROOT not in broker.owned:
+            self.route_by_events(batch, broker.id)
+            return
+        # The only broker: where the events lie makes no difference but for the sample, one point of each batch.
+        first = self.points_of([first_event(batch)])
+        if first is None:
+            broker.send(broker.id, _unreadable(batch))
         else:
-            points = self.points_in(batch)
+            self.route(RoutedBatch(batch, first * batch.count, broker.id))
+
+    def route_by_events(self, batch: EventBatch, origin: int) -> None:
+        """Send a batch to the owners of its events; `origin` is told what becomes of it."""
+        points = self.points_in(batch)
         if points is None:
-            broker.reply(batch.publisher, Refused(batch.publisher, batch.first, "an event does not fit the schema"))
+            self._broker.send(origin, _unreadable(batch))
         else:
-            self.route(RoutedBatch(batch, points, broker.id))
+            self.route(RoutedBatch(batch, points, origin))
 
     def points_of(self, events: Sequence[dict[str, Any]]) -> tuple[Point, ...] | None:
         """Return where events lie; None if one of them cannot be read."""
@@ -102,7 +108,7 @@ class Publishing:
         broker, batch = self._broker, message.batch
         broker.passing.add(message.points[0], broker.random)
         if ROOT in broker.owned:
-            broker.deliveries.take(broker.owned[ROOT], message, None)
+            broker.intake.take(broker.owned[ROOT], message, None)
             return
         mine: dict[int, tuple[OwnedZone, list[int]]] = {}
         theirs: dict[int, list[int]] = {}
@@ -124,7 +130,7 @@ class Publishing:
             part = _part(message, rows, columns)
             broker.counters["hops"] += len(message.visited) * len(rows)
             broker.counters["arrived"] += len(rows)
-            broker.deliveries.take(owned, part, columns if part.batch is batch else None)
+            broker.intake.take(owned, part, columns if part.batch is batch else None)
         for hop, rows in theirs.items():
             broker.counters["forwarded"] += len(rows)
             part = _part(message, rows, columns)
@@ -184,9 +190,16 @@ class Publishing:
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
-        if not (broker.sessions.has_acknowledgments or broker.deliveries.has_work or broker.replicas.has_records):
+        if not (
+            broker.sessions.has_acknowledgments
+            or broker.intake.has_work
+            or broker.deliveries.has_work
+            or broker.replicas.has_records
+        ):
             return
         broker.sessions.settle()
+        broker.deliveries.follow_moved()
+        broker.intake.settle()
         broker.deliveries.settle()
         entries, waiting, done = broker.deliveries.records()
         replicas, discarded = broker.replicas.records()
@@ -211,6 +224,10 @@ class Publishing:
         else:
             self._broker.deliveries.not_stored(waiting, failure)
             self._broker.replicas.not_written(replicated)
+
+
+def _unreadable(batch: EventBatch) -> Refused:
+    return Refused(batch.publisher, batch.first, "an event does not fit the schema")
 
 
 def _part(message: RoutedBatch, rows: list[int], columns: Columns | None) -> RoutedBatch:

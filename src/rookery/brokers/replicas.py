@@ -25,6 +25,7 @@ from rookery.brokers.batches import (
     part_of,
 )
 from rookery.brokers.configuration import BrokerDurability
+from rookery.machine.redelivery import Redelivery
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -44,7 +45,7 @@ class Replicas:
         #: By owner and number: the batch, and which of its numbers were accepted.
         self.orphans: dict[tuple[int, int], tuple[EventBatch, set[int]]] = {}
         self._by_key: dict[BatchKey, set[tuple[int, int]]] = {}
-        self._sent: dict[tuple[int, int], int] = {}
+        self._sent: Redelivery[tuple[int, int]] = Redelivery(2 * broker.configuration.beat)
         self._unwritten: list[tuple[int, int, EventBatch]] = []
         self._done: list[tuple[int, int]] = []
         #: Replicas that the disk did not take when it was asked last.
@@ -116,7 +117,7 @@ class Replicas:
         broker = self._broker
         if len(self._sent) >= MOST_ORPHANS and orphan not in self._sent:
             return  # at a later beat
-        self._sent[orphan] = broker.now
+        self._sent.sent(orphan, broker.now)
         batch, accepted = self.orphans[orphan]
         left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
         batch = part_of(batch, left)
@@ -144,7 +145,7 @@ class Replicas:
 
     def _settle(self, orphan: tuple[int, int]) -> None:
         batch, _ = self.orphans.pop(orphan)
-        self._sent.pop(orphan, None)
+        self._sent.acknowledged(orphan)
         others = self._by_key[batch.key]
         others.discard(orphan)
         if not others:
@@ -168,8 +169,7 @@ class Replicas:
                 self._unwritten.append((owner, number, self.batches[owner][number]))
         if not broker.owned:
             return
-        patience = 2 * broker.configuration.beat
-        for orphan in list(self.orphans):
-            sent = self._sent.get(orphan)
-            if sent is None or broker.now - sent >= patience:
+        unsent = [orphan for orphan in self.orphans if orphan not in self._sent]
+        for orphan in (*self._sent.due(broker.now), *unsent):
+            if orphan in self.orphans:
                 self._send(orphan)

@@ -136,6 +136,8 @@ class Sessions:
         known = self._in_flight.get(key)
         if known is not None and len(known) == 1 and message.names and client_of.get(message.names[0]) in known:
             clients = set(known)  # delivered again is no more than before, so all of it is the one client's
+        elif len(self._names) == 1 and not client_of.keys().isdisjoint(message.names):
+            clients = set(self._names)  # whose else
         else:
             found = {*map(client_of.get, message.names), *map(client_of.get, message.every)}
             clients = {client for client in found if client is not None}  # not ours any more: nobody to tell

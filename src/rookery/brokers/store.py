@@ -1,11 +1,14 @@
 """The subscriptions of one zone, and which of them want an event.
 
-The box of a subscription decided that it is stored here; the matcher of `rookery.matching` decides whether an event
-satisfies it. It is made at the first event after a change of many, and edited where a single one changes.
-Subscriptions without a condition stay out of it: they want every event.
+The box of a subscription decided that it is stored here; whether an event satisfies it is decided by the compiled
+conditions (`conditions.py`). Subscriptions without a condition stay out of those: they want every event.
 
-A batch is matched without a Python object per pair: the matcher knows subscriptions by number, and their names and
-access brokers stand in arrays by that number. Of a batch's columns only those are read that some condition names.
+A batch is matched without a Python object per pair: conditions are known by number, and their names and access brokers
+stand in arrays by that number. Of a batch's columns only those are read that some condition names.
+
+The conditions are lent to whoever matches them, who may take long (`lend`, `give_back`). What is stored and removed
+meanwhile they learn when they are lent again; a match of what was removed meanwhile is none, and that of a client that
+has moved meanwhile goes where it is now. No number is used again before the conditions have forgotten it.
 """
 
 from __future__ import annotations
@@ -14,22 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from rookery.brokers.conditions import Array, CompiledConditions, Loan, Pairs
 from rookery.brokers.messages import PlacedSubscription
-from rookery.errors import EventError, SubscriptionError
-from rookery.matching import Matcher, ScanMatcher, matcher
 from rookery.model.schema import Schema
 from rookery.space.zones import ZoneBox, meets
 
 __all__ = ["Matches", "ZoneStore"]
-
-Array = np.ndarray[Any, Any]
-
-#: The column of row numbers; no attribute of a schema can be called so.
-ROW = "#"
-#: Up to so many events are matched one by one: a batch has a fixed cost.
-FEW = 12
 
 
 class Matches(NamedTuple):
@@ -45,13 +39,15 @@ class ZoneStore:
 
     __slots__ = (
         "_access_brokers",
-        "_arrow",
+        "_conditions",
         "_count",
+        "_edits",
         "_engine",
         "_every",
         "_fields",
         "_free",
-        "_matcher",
+        "_freed",
+        "_is_lent",
         "_names",
         "_numbers",
         "_schema",
@@ -64,14 +60,23 @@ class ZoneStore:
         self._engine = engine
         self._stored: dict[str, tuple[PlacedSubscription, int]] = {}
         self._every: dict[str, None] = {}
-        self._matcher: Matcher | ScanMatcher | None = None
-        #: The matcher knows subscriptions by number: by name their number, by number their name and access broker.
+        #: Made at the first event, from all subscriptions at once; None before.
+        self._conditions: CompiledConditions | None = None
+        self._is_lent = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._conditions = None
+        #: By name the number of a condition, by number its name and access broker.
         self._numbers: dict[str, int] = {}
         self._names: Array = np.empty(0, np.object_)
         self._access_brokers: Array = np.empty(0, np.int64)
         self._count = 0
+        #: Numbers that the conditions do not know, and those that they will have forgotten when they are lent again.
         self._free: list[int] = []
-        self._arrow: pa.Schema | None = None
+        self._freed: list[int] = []
+        #: What the conditions do not know yet: by number what it stands for now, None for nothing.
+        self._edits: dict[int, PlacedSubscription | None] = {}
         #: Attributes that some condition names, perhaps one that is gone, and those that none has named so far.
         self._fields: set[str] = set()
         self._unread: tuple[str, ...] = ()
@@ -99,8 +104,8 @@ class ZoneStore:
             self._leave(name)
             if not subscription.where.strip():
                 self._every[name] = None
-            elif self._matcher is not None:
-                _compile(self._matcher, subscription, self._number(subscription))
+            elif self._conditions is not None:
+                self._number(subscription)
         elif name in self._numbers:
             self._access_brokers[self._numbers[name]] = subscription.access_broker
         return True
@@ -120,13 +125,15 @@ class ZoneStore:
     def _leave(self, subscription_id: str) -> None:
         self._every.pop(subscription_id, None)
         number = self._numbers.pop(subscription_id, None)
-        if number is not None:
-            self._names[number] = None
+        if number is None:
+            return
+        if self._edits.pop(number, None) is not None:  # the conditions have never heard of it
             self._free.append(number)
-            if self._matcher is not None and number in self._matcher:
-                self._matcher.remove(number)
+        else:
+            self._edits[number] = None
+            self._freed.append(number)
 
-    def _number(self, subscription: PlacedSubscription) -> int:
+    def _number(self, subscription: PlacedSubscription) -> None:
         """Give a subscription a number, and note which attributes its condition names."""
         if self._free:
             number = self._free.pop()
@@ -137,6 +144,7 @@ class ZoneStore:
                 room = max(64, 2 * number)
                 self._names = _grown(self._names, room)
                 self._access_brokers = _grown(self._access_brokers, room)
+        self._edits[number] = subscription
         self._numbers[subscription.subscription_id] = number
         self._names[number] = subscription.subscription_id
         self._access_brokers[number] = subscription.access_broker
@@ -146,7 +154,6 @@ class ZoneStore:
             if found:
                 self._fields.update(found)
                 self._unread = tuple(name for name in self._unread if name not in self._fields)
-        return number
 
     def keep(self, box: ZoneBox) -> None:
         """Forget what does not meet a zone any more: it was split."""
@@ -174,91 +181,57 @@ class ZoneStore:
         """Return the subscriptions that want every event."""
         return [self._stored[name][0] for name in self._every]
 
+    # ---- matching ------------------------------------------------------------------------------------------------
+
+    def lend(self) -> Loan:
+        """Hand the conditions to who matches them, once, and gives them back with what was found."""
+        assert not self._is_lent, "whoever has the conditions gives them back first"
+        self._is_lent = True
+        if self._conditions is None:
+            self._conditions = CompiledConditions(self._schema, self._engine)
+            self._unread = tuple(self._schema.to_arrow().names)
+            for one, _ in self:
+                if one.subscription_id not in self._every:
+                    self._number(one)
+        edits, self._edits = self._edits, {}
+        for number in self._freed:
+            self._names[number] = None
+        self._free += self._freed
+        self._freed.clear()
+        return Loan(self._conditions, edits, frozenset(self._fields))
+
+    def give_back(self, found: Pairs) -> Matches:
+        """Take the conditions back; return who wants what of a batch, as of now."""
+        self._is_lent = False
+        rows, numbers = found
+        if self._freed:
+            for number in self._freed:
+                name = self._names[number]  # of one that was replaced meanwhile, or is gone
+                if name in self._stored:
+                    self._access_brokers[number] = self._stored[name][0].access_broker
+                else:
+                    self._names[number] = None
+            stays = np.array([name is not None for name in self._names[numbers]], np.bool_)
+            rows, numbers = rows[stays], numbers[stays]
+        return Matches(rows, self._names[numbers], self._access_brokers[numbers])
+
+    def abandon(self) -> None:
+        """Forget the conditions: who had them failed. They are made anew when they are next lent."""
+        self._is_lent = False
+        self._reset()
+
     def match(self, event: Mapping[str, Any]) -> list[PlacedSubscription]:
         """Return the subscriptions that an event satisfies; one that the schema cannot read satisfies no condition."""
         found = self.every()
         if self.has_conditions:
-            try:
-                numbers = self._compiled().match(event)
-            except EventError:
-                return found
-            found += [self._stored[self._names[int(number)]][0] for number in numbers]
+            numbers = self.lend().match(event)
+            self._is_lent = False
+            found += [self._stored[self._names[number]][0] for number in numbers]
         return found
-
-    @property
-    def fields(self) -> set[str]:
-        """The attributes that conditions name: whoever matches a batch needs no others."""
-        self._compiled()
-        return self._fields
 
     def match_columns(self, columns: Mapping[str, Sequence[Any]], count: int) -> Matches:
         """Return the pairs of a batch, by row; those that want every event are not among them."""
-        matcher = self._compiled()
-        if count <= FEW:
-            return self._match_rows(columns, count)
-        try:
-            found = matcher.match_many(self._table(columns, count), event_id=ROW, missing="null")
-        except (EventError, pa.ArrowException, TypeError, OverflowError, UnicodeError):
-            return self._match_rows(columns, count)  # some value is odd: look at each event by itself
-        return self._matches(found["event_id"].to_numpy(), found["subscription_id"].to_numpy())
-
-    def _match_rows(self, columns: Mapping[str, Sequence[Any]], count: int) -> Matches:
-        rows: list[int] = []
-        found: list[str | int] = []
-        for row in range(count):
-            try:
-                numbers = self._compiled().match({name: column[row] for name, column in columns.items()})
-            except EventError:
-                continue
-            rows += [row] * len(numbers)
-            found += numbers
-        return self._matches(np.array(rows, np.int64), np.array(found, np.int64))
-
-    def _matches(self, rows: Array, numbers: Array) -> Matches:
-        numbers = numbers.astype(np.int64, copy=False)  # an empty set has ids of no type
-        return Matches(rows, self._names[numbers], self._access_brokers[numbers])
-
-    def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
-        assert self._arrow is not None
-        arrays, names = [pa.array(np.arange(count))], [ROW]
-        for field in self._arrow:
-            if field.name in columns and field.name in self._fields:
-                arrays.append(pa.array(columns[field.name], field.type))
-                names.append(field.name)
-        return pa.table(arrays, names=names)
-
-    def _compiled(self) -> Matcher | ScanMatcher:
-        """Return the matcher; the first time it is made from all subscriptions at once, which is what bulks are for.
-
-        One that cannot be compiled is put aside: a peer's mistake matches nothing and harms nobody.
-        """
-        if self._matcher is None:
-            self._matcher = matcher(self._schema, engine=self._engine, on_error="quarantine")
-            self._arrow = self._schema.to_arrow()
-            self._unread = tuple(self._arrow.names)
-            stored = [one for one, _ in self if one.subscription_id not in self._every]
-            numbers = {self._number(one): one for one in stored}
-            plain = {number: one.where for number, one in numbers.items() if not one.parameters}
-            self._matcher.add_many(
-                pa.table(
-                    {
-                        "subscription_id": pa.array(plain.keys(), pa.int64()),
-                        "where": pa.array(plain.values(), pa.string()),
-                    }
-                )
-            )
-            for number, one in numbers.items():
-                if one.parameters:
-                    _compile(self._matcher, one, number)
-        return self._matcher
-
-
-def _compile(into: Matcher | ScanMatcher, subscription: PlacedSubscription, number: int) -> None:
-    """Compile a subscription; a peer's that cannot be compiled matches nothing and harms nobody."""
-    try:
-        into.add(number, subscription.where, parameters=subscription.parameters or None)
-    except SubscriptionError:
-        return
+        return self.give_back(self.lend().match_columns(columns, count))
 
 
 def _grown(array: Array, room: int) -> Array:

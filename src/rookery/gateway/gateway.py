@@ -33,7 +33,7 @@ from rookery.gateway.membership import gateways_among
 from rookery.gateway.messages import Body, Forwarded, Offer, Ready, Want, Withdraw, encode
 from rookery.gateway.proxies import Proxies
 from rookery.gateway.taps import Taps
-from rookery.machine import Effect, Emit, Write
+from rookery.machine import Effect, Emit
 from rookery.model import Schema
 from rookery.participant.participant import Participant
 from rookery.rtps.announcements import EndpointAnnouncement
@@ -88,7 +88,7 @@ class Gateway:
         self.backbone.lose(node, now)
         self._take_events(now)
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """Do nothing: a gateway writes nothing to a disk."""
 
     def wake(self, now: int) -> None:

@@ -8,21 +8,25 @@ Rule 1: after every call of the machine its effects are done: `flush`. A flush w
 event with a command) is part of it.
 Rule 2: what the machine says to one receiver in one flush goes out in one write, in its order. The program hears of
 events when all that is out: one that takes its time does not keep others waiting.
-Rule 3: there is one timer. Most flushes move it to a later time: it is left as it is, and set anew when it runs out.
+Rule 3: a `Compute` runs in a thread of the driver, one at a time; its result comes back through the loop.
+Rule 4: there is one timer. Most flushes move it to a later time: it is left as it is, and set anew when it runs out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from rookery.machine import Close, Effect, Emit, Machine, Send, Write
+from rookery.machine import Close, Compute, ComputeFailed, Effect, Emit, Machine, Send, Write
 
 __all__ = ["Driver", "Log", "Transport"]
 
 SECOND = 1_000_000
+_LOG = logging.getLogger("rookery.live")
 
 
 class Transport(Protocol):
@@ -85,6 +89,10 @@ class Driver:
         self._armed = 0
         self._is_flushing = self._is_asked_again = False
         self._is_scheduled = False
+        #: Where tasks run, from the first one on.
+        self._thread: ThreadPoolExecutor | None = None
+        #: When the flush of this turn was asked for.
+        self._turn = 0
 
     def now(self) -> int:
         """Return the time of the machine: monotonic microseconds."""
@@ -134,11 +142,16 @@ class Driver:
         if not self.is_closed:
             self._set_timer()
 
-    def flush_soon(self) -> None:
-        """Flush in the next turn of the loop, with all that is commanded until then."""
+    def flush_soon(self) -> int:
+        """Flush in the next turn of the loop, with all that is commanded until then; return the time of this turn.
+
+        The clock is read once a turn: for who commands little and often that is most of what a command costs.
+        """
         if not self._is_scheduled:
             self._is_scheduled = True
+            self._turn = self.now()
             self._loop.call_soon(self.flush)
+        return self._turn
 
     def close(self) -> None:
         """Do nothing any more."""
@@ -146,6 +159,8 @@ class Driver:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _perform(self, effects: list[Effect]) -> None:
         transport = self.transport
@@ -163,6 +178,8 @@ class Driver:
             elif type(effect) is Write:
                 assert self.log is not None, "a machine that writes needs a log"
                 self.log.append(effect.entries, effect.done, self._when_written(effect))
+            elif type(effect) is Compute:
+                self._compute(effect)
             elif type(effect) is Close:
                 if effect.node in waiting:
                     transport.send(effect.node, waiting.pop(effect.node))
@@ -171,6 +188,22 @@ class Driver:
             transport.send(receiver, messages)
         for event in events:
             self._on_event(event)
+
+    def _compute(self, effect: Compute) -> None:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="compute")
+
+        def computed(future: asyncio.Future[Any]) -> None:
+            if self.is_closed or future.cancelled():
+                return
+            error = future.exception()
+            if error is not None:
+                _LOG.error("a task failed: %s", error, exc_info=error)
+            result = future.result() if error is None else ComputeFailed(f"{type(error).__name__}: {error}")
+            self.machine.completed(effect, result, self.now())
+            self.flush()
+
+        self._loop.run_in_executor(self._thread, effect.task).add_done_callback(computed)
 
     def _when_written(self, write: Write) -> Callable[[str | None], None] | None:
         if write.token is None:

@@ -1,5 +1,29 @@
 """What every machine is: a class without I/O that is told what happened and says what is to be done."""
 
-from rookery.machine.protocol import ClientId, Close, Effect, Emit, Machine, Multicast, Node, Send, Write
+from rookery.machine.protocol import (
+    ClientId,
+    Close,
+    Compute,
+    ComputeFailed,
+    Effect,
+    Emit,
+    Machine,
+    Multicast,
+    Node,
+    Send,
+    Write,
+)
 
-__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Multicast", "Node", "Send", "Write"]
+__all__ = [
+    "ClientId",
+    "Close",
+    "Compute",
+    "ComputeFailed",
+    "Effect",
+    "Emit",
+    "Machine",
+    "Multicast",
+    "Node",
+    "Send",
+    "Write",
+]

@@ -3,22 +3,40 @@
     machine.receive(message, sender, now)      # anything at all; never raises
     machine.lose(node, now)                    # the connection to a node is gone
     machine.wake(now)                          # timer() said so
-    for effect in machine.effects(): ...       # after each of these: Send | Close | Write | Emit
+    machine.completed(effect, result, now)     # a Write or Compute is done
+    for effect in machine.effects(): ...       # after each of these: Send | Close | Write | Compute | Emit
 
 Rule 1: whoever drives a machine does nothing else to it but to call the commands of its owner (`publish`, `subscribe`,
 `leave`, …), which are plain methods. A live driver has sockets, a clock and a disk, a world (`rookery.simulated`) has
 virtual ones; the machine cannot tell which.
 Rule 2: `now` is in microseconds and never goes back. A machine reads no clock and rolls no dice of its own.
 Rule 3: effects come in the order in which they are to be done. A `Write` is answered by `completed`, in any order and
-as late as the disk likes.
+as late as the disk likes, and so is a `Compute`, by the driver's thread or the world's seed.
+Rule 4: what the task of a `Compute` works on is its own until it is completed. The machine touches none of it, and the
+task nothing else: so it makes no difference when it runs, and neither heartbeats nor messages wait for it.
+
+There is no effect that reads. A log is read once, whole, by who opens it, before its machine is made: it has to be
+walked to its end to find out where it ends, and a broker has nobody to answer before it knows what it promised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-__all__ = ["ClientId", "Close", "Effect", "Emit", "Machine", "Multicast", "Node", "Send", "Write"]
+__all__ = [
+    "ClientId",
+    "Close",
+    "Compute",
+    "ComputeFailed",
+    "Effect",
+    "Emit",
+    "Machine",
+    "Multicast",
+    "Node",
+    "Send",
+    "Write",
+]
 
 
 class ClientId(NamedTuple):
@@ -62,13 +80,25 @@ class Write(NamedTuple):
     done: tuple[tuple[int, int], ...]
 
 
+class Compute(NamedTuple):
+    """Do long work beside everything else, then say `completed` with its result, or `ComputeFailed` if it raised."""
+
+    task: Callable[[], Any]
+
+
+class ComputeFailed(NamedTuple):
+    """Why a `Compute` has no result."""
+
+    reason: str
+
+
 class Emit(NamedTuple):
     """Tell the program around the machine."""
 
     event: Any
 
 
-Effect: TypeAlias = Send | Close | Write | Emit
+Effect: TypeAlias = Send | Close | Write | Compute | Emit
 
 
 class Machine(Protocol):
@@ -83,8 +113,8 @@ class Machine(Protocol):
     def lose(self, node: Any, now: int) -> None:
         """Learn that the connection to a node is gone."""
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
-        """Learn that a `Write` is on the disk, or why the disk did not take it."""
+    def completed(self, effect: Write | Compute, result: Any, now: int) -> None:
+        """Learn that a `Write` is on the disk (None) or why the disk did not take it; or what a `Compute` has found."""
 
     def wake(self, now: int) -> None:
         """Do what is due."""

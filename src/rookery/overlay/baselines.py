@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from rookery.machine import Effect, Emit, Send, Write
+from rookery.machine import Effect, Emit, Send
 from rookery.machine.randomness import RandomNumbers
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import Descriptor, SemanticSpace
@@ -94,7 +94,7 @@ class BaselinePeer:
     def lose(self, node: Any, now: int) -> None:
         """Learn that a connection broke: nothing is done about it."""
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """Learn of a write: there is none."""
 
     def wake(self, now: int) -> None:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rookery.machine import Effect, Write
+from rookery.machine import Effect
 from rookery.machine.randomness import RandomNumbers
 from rookery.overlay import (
     arcs,
@@ -219,7 +219,7 @@ class Peer:
     def lose(self, node: Any, now: int) -> None:
         """Learn that a connection broke: it is dialed again, or what was sent on it comes back."""
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """Learn of a write: there is none."""
 
     def wake(self, now: int) -> None:

@@ -8,10 +8,10 @@ senders and receivers are addresses. Same inputs, same effects, byte for byte. N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rookery.errors import TopicError
-from rookery.machine import Effect, Emit, Multicast, Write
+from rookery.machine import Effect, Emit, Multicast
 from rookery.participant.announcing import announcement_seal
 from rookery.participant.configuration import ParticipantConfiguration, multicast_address
 from rookery.participant.contacts import Contacts
@@ -114,7 +114,7 @@ class Participant:
     def lose(self, node: Address, now: int) -> None:
         """Do nothing: UDP has no connections, and a participant is lost when its lease ends."""
 
-    def completed(self, write: Write, failure: str | None, now: int) -> None:
+    def completed(self, effect: Effect, result: Any, now: int) -> None:
         """Do nothing: a participant writes nothing to a disk."""
 
     def wake(self, now: int) -> None:

@@ -18,7 +18,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from rookery.machine import ClientId, Close, Emit, Machine, Multicast, Node, Send, Write
+from rookery.machine import ClientId, Close, Compute, Emit, Machine, Multicast, Node, Send, Write
 from rookery.machine.log import RecordLog
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.connections import Connections, LinkEnd
@@ -59,6 +59,8 @@ class World:
         self.random = Random(seed)
         self.links = Links(conditions or LinkConditions(), self.random)
         self.processes: dict[Node, Process] = {}
+        #: The longest that a `Compute` lasts: each lasts as long as the seed says.
+        self.compute_time = 0
         #: Messages sent.
         self.messages = 0
         #: Sees every message as it is sent: sender, receiver, message.
@@ -173,6 +175,8 @@ class World:
             match effect:
                 case Write():
                     self.calendar.after(process.disk.write_time, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
+                case Compute():
+                    self._compute(process, effect)
                 case Close(LinkEnd() as end, _):
                     self.connections.close(end)
                 case Close(other, _):
@@ -196,6 +200,17 @@ class World:
         if process.is_alive:  # else it died while it wrote
             failure = _append(process, write)
             self._call(process, lambda: process.machine.completed(write, failure, self.now + process.clock))
+
+    def _compute(self, process: Process, effect: Compute) -> None:
+        """Do a task when it is asked for, or when it is over: what it works on is its own, so that is all the same."""
+        lasts = self.random.randrange(self.compute_time + 1)
+        results = [effect.task()] if lasts % 2 else []
+
+        def computed() -> None:
+            result = results[0] if results else effect.task()
+            self._call(process, lambda: process.machine.completed(effect, result, self.now + process.clock))
+
+        self.calendar.after(lasts, computed)
 
     def _call(self, process: Process, call: Callable[[], None]) -> None:
         """Tell a machine something, when its process is awake, and do what it wants done."""

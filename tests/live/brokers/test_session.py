@@ -6,7 +6,9 @@ import ast
 import asyncio
 import math
 import socket
+import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,8 +17,10 @@ from tests.live.broker_fleet import SCHEMA, SPACE
 import rookery
 from rookery import BrokerOptions
 from rookery import brokers as machine_brokers
+from rookery.brokers.batch_matching import BatchMatching
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import BrokerDurability
+from rookery.errors import ClientError, TopicError
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.server import LiveBroker
@@ -25,13 +29,15 @@ from rookery.live.tcp import frame_of
 from rookery.space.notation import read_space
 
 
-def a_broker() -> LiveBroker:
+def a_broker(**options: Any) -> LiveBroker:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     space = read_space(SPACE, SCHEMA)
     return LiveBroker(
-        BrokerSettings(topic="quotes", space=space, listen=("127.0.0.1", port), durability=BrokerDurability.MEMORY)
+        BrokerSettings(
+            topic="quotes", space=space, listen=("127.0.0.1", port), durability=BrokerDurability.MEMORY, **options
+        )
     )
 
 
@@ -124,3 +130,62 @@ def test_no_clock_of_the_wall_decides_anything() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "time"
     }
     assert read == {"monotonic", "monotonic_ns"}
+
+
+def test_beats_go_on_while_a_matching_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first event compiles the conditions: many are a task, here one that waits until three beats were made."""
+    beats, may_end = threading.Semaphore(0), threading.Event()
+    run = BatchMatching.run
+
+    def slow(matching: BatchMatching) -> Any:
+        assert threading.current_thread() is not threading.main_thread()
+        assert may_end.wait(timeout=600)
+        return run(matching)
+
+    async def scenario() -> None:
+        broker = a_broker(beat=0.05)
+        await broker.start()
+        woken = broker.machine.wake
+        monkeypatch.setattr(broker.machine, "wake", lambda now: (woken(now), beats.release()))
+        address = "{}:{}".format(*broker.address)
+        try:
+            async with rookery.open(f"brokers://{address}") as client:
+                chosen = {str(number): f"number >= {number}" for number in range(300)}
+                async with client.subscribe_many("quotes", chosen, overflow="wait") as feed:
+                    monkeypatch.setattr(BatchMatching, "run", slow)
+                    client.publish("quotes", {"symbol": "a", "price": 1.0, "number": 2})
+                    client.publish("quotes", {"symbol": "a", "price": 1.0, "number": 0})
+                    while not broker.machine.intake.is_matching:
+                        await asyncio.sleep(0.01)
+                    while beats.acquire(blocking=False):
+                        pass
+                    for _ in range(3):
+                        await asyncio.to_thread(beats.acquire)
+                    assert client.brokers.machine.in_flight == 2
+                    may_end.set()
+                    got = [await anext(feed) for _ in range(4)]
+                    assert [(name, event["number"]) for name, event in got] == [("0", 2), ("1", 2), ("2", 2), ("0", 0)]
+                    await client.flush("quotes")
+        finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(scenario())
+
+
+def test_publish_says_what_stands_in_its_way() -> None:
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        event = {"symbol": "a", "price": 1.0, "number": 2}
+        try:
+            async with rookery.open("brokers://{}:{}".format(*broker.address)) as client:
+                with pytest.raises(TopicError, match="serve 'quotes'"):
+                    client.publish("trades", event)
+                client.publish("quotes", event)
+                await client.flush("quotes")
+            with pytest.raises(ClientError, match="closed"):
+                client.publish("quotes", event)
+        finally:
+            await broker.stop(leave=False)
+
+    asyncio.run(scenario())

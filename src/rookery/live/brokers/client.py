@@ -89,7 +89,11 @@ class BrokerTransport:
             retry=round(options.retry * SECOND),
             patience=round(options.attempts * SECOND),
         )
+        self._publish = self.machine.publish
         self.schema: Schema | None = None
+        self._topic = ""
+        #: The topic, while there is nothing that `publish` would have to raise.
+        self._publishable: str | None = None
         self._subscriptions: dict[int, Subscription[Any]] = {}
         self._numbers: dict[Subscription[Any], int] = {}
         self._refusals: list[str] = []
@@ -118,7 +122,7 @@ class BrokerTransport:
     @property
     def topic(self) -> str:
         """The topic that the brokers serve."""
-        return "" if self.machine.welcome is None else self.machine.welcome.topic
+        return self._topic
 
     @property
     def addresses(self) -> list[Address]:
@@ -179,15 +183,15 @@ class BrokerTransport:
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; events published in one turn of the loop travel together."""
-        self._check(topic)
+        if topic != self._publishable:
+            self._check(topic)
         plain = event if type(event) is dict else dict(event)
         # Here, since events are packed later, many at once, when nobody can be told whose fault it is.
         try:
             _try_to_encode(plain)
         except (TypeError, ValueError, OverflowError) as error:
             raise EventError(f"this event cannot be sent to brokers: {error}") from error
-        self.machine.publish(plain, self._driver.now())
-        self._driver.flush_soon()
+        self._publish(plain, self._driver.flush_soon())
 
     async def room(self, topic: str) -> None:
         """Wait until `publish` has room."""
@@ -246,6 +250,7 @@ class BrokerTransport:
         await self._leave("back soon")
 
     async def _leave(self, reason: str) -> None:
+        self._publishable = None
         self._driver.close()
         if self._dialing is not None:
             self._dialing.cancel()
@@ -261,9 +266,9 @@ class BrokerTransport:
         self._raise()
         if self._driver.is_closed:
             raise ClientError("this client has detached from its brokers: open another one with its identity")
-        if topic != self.topic:
+        if topic != self._topic:
             host, port = self.addresses[0]
-            raise TopicError(f"the brokers at {host}:{port} serve {self.topic!r}")
+            raise TopicError(f"the brokers at {host}:{port} serve {self._topic!r}")
 
     def _raise(self) -> None:
         if self._failure is not None:
@@ -314,9 +319,10 @@ class BrokerTransport:
                     self._answers.pop(0).set_result(document)
             case Attached(welcome):
                 self.schema = Schema.from_dict(welcome.schema)
+                self._topic = self._publishable = welcome.topic
                 self._welcomed.set()
             case GaveUp():
-                self._failure = JoinError(self._refusal)
+                self._failure, self._publishable = JoinError(self._refusal), None
                 self._welcomed.set()
                 for subscription in self._subscriptions.values():
                     subscription.reject(self._failure)

@@ -300,8 +300,9 @@ class LiveBroker:
 
 def warm(engine: str = "bitmap") -> None:
     """Compile or load what matching in batches needs."""
+    from rookery.brokers.conditions import FEW
     from rookery.brokers.messages import PlacedSubscription
-    from rookery.brokers.store import FEW, ZoneStore
+    from rookery.brokers.store import ZoneStore
     from rookery.participant.exchange import warm as warm_rows
 
     warm_rows(engine)
