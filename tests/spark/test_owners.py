@@ -21,9 +21,9 @@ import pytest
 from tests.live.broker_fleet import SCHEMA as QUOTES
 from tests.live.brokers.test_server import Fleet, settled
 
-from rookery import Schema
+import rookery
+from rookery import BrokerOptions, Schema
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.live.brokers.client import connect
 from rookery.live.brokers.resplit import ask_all, network_tree
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space import EventSpace, KdTree
@@ -182,10 +182,9 @@ def test_spark_counts_in_each_zone_what_a_broker_process_took(fleet: Fleet, spar
 
     async def publish() -> tuple[KdTree, Counter[int]]:
         await settled(fleet)
-        async with connect(*fleet.addresses(), attempts=60.0) as client:
-            for event in events:
-                await client.room()
-                client.publish("quotes", event)
+        opening = rookery.open(f"brokers://{','.join(fleet.addresses())}", BrokerOptions(attempts=60.0))
+        async with opening as client:
+            await client.publish_many("quotes", events)
             await client.flush()
         documents = await ask_all(fleet.addresses()[0])
         tree, owners = network_tree(documents)
