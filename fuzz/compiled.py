@@ -37,6 +37,7 @@ from rookery.matching.buffers import content_hash_of, pack
 from rookery.matching.codes import TIME, TOPIC
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.model.batches import batch_of
+from rookery.space.axes import Axis, EventSpace
 
 Array = np.ndarray[Any, Any]
 
@@ -140,14 +141,18 @@ def taken(compiled: CompiledSet, wanted: Array, random: Random, trusted: bool, c
 
 def boxed(compiled: CompiledSet, wanted: Array, trusted: bool) -> None:
     """Ask for boxes: no bound is missing, and what matched lies inside."""
-    lower, upper = compiled.boxes([name for name in ("v", "n") if name in compiled.schema])
+    axes = [Axis(name) for name in ("v", "n") if name in compiled.schema]
+    if not axes:
+        return
+    space = EventSpace(compiled.schema, axes)
+    lower, upper = compiled.boxes(space)
     if not trusted:
         return
     if np.isnan(lower).any() or np.isnan(upper).any():
         raise AssertionError("a box has no bound")
     if compiled.schema.to_dict().get("v") == "float64":
-        values = EVENTS["v"].to_numpy(zero_copy_only=False)
-        outside = (values[:, None] < lower[:, 0]) | (values[:, None] > upper[:, 0])
+        places = space.points(EVENTS)[:, 0]
+        outside = (places[:, None] < lower[:, 0]) | (places[:, None] > upper[:, 0])
         if (outside & wanted).any():
             raise AssertionError("a box leaves out what matched")
 

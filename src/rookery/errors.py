@@ -24,6 +24,7 @@
       UnsupportedPolicyError (ValueError)
       HistoryFullError (BufferError)
       BrokerError (RuntimeError)
+      ClientError (RuntimeError)
       RunError (ValueError)
       ServeError (OSError)
       LogError (OSError)

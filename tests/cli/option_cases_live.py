@@ -12,7 +12,7 @@ TOPIC = {
     "where": ("--where 'x > 3'", "'x > 3'"),
     "schema": ("--schema y:string", "Schema(y=string)"),
     "type_name": ("--type-name Quote", "type_name='Quote'"),
-    "key": ("--key x", "key=['x']"),
+    "key": ("--key x", "key=('x',)"),
     "best_effort": ("--best-effort", "reliable=False"),
     "transient_local": ("--transient-local", "transient_local=True"),
 }

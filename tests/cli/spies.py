@@ -137,8 +137,10 @@ def install(patch: pytest.MonkeyPatch, notes: list[str]) -> None:
 
 
 def _install_live(patch: pytest.MonkeyPatch, notes: list[str], spy: Callable[..., None]) -> None:
+    sent = _async_answering("publish_many", notes, 1)
+    events = [Delivered(price=1.0)] * 2
     for module in ("publish", "subscribe"):
-        spy(f"cli.{module}.open_brokers", schema=Schema(price=float), events=[Delivered(price=1.0)] * 2)
+        spy(f"cli.{module}.open_brokers", schema=Schema(price=float), events=events, publish_many=sent)
     spy("cli.node.open_domain")
     spy("cli.peer.open_overlay", address=("127.0.0.1", 7501))
     reached = {"sites": {}, "sent": 0}

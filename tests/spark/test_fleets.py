@@ -11,7 +11,6 @@ import pytest
 from rookery.cli import plan_fleet as plan_fleet_module
 from rookery.cli.plan_fleet import plan_fleet
 from rookery.discovery.planning import Network, make_plan
-from rookery.errors import TopologyError
 from rookery.spark.fleets import count_fleet
 
 from .test_discovery import fleet, frame_of
@@ -50,10 +49,8 @@ def test_too_many_pairs_are_taken_for_all(spark: Any) -> None:
     assert counted.gating.pair_gating_saves == 0
 
 
-def test_a_table_is_read_as_it_is_and_has_no_nodes_to_group(spark: Any, tmp_path: Path) -> None:
+def test_a_table_is_read_as_it_is(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "fleet.csv"
     path.write_text("participant,kind,topic,type_name\np,W,t,T\nq,R,t,T\n")
     read = plan_fleet_module._read(spark, path, None)
     assert [tuple(row) for row in read.collect()] == [("p", "W", "t", "T"), ("q", "R", "t", "T")]
-    with pytest.raises(TopologyError, match="write the participant you mean"):
-        plan_fleet_module._read(spark, path, "process")

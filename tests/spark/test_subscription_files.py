@@ -28,11 +28,13 @@ pytestmark = pytest.mark.spark
 CHOSEN = {
     "a CSV without a condition",
     "ids with zeros in front, as integers",
-    "nothing good",
 }
 COMMANDS = [
-    pytest.param(case, id=name_of(case), marks=() if case.name in CHOSEN else pytest.mark.slow) for case in READABLE
+    pytest.param(case, id=name_of(case), marks=() if case.name in CHOSEN else pytest.mark.slow)
+    for case in READABLE
+    if case.good or not case.faults
 ]
+NOTHING_GOOD = [case for case in READABLE if case.faults and not case.good]
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,19 @@ def test_the_commands(
     assert {one["subscription_id"] for one in changed["subscriptions"]} == set(case.matches)
     assert changed["added"] == len(case.matches)
     case.check_faults(faults(changed["quarantined"]["new"]))
+
+
+@pytest.mark.parametrize("case", NOTHING_GOOD, ids=name_of)
+def test_the_commands_refuse_rules_of_which_none_is_good(
+    case: Case, classic: Any, events: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, found = str(case.write(tmp_path)), ["-e", str(events), "--time", "ts", "--topic", TOPIC]
+    for arguments in (["match", "-s", path, "-o", str(tmp_path / "out")], ["backtest", "-s", path]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*arguments, *found, *case.options])
+        assert ended.value.code == 1
+        assert "rules compiles, so nothing could match" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_one_notation_of_a_schema(classic: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ class RequestStep:
 Step = TransferStep | RequestStep
 
 
-class Plan(Protocol):
+class ZonePlan(Protocol):
     """What steps go toward."""
 
     def wanted(self, path: Path, brokers: int) -> AxisCut | None:
@@ -231,7 +231,7 @@ class _Carried:
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:
     """Return the next step toward a plan for zones that tile the space and brokers that wait; None when it is done."""
     total = len(zones) + waiting
-    toward: Plan = plan.exact if plan.exact is not None and plan.exact.zone_count == total else plan
+    toward: ZonePlan = plan.exact if plan.exact is not None and plan.exact.zone_count == total else plan
     transfers: list[TransferStep] = []
     pending: list[tuple[Path, list[Path], int]] = [(ROOT, sorted(zones), total)]
     while pending:

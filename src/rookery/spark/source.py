@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import DataFile, Dataset, complete_batch, find_dataset
+from rookery.spark.compat import need
 from rookery.spark.data_sources import (
     DataSource,
     DataSourceReader,
@@ -174,7 +175,10 @@ class RookerySource(DataSource):
 
             reader: Any = SpoolStream(spool_tape(self.options), self.options)
         else:
-            reader = TapeStream(self.tape(), int(self.options.get("partitions", 2)), self.options.get("rowsPerBatch"))
+            tape = self.tape()
+            if tape.rows >= ENDLESS:
+                need((4, 2), "a workload without an end, which is admitted block by block", "give the option 'rows'")
+            reader = TapeStream(tape, int(self.options.get("partitions", 2)), self.options.get("rowsPerBatch"))
         return stream_reader(reader, option="rowsPerBatch")
 
 
@@ -226,8 +230,6 @@ class TapeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Report how far the tape goes."""
-        if self.tape.rows >= ENDLESS:
-            raise PipelineError("an endless workload needs Spark 4.2, which admits it block by block: give 'rows'")
         return {"row": self.tape.rows}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
