@@ -145,7 +145,8 @@ def boxed(compiled: CompiledSet, wanted: Array, trusted: bool) -> None:
     if not axes:
         return
     space = EventSpace(compiled.schema, axes)
-    lower, upper = compiled.boxes(space)
+    boxes = compiled.boxes(space)
+    lower, upper = boxes.lower, boxes.upper
     if not trusted:
         return
     if np.isnan(lower).any() or np.isnan(upper).any():

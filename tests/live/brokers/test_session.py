@@ -108,8 +108,8 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         try:
             async with rookery.open("brokers://{}:{}".format(*broker.address)) as client:
                 client.brokers.order(TransferZone(5.0))
-                client.brokers.order(TransferZone(5.0, math.nan))
-                client.brokers.order(RequestZone(((0, 1, math.nan),), math.inf))
+                client.brokers.order(TransferZone(5.0, (0, math.nan)))
+                client.brokers.order(RequestZone(((0, 1, math.nan),), (0, math.inf)))
                 (zone,) = (await client.brokers.status())["zones"]
                 assert (zone["path"], zone["cuts"]) == ("", [])
         finally:
