@@ -190,11 +190,11 @@ def test_options_that_cannot_be_are_refused(options: dict[str, str], said: str) 
 
 
 def test_a_setting_that_the_client_does_not_know_is_named() -> None:
-    from rookery.spark.kafka.source import Topics
+    from rookery.spark.kafka.source import KafkaTopics
 
     options = {**SERVERS, "subscribe": "a", "kafka.sasl.mecanism": "PLAIN"}
     with pytest.raises(PipelineError, match=r'refuses its settings.*"sasl.mecanism"'):
-        Topics(ReadOptions.of(options)).consumer()
+        KafkaTopics(ReadOptions.of(options)).consumer()
 
 
 def test_sinks_say_what_they_lack() -> None:

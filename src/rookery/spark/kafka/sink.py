@@ -29,7 +29,7 @@ TIMEOUT = 30.0
 COLUMNS = ("key", "value", "topic", "headers")
 
 
-class Message(NamedTuple):
+class KafkaMessage(NamedTuple):
     """One row, as Kafka takes it."""
 
     topic: str
@@ -43,7 +43,7 @@ class Sent(WriterCommitMessage):
     """How many messages one task has, and the messages if the driver is to send them."""
 
     count: int
-    messages: list[Message] | None = None
+    messages: list[KafkaMessage] | None = None
 
 
 def kafka_writer(options: WriteOptions, columns: pa.Schema) -> DataSourceStreamArrowWriter:
@@ -153,7 +153,7 @@ class _Sending:
         self.producer, self.servers = producer, options.client["bootstrap.servers"]
         self.failed: list[str] = []
 
-    def send(self, one: Message) -> int:
+    def send(self, one: KafkaMessage) -> int:
         while True:
             try:
                 self.producer.produce(
@@ -174,7 +174,7 @@ class _Sending:
             self.failed.append(str(error))
 
 
-def _messages(batches: Iterator[pa.RecordBatch], options: WriteOptions) -> Iterator[Message]:
+def _messages(batches: Iterator[pa.RecordBatch], options: WriteOptions) -> Iterator[KafkaMessage]:
     """Return the rows of a task as messages."""
     for batch in batches:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
@@ -186,7 +186,7 @@ def _messages(batches: Iterator[pa.RecordBatch], options: WriteOptions) -> Itera
             if named is None:
                 raise SinkError("a row has no topic, and the option 'topic' is not given")
             listed = None if pairs is None else [(pair["key"], pair["value"]) for pair in pairs]
-            yield Message(named, _bytes(key), _bytes(value), listed)
+            yield KafkaMessage(named, _bytes(key), _bytes(value), listed)
 
 
 def _bytes(value: Any) -> bytes | None:

@@ -67,14 +67,14 @@ class KafkaEvents(DataSource):
         options = ReadOptions.of(self.options)
         if options.limit is not None:
             raise PipelineError("maxOffsetsPerTrigger is for streams: leave it out, or give endingOffsets")
-        return KafkaBatch(Topics(options))
+        return KafkaBatch(KafkaTopics(options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of a stream."""
         options = ReadOptions.of(self.options)
         if options.ending != Position(LATEST):
             raise PipelineError("a stream has no end: leave endingOffsets and endingTimestamp out")
-        return stream_reader(KafkaStream(Topics(options)), option="maxOffsetsPerTrigger")
+        return stream_reader(KafkaStream(KafkaTopics(options)), option="maxOffsetsPerTrigger")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
         """Return the writer to a topic."""
@@ -95,7 +95,7 @@ class Span(InputPartition):
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
+class KafkaTopics:
     """The topics that are read, as Kafka has them at the moment of asking."""
 
     options: ReadOptions
@@ -213,7 +213,7 @@ class Topics:
 class _asking:  # noqa: N801 - reads as what it does
     """A client for a question; who does not answer is named."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: KafkaTopics) -> None:
         self.topics = topics
 
     def __enter__(self) -> Any:
@@ -231,7 +231,7 @@ class _asking:  # noqa: N801 - reads as what it does
 class KafkaBatch(DataSourceReader):
     """Reads from one position to another."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: KafkaTopics) -> None:
         self.topics = topics
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -248,7 +248,7 @@ class KafkaBatch(DataSourceReader):
 class KafkaStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows topics in micro-batches."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: KafkaTopics) -> None:
         self.topics, self.limit = topics, topics.options.limit
         self.target: Offsets | None = None
 
