@@ -94,7 +94,8 @@ def test_every_way_gives_the_same_pairs(version: str, tmp_path: Path) -> None:
     out = tmp_path / "found.json"
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.every_spark", str(out)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)}, cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "TZ": "America/New_York"},  # rows come in local time
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text(encoding="utf-8"))
