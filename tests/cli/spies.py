@@ -251,5 +251,10 @@ def _note_waits(patch: pytest.MonkeyPatch, notes: list[str]) -> None:
         notes.append(f"wait({timeout})")
         return await wait(tasks, timeout=timeout, return_when=return_when)
 
+    async def at_once(function: Callable[..., Any], *positional: Any) -> Any:
+        return function(*positional)
+
     patch.setattr(asyncio, "timeout", noted_timeout)
     patch.setattr(asyncio, "wait", noted_wait)
+    # Standard input is empty here. A thread that says so may take longer than a command is told to stay.
+    patch.setattr(asyncio, "to_thread", at_once)
