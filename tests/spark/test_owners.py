@@ -58,7 +58,8 @@ def made(count: int, seed: int) -> pa.Table:
     rare = np.array([f"{chr(0x30 + number % 70)}{number:x}" for number in range(5000)])
     symbols = np.where(generator.random(count) < 0.5, generator.choice(common, count), generator.choice(rare, count))
     prices = generator.lognormal(3, 2, count)
-    prices[generator.random(count) < 0.01] = generator.choice([np.inf, -np.inf, np.nan, -0.0, 5e-324, 1e300])
+    odd = np.array([np.inf, -np.inf, np.nan, -0.0, 5e-324, 1e300])
+    prices = np.where(generator.random(count) < 0.004, generator.choice(odd, count), prices)
     steps = generator.integers(-(10**7), 10**7, count)
     start = np.datetime64("2026-01-01", "us").astype(np.int64)
     columns: dict[str, Any] = {
@@ -73,11 +74,13 @@ def made(count: int, seed: int) -> pa.Table:
     return pa.table({"event_id": pa.array(np.arange(count)), **columns}, schema=ARROW)
 
 
-def spark_zones(spark: Any, table: pa.Table, tree: KdTree, folder: Path) -> np.ndarray[Any, Any]:
+def spark_zones(
+    spark: Any, table: pa.Table, tree: KdTree, folder: Path, rules: pa.Table = RULES
+) -> np.ndarray[Any, Any]:
     """Return the zone of each event as Spark computes it, by event id."""
     pq.write_table(table, folder / "events.parquet")
     frame = spark.read.parquet(str(folder / "events.parquet"))
-    found = partition(frame, RULES, tree=tree).select("event_id", "zone").toArrow()
+    found = partition(frame, rules, tree=tree).select("event_id", "zone").toArrow()
     zones = np.full(table.num_rows, -1, np.int64)
     zones[found["event_id"].to_numpy()] = found["zone"].to_numpy()
     return zones
@@ -123,6 +126,37 @@ def test_every_event_lies_in_the_zone_of_its_point(spark: Any, tmp_path: Path) -
 @pytest.mark.timeout(3600)
 def test_every_one_of_a_million_events_lies_in_the_zone_of_its_point(spark: Any, tmp_path: Path) -> None:
     compare(spark, 1_000_000, tmp_path)
+
+
+def test_days_local_times_small_numbers_and_fields_of_structs(spark: Any, tmp_path: Path) -> None:
+    """The other kinds of columns, and a session whose time zone is not UTC: neither a day nor a local time has one."""
+    generator = np.random.default_rng(5)
+    count = 3000
+    nothing = [generator.random(count) < NOTHING for _ in range(5)]
+    micros = generator.integers(1_700_000_000, 1_800_000_000, count) * SECOND + 1
+    table = pa.table(
+        {
+            "event_id": pa.array(np.arange(count)),
+            "day": pa.array(generator.integers(-400, 30_000, count), pa.int32(), mask=nothing[0]).cast(pa.date32()),
+            "local": pa.array(micros, mask=nothing[1]).cast(pa.timestamp("us")),
+            "small": pa.array(generator.integers(-300, 300, count).astype(np.int16), mask=nothing[2]),
+            "single": pa.array(generator.normal(0, 5, count).astype(np.float32), mask=nothing[3]),
+            "part": pa.array([{"depth": float(one)} for one in generator.normal(0, 1, count)], mask=nothing[4]),
+        }
+    )
+    schema = Schema.from_arrow(table.schema.remove(0))
+    axes = ["day", "local", "small", "single", "part.depth"]
+    space = EventSpace.learn(schema, axes, table)
+    tree = KdTree.fit(space.points(table), axes=space.axes, zones=64, dimension="cyclic")
+    assert {space.axes[axis].attribute for axis in tree.axis if axis >= 0} == set(axes)
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        rules = pa.table({"subscription_id": ["one"], "where": ["small > 1"]})
+        zones = spark_zones(spark, table, tree, tmp_path, rules)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert zones.tolist() == tree.zones_of(space.points(table)).tolist()
 
 
 def test_spark_counts_in_each_zone_what_its_owner_took(spark: Any, tmp_path: Path) -> None:
