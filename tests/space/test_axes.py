@@ -19,7 +19,7 @@ from rookery.model.events import comparable
 from rookery.model.types import StringType
 from rookery.space import Boxes, KdTree
 from rookery.space.axes import Axis, EventSpace, _key
-from rookery.space.texts import octets
+from rookery.space.texts import utf8_bytes
 
 SCHEMA = Schema(
     number=float,
@@ -138,7 +138,7 @@ def test_a_cut_divides_values_as_it_divides_places(space: EventSpace, event: dic
             continue
         key = _key(attribute.type, value)
         if isinstance(attribute.type, StringType):
-            key = octets(key[0])
+            key = utf8_bytes(key[0])
         for cut in (share, point[number], np.nextafter(point[number], 1)):
             least = space.least(number, float(cut))
             assert (point[number] >= cut) == (least is not None and key >= least)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.errors import SpaceError
-from rookery.space.texts import LONGEST_KNOT, MOST_KNOTS, TextCode, least_text, octets, spread
+from rookery.space.texts import LONGEST_KNOT, MOST_KNOTS, TextCode, least_text, spread, utf8_bytes
 
 #: Texts that share long prefixes, that end early, and of every script.
 TEXTS = st.one_of(
@@ -30,8 +30,8 @@ CODES = st.one_of(
 @given(CODES, st.lists(TEXTS, min_size=2))
 def test_places_keep_the_order_of_texts(code: TextCode, texts: list[str]) -> None:
     ordered = sorted(texts)
-    assert ordered == sorted(texts, key=octets)
-    places = [code.place(octets(text)) for text in ordered]
+    assert ordered == sorted(texts, key=utf8_bytes)
+    places = [code.place(utf8_bytes(text)) for text in ordered]
     assert all(low <= high for low, high in pairwise(places))
     assert all(0 <= place <= 1 for place in places)
     assert code.place(b"") == 0
@@ -46,15 +46,15 @@ def test_a_column_has_the_places_of_its_texts(
     places = code.places(array)
     assert len(places) == len(texts)
     for text, place in zip(texts, places.tolist(), strict=True):
-        assert text is None or place == code.place(octets(text))
+        assert text is None or place == code.place(utf8_bytes(text))
 
 
 @given(CODES, TEXTS, TEXTS)
 def test_the_least_text_at_a_place_divides_all_texts_as_the_place_does(code: TextCode, one: str, other: str) -> None:
-    cut = (code.place(octets(one)) + code.place(octets(other))) / 2
+    cut = (code.place(utf8_bytes(one)) + code.place(utf8_bytes(other))) / 2
     least = least_text(lambda text: code.place(text) >= cut)
     for text in (one, other, "", "\U0010ffff" * 20):
-        assert (code.place(octets(text)) >= cut) == (least is not None and octets(text) >= least)
+        assert (code.place(utf8_bytes(text)) >= cut) == (least is not None and utf8_bytes(text) >= least)
 
 
 def test_without_a_sample_printable_texts_use_the_axis_evenly() -> None:
@@ -93,10 +93,10 @@ def test_many_texts_are_thinned_out_and_the_common_ones_kept() -> None:
 
 def test_a_prefix_that_all_texts_share_costs_no_room() -> None:
     texts = [f"https://example.org/very/long/path/{number:03}" for number in range(200)]
-    places = [TextCode.learn(texts).place(octets(text)) for text in texts]
+    places = [TextCode.learn(texts).place(utf8_bytes(text)) for text in texts]
     assert np.diff(places).min() > 0.004
     between = TextCode.learn(texts[::10])
-    assert np.diff([between.place(octets(text)) for text in texts[:191]]).min() > 0
+    assert np.diff([between.place(utf8_bytes(text)) for text in texts[:191]]).min() > 0
 
 
 @given(CODES)

@@ -17,7 +17,7 @@ from rookery.matching.labels import LABEL_LIMIT, Labels
 from rookery.model.types import DecimalType, FloatType, IntegerType, LeafType, StringType, TimestampType
 from rookery.space.axes import FIRST, LAST, EventSpace
 from rookery.space.numbers import instants
-from rookery.space.texts import octets
+from rookery.space.texts import utf8_bytes
 
 if TYPE_CHECKING:
     from rookery.matching.rows import Rows
@@ -74,7 +74,7 @@ def _places(view: View, space: EventSpace, axis: int, number: int, bounds: Array
 def _text_places(labels: Labels, space: EventSpace, axis: int, bounds: Array) -> Array:
     """Return where labels, or the gaps beside them, lie; an end that was left open is that of all texts."""
     values = np.array(labels.values, np.int64)
-    known = np.array([space.text_place(axis, octets(text)) for text in labels.texts])
+    known = np.array([space.text_place(axis, utf8_bytes(text)) for text in labels.texts])
     places = np.where(bounds > 0, LAST, FIRST)
     if len(values):
         nearest = np.searchsorted(values, np.clip(bounds, -LABEL_LIMIT, LABEL_LIMIT) - 1)

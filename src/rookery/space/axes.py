@@ -28,7 +28,7 @@ from rookery.model.schema import Attribute, Schema
 from rookery.model.types import BooleanType, EnumType, FloatType, Key, LeafType, StringType, float_key
 from rookery.model.values import TOP
 from rookery.space.numbers import enum_keys, key_number, key_numbers, number_range
-from rookery.space.texts import TextCode, least_text, octets
+from rookery.space.texts import TextCode, least_text, utf8_bytes
 
 __all__ = ["Axis", "EventSpace", "attribute_of"]
 
@@ -155,7 +155,7 @@ class EventSpace:
         """Return the coordinate of a key: monotone in the key."""
         kind = self.attributes[number].type
         if isinstance(kind, StringType):
-            return LAST if key == TOP else self.text_place(number, octets(key[0]))
+            return LAST if key == TOP else self.text_place(number, utf8_bytes(key[0]))
         low, high = self._ranges[number]
         return _place((key_number(kind, key) - low) / (high - low))
 

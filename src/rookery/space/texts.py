@@ -50,7 +50,7 @@ class TextCode:
         ends = (0.0, *self.shares, 1.0)
         if len(self.knots) != len(self.shares) or any(not low < high for low, high in pairwise(ends)):
             raise SpaceError("the code of a text axis needs a share for each text, each greater than the one before")
-        self._bounds = [b"", *(octets(text) for text in self.knots)]
+        self._bounds = [b"", *(utf8_bytes(text) for text in self.knots)]
         if any(not low < high for low, high in pairwise(self._bounds)):
             raise SpaceError("the code of a text axis needs texts in order, none twice and none empty")
         if any(len(text) > LONGEST_KNOT for text in self.knots) or len(self.knots) > MOST_KNOTS:
@@ -166,7 +166,7 @@ def spread(text: bytes, first: int = 0) -> int:
     return low
 
 
-def octets(text: str) -> bytes:
+def utf8_bytes(text: str) -> bytes:
     """Return a text as UTF-8; half a surrogate pair, which a bound may have, keeps its place in the order."""
     return text.encode("utf-8", "surrogatepass")
 

@@ -41,9 +41,8 @@ __all__ = [
 
 Version = tuple[int, int]
 
-#: The oldest Spark, and the first that is too new to have been tried.
+#: The oldest Spark.
 OLDEST: Version = (3, 5)
-UNTRIED: Version = (4, 4)
 
 #: Rows that become one batch where Spark hands over rows.
 BATCH_ROWS = 10_000

@@ -147,4 +147,4 @@ class MatchRow:
             else {one.name: arrow_value(row[one.name], one.type) for one in columns}
         )  # fmt: skip
         moment = reading.as_of if reading.as_of is not None else event[reading.time] if reading.time else None
-        return self.rules.compiled(columns).match(event, topic=reading.topic, time=moment)
+        return loaded(self.rules.carrier, reading).match(event, topic=reading.topic, time=moment)

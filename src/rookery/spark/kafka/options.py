@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,7 +100,9 @@ class WriteOptions:
         delivery = options.get("delivery", "exactly-once")
         if delivery not in ("exactly-once", "at-least-once"):
             raise PipelineError(f"delivery is 'exactly-once' or 'at-least-once', not {delivery!r}")
-        query = options.get("query") or options.get("checkpointLocation")
+        query, place = options.get("query"), options.get("checkpointLocation")
+        if query is None and place is not None:  # one checkpoint is one query, however its folder is written
+            query = place if "://" in place else os.path.abspath(place)
         if delivery == "exactly-once" and query is None:
             raise PipelineError("rookery.kafka needs the option 'checkpointLocation', or 'query', a name of the stream")
         return cls(client, options.get("topic"), query if delivery == "exactly-once" else None)
