@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,17 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
         (folder / name).chmod(0o755)
     return folder
+
+
+@pytest.fixture(scope="session")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A bucket of a real S3 server on loopback, whose keys are in the environment from then on."""
+    from tests.spark.s3_server import BUCKET, s3_server
+
+    with s3_server(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        yield f"s3://{BUCKET}"
 
 
 @pytest.fixture

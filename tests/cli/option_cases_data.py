@@ -16,6 +16,10 @@ READING = {
     "engine": ("--engine matrix", "'matrix'"),
     "master": ("--master spark://head", "session(master='spark://head')"),
 }
+TABLE = {
+    "table_version": ("--table-version 7", "7"),
+    "table_time": ("--table-time 2026-03-02", "datetime.datetime(2026, 3, 2"),
+}
 ALERTS = {
     "columns": ("--columns device,value", "['device', 'value']"),
     "subscription_columns": ("--subscription-columns severity", "['severity']"),
@@ -60,6 +64,7 @@ MODES = [
             JSON,
             READING,
             FILES_OF,
+            TABLE,
             ALERTS,
             {
                 "out": ("-o elsewhere", "elsewhere"),
@@ -84,12 +89,19 @@ MODES = [
             ALERTS,
             {
                 "out": ("-o elsewhere", "elsewhere"),
-                "checkpoint": ("--checkpoint another", "checkpoint=PosixPath('another')"),
+                "checkpoint": ("--checkpoint another", "checkpoint='another'"),
                 "drain": ("--drain", "drain=True"),
                 "format": ("--format jsonl", "format='jsonl'"),
             },
         ),
-        {"explain": "--explain", "plan": "--plan zoned", "explain_plan": "--explain-plan", "overwrite": "--overwrite"},
+        {
+            "explain": "--explain",
+            "plan": "--plan zoned",
+            "explain_plan": "--explain-plan",
+            "overwrite": "--overwrite",
+            "table_version": "--table-version 7",
+            "table_time": "--table-time 2026-03-02",
+        },
         ("run the batch without --stream and --drain",),
         ("stream",),
     ),
@@ -100,6 +112,7 @@ MODES = [
             JSON,
             READING,
             FILES_OF,
+            TABLE,
             {
                 "key": ("--key device", "key='device'"),
                 "top": ("--top 3", ".limit(3)"),
@@ -114,6 +127,7 @@ MODES = [
             JSON,
             READING,
             {"events": FILES_OF["events"]},
+            TABLE,
             {
                 "out": ("-o differences", "differences"),
                 "top": ("--top 1", GONE + "second"),

@@ -24,7 +24,6 @@ def lay(root: Path, *names: str) -> Path:
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        ("metadata/00000-4f.metadata.json", "Iceberg table.*format\\('iceberg'\\)"),
         (".hoodie/hoodie.properties", "Hudi table.*format\\('hudi'\\)"),
         ("_spark_metadata/0", "output of a Spark stream.*spark.read.parquet"),
     ],

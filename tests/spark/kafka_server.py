@@ -71,12 +71,12 @@ class KafkaServer:
 @contextlib.contextmanager
 def kafka_server(folder: Path) -> Iterator[KafkaServer]:
     """Run a broker in a folder."""
-    classes = f"{_jars()}/*"
+    classes = f"{fetch_jars('org.apache.kafka', 'kafka_2.13', VERSION)}/*"
     java = str(find_java().home / "bin" / "java")
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
     _certificate(folder)
-    ports = dict(zip(("plain", "secure", "controller"), _free_ports(3), strict=True))
+    ports = dict(zip(("plain", "secure", "controller"), free_ports(3), strict=True))
     settings = folder / "server.properties"
     settings.write_text(SETTINGS.format(**ports, folder=folder, user=USER, password=PASSWORD))
     run = [java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes]
@@ -92,20 +92,22 @@ def kafka_server(folder: Path) -> Iterator[KafkaServer]:
             broker.wait()
 
 
-def _jars() -> Path:
+def fetch_jars(group: str, artifact: str, version: str) -> Path:
+    """Return a folder with an artefact of Maven Central and all that it needs; skips where they cannot be had."""
     import pyspark
 
-    folder = cache_folder() / f"kafka-{VERSION}"
+    folder = cache_folder() / f"{artifact.partition('_')[0]}-{version}"
     if not folder.is_dir():
         (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
         fetch = [str(find_java().home / "bin" / "java"), "-jar", str(ivy), "-confs", "default"]
-        fetch += ["-dependency", "org.apache.kafka", "kafka_2.13", VERSION]
+        fetch += ["-dependency", group, artifact, version]
         fetch += ["-retrieve", f"{fresh}/[artifact]-[revision](-[classifier]).[ext]"]
         done = subprocess.run(fetch, capture_output=True, text=True, check=False)
-        if done.returncode or not list(fresh.glob("kafka_*.jar")):
+        if done.returncode or not list(fresh.glob(f"{artifact}-*.jar")):
             shutil.rmtree(fresh, ignore_errors=True)
-            pytest.skip(f"Kafka {VERSION} cannot be fetched: {(done.stdout.strip() or 'Ivy failed').splitlines()[-1]}")
+            said = (done.stdout.strip() or "Ivy failed").splitlines()[-1]
+            pytest.skip(f"{artifact} {version} cannot be fetched: {said}")
         fresh.replace(folder)
     return folder
 
@@ -118,7 +120,7 @@ def _certificate(folder: Path) -> None:
     (folder / "broker.pem").write_text(key.read_text() + certificate.read_text())
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in held:

@@ -305,7 +305,6 @@ def test_tables_that_are_not_read_are_refused_everywhere(
     refusals: list[Callable[[], Any]] = [
         lambda: match_files(spark, iceberg, rules, out),
         lambda: match_command.command(rules, iceberg, out),
-        lambda: match_command.command(rules, iceberg, out, stream=True, checkpoint=tmp_path / "state"),
         lambda: match_command.command(iceberg, table, out),
         lambda: backtest_command.command(rules, iceberg),
         lambda: diff_command.command(rules, rules, iceberg),
@@ -315,8 +314,9 @@ def test_tables_that_are_not_read_are_refused_everywhere(
     for refused in refusals:
         with pytest.raises(Exception, match=r"Iceberg table.*spark\.read\.format\('iceberg'\)"):
             refused()
-    with pytest.raises(PipelineError, match=r"Delta table.*spark\.readStream\.format\('delta'\)"):
-        match_command.command(rules, table, out, stream=True, checkpoint=tmp_path / "state")
+    for kind, path in (("Delta", table), ("Iceberg", iceberg)):
+        with pytest.raises(PipelineError, match=rf"{kind} table.*spark\.readStream\.format\('{kind.lower()}'\)"):
+            match_command.command(rules, path, out, stream=True, checkpoint=tmp_path / "state")
     with pytest.raises(PipelineError, match="leave the schema out"):
         match_command.command(rules, table, out, schema="id:int64")
     with pytest.raises(Exception, match="a tape is files that stay"):

@@ -164,6 +164,40 @@ def test_a_topic_that_appears_later_is_read_from_its_beginning(spark: Any, kafka
     assert [pair[0] for pair in read_pairs(tmp_path / "out")] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("limit", [None, 2])
+def test_a_topic_that_is_deleted_while_it_is_drained(
+    kafka: KafkaServer, caplog: pytest.LogCaptureFixture, limit: int | None
+) -> None:
+    from confluent_kafka.admin import AdminClient
+
+    from rookery.spark.data_sources import ReadAllAvailable, ReadMaxRows
+    from rookery.spark.kafka.source import KafkaStream, KafkaTopics
+
+    name = f"gone-{limit}"
+    produce(kafka, f"{name}-1", [1, 2], partition=0)
+    produce(kafka, f"{name}-2", [3], partition=0)
+    plain = {"kafka.bootstrap.servers": kafka.plain, "subscribePattern": f"{name}-.*"}
+    streams = [
+        KafkaStream(KafkaTopics(ReadOptions.of({**plain, "failOnDataLoss": loss}))) for loss in ("true", "false")
+    ]
+    reading = ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+    for stream in streams:
+        stream.prepareForTriggerAvailableNow()
+    start = streams[0].initialOffset()
+    whole = streams[0].latestOffset(start, ReadAllAvailable())
+    AdminClient({"bootstrap.servers": kafka.plain}).delete_topics([f"{name}-1"])[f"{name}-1"].result()
+    while f"{name}-1" in streams[0].topics.ends()[0]:
+        pass  # the broker forgets it in its own time
+    for stream in streams:  # what was read to its end is no loss
+        assert list(stream.latestOffset(whole, reading)) == [f"{name}-2"]
+    with pytest.raises(PipelineError, match=f"{name}-1' was deleted.*failOnDataLoss"):
+        streams[0].latestOffset(start, reading)
+    end = streams[1].latestOffset(start, reading)
+    assert (end[f"{name}-2"]["0"], f"{name}-1" in end) == (1, False)
+    assert "was deleted" in caplog.text
+    assert [span.topic for span in streams[1].partitions(start, end)] == [f"{name}-2"]
+
+
 SERVERS = {"kafka.bootstrap.servers": "127.0.0.1:1"}
 
 

@@ -1,4 +1,4 @@
-"""Kill -9 of the driver with rule edits in flight: three times here, a hundred with `python -m benchmarks kill9`."""
+"""Kill -9 of the driver with rule edits in flight: a few times here, a hundred with `python -m benchmarks kill9`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
-def kill(times: int) -> str:
-    command = [sys.executable, "-m", "benchmarks", "kill9", "--kills", str(times)]
+def kill(times: int, *how: str) -> str:
+    command = [sys.executable, "-m", "benchmarks", "kill9", "--kills", str(times), *how]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
@@ -23,4 +23,14 @@ def kill(times: int) -> str:
 def test_three_kills_leave_the_raw_output_exact() -> None:
     last = kill(3)
     assert last.startswith("kills 3")
+    assert last.endswith("missed 0 extra 0")
+
+
+def test_so_do_two_with_everything_in_an_object_store() -> None:
+    """Rules, version log and output through Rookery's own layer, Spark's checkpoint through s3a."""
+    from .s3_server import hadoop_aws
+
+    hadoop_aws()  # skips where it cannot be had
+    last = kill(2, "--store")
+    assert last.startswith("kills 2")
     assert last.endswith("missed 0 extra 0")

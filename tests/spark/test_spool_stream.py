@@ -25,7 +25,8 @@ from rookery.errors import CheckpointError, PipelineError, SinkError, SpoolError
 from rookery.live.spool import Description, Spool, record_schema
 from rookery.live.spool.writer import Retention, SpoolWriter
 from rookery.spark import match, publish_to
-from rookery.spark.spool import SpoolStream, spark_type, spool_tape
+from rookery.spark.spool import SpoolStream, spool_tape
+from rookery.spark.types import widened
 
 from .conftest import read_pairs
 
@@ -279,4 +280,4 @@ def test_a_row_with_null_and_readers_that_do_not_come_are_errors(spark: Any, dom
     ],
 )
 def test_types_that_spark_lacks_become_wider(stored: pa.DataType, shown: pa.DataType) -> None:
-    assert spark_type(stored) == shown
+    assert widened(stored) == shown

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rookery.cli.notations import read_schema
-from rookery.cli.options import IdType, Json, Master, SchemaText, note_quarantined, write, write_json
+from rookery.cli.options import (
+    EventsPath,
+    IdType,
+    Json,
+    Master,
+    SchemaText,
+    SubscriptionsPath,
+    TableTime,
+    TableVersion,
+    note_quarantined,
+    write,
+    write_json,
+)
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -21,11 +32,10 @@ EXAMPLES = [
 
 
 def command(
-    subscriptions: Annotated[
-        Path,
-        typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
-    ],
-    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
+    subscriptions: SubscriptionsPath,
+    events: EventsPath,
+    table_version: TableVersion = None,
+    table_time: TableTime = None,
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
@@ -55,7 +65,9 @@ def command(
     spark = session(master=master)
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(spark, events, schema=columns, event_id=event_id)
+        frame, name = read_events(
+            spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
+        )
         found = backtest(
             frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine, key=key, samples=samples
         )

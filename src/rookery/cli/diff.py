@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rookery.cli.notations import read_schema
-from rookery.cli.options import IdType, Json, Master, SchemaText, note_quarantined, write, write_json
+from rookery.cli.options import (
+    EventsPath,
+    IdType,
+    Json,
+    Master,
+    SchemaText,
+    TableTime,
+    TableVersion,
+    note_quarantined,
+    write,
+    write_json,
+)
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -21,10 +31,14 @@ EXAMPLES = [
 
 
 def command(
-    old: Annotated[Path, typer.Argument(help="The rules as they are.")],
-    new: Annotated[Path, typer.Argument(help="The rules as they would be.")],
-    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="A folder for all differences.")] = None,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="The rules as they are.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The rules as they would be.")],
+    events: EventsPath,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="PATH", help="A folder for all differences.")
+    ] = None,
+    table_version: TableVersion = None,
+    table_time: TableTime = None,
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
@@ -41,12 +55,10 @@ def command(
     """Judge the same events by two sets of rules, and tell what is added, removed and changed."""
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
-    from rookery.spark.files import write_frame
     from rookery.spark.history import diff
     from rookery.spark.pipeline import validate
     from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
-    from rookery.spark.staging import StagedOutput
     from rookery.spark.subscriptions import Subscriptions
 
     before, after = (Subscriptions.files(path, id_type=id_type) for path in (old, new))
@@ -54,16 +66,15 @@ def command(
     spark = session(master=master)
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(spark, events, schema=columns, event_id=event_id)
+        frame, name = read_events(
+            spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
+        )
         found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
-        if out is not None:
-            write_frame(found, StagedOutput(str(out.absolute())))
-            found = spark.read.parquet(str(out.absolute()))
+        by_rule = _by_rule(found, out)
         quarantined = {
             side: [describe(error) for error in validate(frame, rules)]
             for side, rules in (("old", before), ("new", after))
         }
-        by_rule = found.groupBy("subscription_id", "change").count().collect()
     except Exception as error:
         raise plain_failure(error) from error
     totals = dict.fromkeys(("added", "removed", "changed"), 0)
@@ -85,3 +96,16 @@ def command(
         write(f"  {name}  " + "  ".join(f"{change} {count:,}" for change, count in sorted(changes.items())))
     note_quarantined(quarantined["new"])
     return 0
+
+
+def _by_rule(found: Any, out: str | None) -> list[Any]:
+    """Count the differences by rule and change; with `out` they are written first, and counted there."""
+    if out is None:
+        return list(found.groupBy("subscription_id", "change").count().collect())
+    from rookery.spark.files import read_published, write_frame
+    from rookery.spark.manifests import output_of
+
+    write_frame(found, output_of(out))
+    counts = read_published(out, ["subscription_id", "change"]).group_by(["subscription_id", "change"])
+    named = counts.aggregate([([], "count_all")]).rename_columns(["subscription_id", "change", "count"])
+    return list(named.to_pylist())

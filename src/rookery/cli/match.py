@@ -5,13 +5,25 @@ from __future__ import annotations
 import logging
 import time as clock
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rookery.cli.notations import read_schema
-from rookery.cli.options import IdType, Json, Master, SchemaText, note, note_quarantined, write, write_json
+from rookery.cli.options import (
+    EventsPath,
+    IdType,
+    Json,
+    Master,
+    SchemaText,
+    SubscriptionsPath,
+    TableTime,
+    TableVersion,
+    note,
+    note_quarantined,
+    write,
+    write_json,
+)
 from rookery.cli.unused import refuse_unused
 from rookery.errors import SettingsError
 
@@ -22,6 +34,7 @@ EXAMPLES = [
     "rookery match -s rules.jsonl -e events.parquet -o matches/ --as-of 2026-03-01",
     "rookery match -s rules.csv -e events.parquet -o matches/ --engine matrix",
     "rookery match -s rules.csv -e events/ -o alerts/ --columns device,value --subscription-columns severity",
+    "rookery match -s rules.csv -e s3://lake/events/ -o s3://lake/matches/",
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
@@ -30,14 +43,14 @@ STREAM = "Of a stream"
 
 
 def command(
-    subscriptions: Annotated[
-        Path,
-        typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
-    ],
-    events: Annotated[Path, typer.Option("--events", "-e", help="Events: CSV, JSON lines or Parquet, file or folder.")],
+    subscriptions: SubscriptionsPath,
+    events: EventsPath,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder for the matches; needed unless --explain-plan.")
+        str | None,
+        typer.Option("--out", "-o", metavar="PATH", help="The folder for the matches; needed unless --explain-plan."),
     ] = None,
+    table_version: TableVersion = None,
+    table_time: TableTime = None,
     event_id: Annotated[str | None, typer.Option(help="The column that names an event.")] = None,
     time: Annotated[str | None, typer.Option(help="The column of the event's time, for dated rules.")] = None,
     topic: Annotated[str | None, typer.Option(help="One topic for all events.")] = None,
@@ -53,7 +66,7 @@ def command(
         bool, typer.Option("--stream", help="Follow the folder of events.", rich_help_panel=STREAM)
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Where a stream keeps its place.", rich_help_panel=STREAM)
+        str | None, typer.Option(metavar="PATH", help="Where a stream keeps its place.", rich_help_panel=STREAM)
     ] = None,
     drain: Annotated[
         bool, typer.Option("--drain", help="Stream what is there now, then stop.", rich_help_panel=STREAM)
@@ -90,7 +103,7 @@ def command(
     following = stream or drain
     if following:
         refuse_unused(
-            "explain", "plan", "explain_plan", "overwrite",
+            "explain", "plan", "explain_plan", "overwrite", "table_version", "table_time",
             where="on a stream", instead="run the batch without --stream and --drain",
         )  # fmt: skip
         if checkpoint is None:
@@ -103,6 +116,7 @@ def command(
     ddl = None if schema is None else ddl_of(read_schema(schema))
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of, "engine": engine}
     carried = {"columns": _names(columns), "subscription_columns": _names(subscription_columns)}
+    table = {"version": table_version, "at": table_time}
     on_error = "raise" if fail_on_quarantine else "quarantine"
     spark = session(master=master)
     register_sources(spark)
@@ -124,7 +138,7 @@ def command(
             logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the summary names what was quarantined
             with task_progress(spark):
                 summary = _batch(
-                    spark, rules, events, out, asked, carried, on_error, schema=ddl, plan=plan, explain=explain,
+                    spark, rules, events, out, asked, carried, on_error, table, schema=ddl, plan=plan, explain=explain,
                     only_plan=explain_plan, overwrite=overwrite,
                 )  # fmt: skip
     except Exception as error:
@@ -140,8 +154,9 @@ def command(
 
 
 def _batch(
-    spark: Any, rules: Any, events: Path, out: Path | None, asked: dict[str, Any], carried: dict[str, list[str]],
-    on_error: Any, *, schema: str | None, plan: str, explain: bool, only_plan: bool, overwrite: bool,
+    spark: Any, rules: Any, events: str, out: str | None, asked: dict[str, Any], carried: dict[str, list[str]],
+    on_error: Any, table: dict[str, Any], *, schema: str | None, plan: str, explain: bool, only_plan: bool,
+    overwrite: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
@@ -151,19 +166,23 @@ def _batch(
     from rookery.spark.crossing import shown
     from rookery.spark.events import default_event_id, events_format, read_events
     from rookery.spark.files import parquet_schema, run_files, session_zone, write_frame
+    from rookery.spark.manifests import output_of
+    from rookery.spark.names import folds_names
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
     from rookery.spark.rules import Reading, check_quarantined, describe, require_all, require_columns, schema_of
-    from rookery.spark.staging import StagedOutput
 
-    output = None if out is None else StagedOutput(str(out.absolute()))
+    folded = folds_names(spark)
+    output = None if out is None else output_of(out)
     if output is not None:  # who asks for the plan hears of an occupied folder too
         output.check_free(overwrite=overwrite)
-    data = find_dataset(events, zone=session_zone(spark))
+    data = find_dataset(events, zone=session_zone(spark), **table)
     if events_format(data) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
         columns = parquet_schema(data)
         named = default_event_id(columns.names, asked["event_id"])
-        reading = Reading(**{**asked, "event_id": named or "event_id"})
+        reading = Reading(**{**asked, "event_id": named or "event_id", "folded": folded}).named(columns.names)
+        named = None if named is None else reading.event_id
+        carried["columns"] = reading.carried(carried["columns"], columns.names)
         require_columns(columns.names, event_id=named, time=reading.time)
         compiled = rules.compiled(schema_of(columns), reading)
         check_quarantined(compiled, on_error)
@@ -176,8 +195,9 @@ def _batch(
                 "events": done.events, "matches": done.matches, "top": done.top,
                 "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),
             }  # fmt: skip
-    frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"])
-    reading = Reading(**{**asked, "event_id": name})
+    frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"], **table)
+    reading = Reading(**{**asked, "event_id": name, "folded": folded}).named(frame.columns)
+    carried["columns"] = reading.carried(carried["columns"], frame.columns)
     compiled = prepare(frame, rules, reading, on_error=on_error)
     require_all(frame.columns, carried["columns"])
     chosen = choose(compiled.compiled, plan=plan)
@@ -203,30 +223,32 @@ def _names(text: str | None) -> list[str]:
     return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _count(out: Path) -> tuple[int, list[tuple[Any, int]]]:
+def _count(out: str) -> tuple[int, list[tuple[Any, int]]]:
     """Count the matches in the published files, and the subscriptions with the most."""
     import pyarrow.compute as pc
-    import pyarrow.dataset as ds
 
-    column = ds.dataset(out, format="parquet").to_table(columns=["subscription_id"])["subscription_id"]
+    from rookery.spark.files import read_published
+
+    column = read_published(out, ["subscription_id"])["subscription_id"]
     counts = sorted(pc.value_counts(column).to_pylist(), key=lambda one: (-one["counts"], str(one["values"])))
     return len(column), [(one["values"], one["counts"]) for one in counts[:10]]
 
 
 def _stream(
-    spark: Any, rules: Any, events: Path, out: Path, asked: dict[str, Any], *, schema: str | None,
-    checkpoint: Path, drain: bool, format: str,
+    spark: Any, rules: Any, events: str, out: str, asked: dict[str, Any], *, schema: str | None,
+    checkpoint: str, drain: bool, format: str,
 ) -> dict[str, Any]:  # fmt: skip
+    from rookery.model.storage import absolute
     from rookery.spark.events import stream_events
     from rookery.spark.pipeline import match
     from rookery.spark.sinks import write_stream
     from rookery.spark.versions import VersionLog
 
-    place = str(checkpoint.absolute())
+    place = absolute(checkpoint)
     frame, name = stream_events(spark, events, schema=schema, event_id=asked["event_id"])
     hits = match(frame, rules, **{**asked, "event_id": name}, checkpoint=place)
     trigger = {"availableNow": True} if drain else {"processingTime": "1 second"}
-    query = write_stream(hits, str(out.absolute()), checkpoint=place, format=format, trigger=trigger)
+    query = write_stream(hits, out, checkpoint=place, format=format, trigger=trigger)
     note(f"following {events}; matches go to {out}; Ctrl-C stops, and the next run goes on from there")
     seen = 0
     try:
@@ -240,7 +262,7 @@ def _stream(
     log = VersionLog(place)
     head = log.head()
     return {
-        "batches": len(log.history()),
+        "batches": len(log.batches()),
         "set_version": None if head is None else head.number,
         "quarantined": [] if head is None else list(head.quarantined),
         "out": str(out),

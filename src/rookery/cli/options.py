@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ __all__ = [
     "BestEffort",
     "Brokers",
     "DomainId",
+    "EventsPath",
     "IdType",
     "Interface",
     "Join",
@@ -28,6 +30,9 @@ __all__ = [
     "SchemaText",
     "Seconds",
     "Space",
+    "SubscriptionsPath",
+    "TableTime",
+    "TableVersion",
     "TopicKey",
     "TransientLocal",
     "TypeName",
@@ -52,6 +57,22 @@ NeededSchema = Annotated[str, typer.Option("--schema", help=_SCHEMA)]
 IdType = Annotated[
     str | None, typer.Option("--id-type", help="int or string; by default the ids of a text file are strings.")
 ]
+#: Where rules and events are; texts, since a `Path` would take `s3://bucket` for `s3:/bucket`.
+SubscriptionsPath = Annotated[
+    str,
+    typer.Option(
+        "--subscriptions", "-s", metavar="PATH", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."
+    ),
+]
+EventsPath = Annotated[
+    str,
+    typer.Option("--events", "-e", metavar="PATH", help="Events: CSV, JSON lines or Parquet, file or folder; a table."),
+]
+#: The state of a table of events.
+TableVersion = Annotated[
+    int | None, typer.Option(help="Read a Delta table at this version, an Iceberg table at this snapshot.")
+]
+TableTime = Annotated[datetime | None, typer.Option(help="Read a table as it was at this moment (UTC).")]
 TypeName = Annotated[str | None, typer.Option(help="The type's name on the wire, if it is not the topic's.")]
 TopicKey = Annotated[list[str] | None, typer.Option(help="An attribute that is part of the topic's key.")]
 BestEffort = Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")]

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from rookery.errors import SchemaError
 from rookery.model.datasets import find_dataset
+from rookery.model.storage import Location, path_of, source_of
 from rookery.model.types import (
     BooleanType,
     DecimalType,
@@ -89,7 +90,7 @@ def infer_arrow_schema(path: str | PathLike[str]) -> pa.Schema:
 
     Of a folder it is that of the first file and of the partition folders; of a Delta table, that of its log.
     """
-    target = Path(path)
+    target = path_of(str(path))
     found = find_dataset(target, error=SchemaError) if target.is_dir() else None
     if found is not None and found.declared is not None:
         return found.declared
@@ -104,14 +105,14 @@ def infer_arrow_schema(path: str | PathLike[str]) -> pa.Schema:
         raise SchemaError(f"{target}: cannot infer a schema: {error}") from error
 
 
-def _read_schema(target: Path) -> pa.Schema:
+def _read_schema(target: Location) -> pa.Schema:
     suffix = target.suffix.lower()
     if suffix in (".parquet", ".pq"):
         import pyarrow.parquet
 
-        return pyarrow.parquet.read_schema(target)
+        return pyarrow.parquet.read_schema(source_of(target))
     if suffix in (".arrow", ".ipc", ".feather"):
-        return pa.ipc.open_file(target).schema
+        return pa.ipc.open_file(source_of(target)).schema
     with target.open("rb") as stream:
         head = stream.read(INFERENCE_BYTES)
     head = head[: head.rfind(b"\n") + 1] or head

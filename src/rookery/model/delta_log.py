@@ -6,15 +6,17 @@ rows cannot tell by themselves (deletion vectors, column mapping) is refused, ne
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from rookery.errors import RookeryError
+from rookery.model.storage import Location, names_in, plain_name, sign_of, store_options
 
-__all__ = ["DeltaFile", "read_delta_log"]
+__all__ = ["DeltaFile", "delta_version", "read_delta_log"]
 
 #: What a table may ask of its readers without changing what its Parquet files say. Deletion vectors are looked for.
 HONOURED = frozenset(
@@ -25,21 +27,27 @@ HONOURED = frozenset(
 class DeltaFile(NamedTuple):
     """One file that counts: where it is, and its values of the partition columns."""
 
-    path: Path
+    path: Location
     values: tuple[Any, ...]
 
 
-def read_delta_log(folder: Path, *, error: type[RookeryError]) -> tuple[list[DeltaFile], pa.Schema, list[str]]:
-    """Return the files of the table's latest version, its columns, and the names of its partition columns."""
+def delta_version(folder: Location, *, error: type[RookeryError]) -> str:
+    """Return a sign of the table's newest version, another one after every commit; no file is opened for it."""
+    log = folder / "_delta_log"
+    commits = [name for name in names_in(log) if re.fullmatch(r"\d{20}\.(json|checkpoint\..*)", name)]
+    if not commits:
+        raise error(f"{folder}: the log of this Delta table has no commit; {_otherwise(folder)}")
+    return f"delta:{max(commits)}:{sign_of(log / max(commits))}"
+
+
+def read_delta_log(
+    folder: Location, *, version: int | None = None, at: datetime | None = None, error: type[RookeryError]
+) -> tuple[list[DeltaFile], pa.Schema, list[str]]:
+    """Return the files of a version, by default of the latest, its columns, and the names of its partition columns."""
+    table = _table(folder, version, error)
     try:
-        from deltalake import DeltaTable
-    except ImportError:
-        raise error(
-            f"{folder} is a Delta table, whose log says which of its files count; "
-            "to read it: pip install 'rookery[delta]'"
-        ) from None
-    try:
-        table = DeltaTable(folder)
+        if at is not None:
+            table.load_as_version(at)
         features = set(table.protocol().reader_features or ())
         mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
         deleted = "deletionVectors" in features and _any_row(table.deletion_vectors())
@@ -69,11 +77,25 @@ def read_delta_log(folder: Path, *, error: type[RookeryError]) -> tuple[list[Del
     return sorted(found), schema, partitions
 
 
+def _table(folder: Location, version: int | None, error: type[RookeryError]) -> Any:
+    try:
+        from deltalake import DeltaTable
+    except ImportError:
+        raise error(
+            f"{folder} is a Delta table, whose log says which of its files count; "
+            "to read it: pip install 'rookery[delta]'"
+        ) from None
+    try:
+        return DeltaTable(plain_name(folder), version=version, storage_options=store_options())
+    except Exception as fault:  # deltalake's errors have no common ancestor of their own
+        raise error(f"{folder}: the log of this Delta table cannot be read: {fault}; {_otherwise(folder)}") from fault
+
+
 def _any_row(vectors: Any) -> bool:
     return any(pa.record_batch(batch).num_rows for batch in vectors)
 
 
-def _otherwise(folder: Path) -> str:
+def _otherwise(folder: Location) -> str:
     return (
         f"load it as a DataFrame with Delta's own reader, spark.read.format('delta').load({str(folder)!r}), "
         "for rookery.spark.match"

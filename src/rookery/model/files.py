@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from rookery.errors import RookeryError, SubscriptionError
-from rookery.model.datasets import Dataset, find_dataset
+from rookery.model.datasets import Dataset, Paths, find_dataset
+from rookery.model.storage import Location, is_remote, source_of
 
 __all__ = ["KINDS", "Columns", "columns_of_rows", "read_files"]
 
@@ -66,10 +66,12 @@ class Columns:
         return f"row {row + 1}"
 
 
-def read_files(paths: str | Path | Iterable[str | Path]) -> Columns:
+def read_files(paths: Paths) -> Columns:
     """Read files of one kind, or the files of folders."""
     data = find_dataset(paths, error=SubscriptionError)
     files = data.paths
+    if data.declared is not None:
+        return _typed(data, "Parquet")
     kinds = {KINDS.get(path.suffix.lower(), path.suffix or path.name) for path in files}
     if len(kinds) != 1 or not kinds <= set(KINDS.values()):
         raise SubscriptionError(
@@ -96,7 +98,7 @@ def read_files(paths: str | Path | Iterable[str | Path]) -> Columns:
     return Columns(columns, before, faults, is_text=kind != "JSON", files=counts)
 
 
-def _checked(path: Path, kind: str) -> Columns:
+def _checked(path: Location, kind: str) -> Columns:
     try:
         return _json(path) if kind == "JSON" else _text(path, "\t" if kind == "TSV" else ",")
     except (OSError, ValueError, csv.Error, RecursionError) as error:
@@ -105,7 +107,7 @@ def _checked(path: Path, kind: str) -> Columns:
         raise SubscriptionError(f"{path}: cannot be read as {kind}: {error}") from error
 
 
-def _text(path: Path, delimiter: str) -> Columns:
+def _text(path: Location, delimiter: str) -> Columns:
     if csv.field_size_limit() < CELL:
         csv.field_size_limit(CELL)
     with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -138,9 +140,9 @@ def _cells(lines: Iterator[list[str]], width: int) -> tuple[list[list[str | None
     return rows, faults
 
 
-def _json(path: Path) -> Columns:
+def _json(path: Location) -> Columns:
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -172,7 +174,7 @@ def _typed(data: Dataset, kind: str) -> Columns:
             if kind == "Parquet":
                 import pyarrow.parquet
 
-                tables.append(pyarrow.parquet.read_table(path, partitioning=None))
+                tables.append(pyarrow.parquet.read_table(source_of(path), partitioning=None))
             else:
                 tables.append(_arrow(path))
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -182,16 +184,18 @@ def _typed(data: Dataset, kind: str) -> Columns:
             told = pa.repeat(pa.scalar(value, column.type), tables[place].num_rows)
             hidden = [column.name] if column.name in tables[place].column_names else []
             tables[place] = tables[place].drop_columns(hidden).append_column(column, told)
+    if data.declared is not None:
+        tables = [data.declared.empty_table(), *tables]
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise SubscriptionError(f"{files[0].parent}: the files do not go together: {error}") from error
-    counts = tuple((path.name, one.num_rows) for path, one in zip(files, tables, strict=True))
+    counts = tuple((path.name, one.num_rows) for path, one in zip(files, tables[-len(files) :], strict=False))
     return Columns(dict(zip(table.column_names, table.columns, strict=True)), table.num_rows, files=counts)
 
 
-def _arrow(path: Path) -> pa.Table:
-    with pa.OSFile(str(path)) as source:
+def _arrow(path: Location) -> pa.Table:
+    with pa.PythonFile(source_of(path)) if is_remote(path) else pa.OSFile(str(path)) as source:
         if source.read(6) == b"ARROW1":
             return pa.ipc.open_file(source).read_all()
         source.seek(0)

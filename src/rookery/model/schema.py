@@ -143,15 +143,14 @@ class Schema:
         >>> Schema.read("symbol:string,price:decimal(10,2)")
         Schema(symbol=string, price=decimal(10,2))
         """
-        from pathlib import Path
-
         from rookery.model.arrow_types import schema_document
+        from rookery.model.storage import path_of
 
-        path = Path(given)
+        path = path_of(given)
         if path.suffix.lower() == ".json" and path.is_file():
-            return cls.from_dict(schema_document(path))
+            return cls.from_dict(schema_document(given))
         if path.exists():
-            return cls.infer(path)
+            return cls.infer(given)
         if ":" not in given:
             raise SchemaError(
                 f"{given}: no such file, and no list of attributes; a schema is a JSON file, a file of events, "

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.model.tables import FAULT
+from rookery.spark.carriers import Kept
 
 if TYPE_CHECKING:
     from rookery import CompiledSet
@@ -44,9 +45,8 @@ EVENT, RULE = "_rookery_event_", "_rookery_rule_"
 #: The match's own columns.
 OWN = ("event_id", "subscription_id", "version", "zone", "explain")
 
-#: For how many sets a process keeps which row of the table belongs to which slot.
-KEPT = 4
-_found: dict[tuple[str, str], Any] = {}
+#: Which row of the table belongs to which slot of a set; found once for a set in each process.
+_rows: Kept[Any] = Kept()
 
 
 def carried_name(name: str) -> str:
@@ -88,7 +88,8 @@ class RuleColumns:
 
     def of(self, compiled: CompiledSet, slots: Any) -> dict[str, pa.Array]:
         """Return the columns of the rules in these slots, by their names in the crossing."""
-        rows = pa.array(_rows(self, compiled)[slots])
+        found = _rows((self.key, compiled.content_hash), lambda: _align(self.table, compiled))
+        rows = pa.array(found[slots])
         return {rule_name(name): self.table[name].chunk(0).take(rows) for name in self.names}
 
 
@@ -138,16 +139,6 @@ def rule_columns_as(records: pa.Table, fields: Sequence[pa.Field]) -> RuleColumn
             records = records.drop_columns([field.name])
         records = records.append_column(field.name, values)
     return rule_columns_of(records, [field.name for field in fields])
-
-
-def _rows(columns: RuleColumns, compiled: CompiledSet) -> Any:
-    """Return, for each slot of a set, its row in the table; found once for a set in each process."""
-    key = (columns.key, compiled.content_hash)
-    if key not in _found:
-        while len(_found) >= KEPT:
-            _found.pop(next(iter(_found)))
-        _found[key] = _align(columns.table, compiled)
-    return _found[key]
 
 
 def _align(table: pa.Table, compiled: CompiledSet) -> Any:

@@ -2,8 +2,8 @@
 
 Two ways. *Broadcast*: Spark sends the bytes once to each executor and each worker process unpacks them once. *File*:
 the set is a file on each executor's disk, mapped into memory, so all workers of a machine share its pages; the file is
-one that everybody sees (`path`), or one that Spark ships (`name`), which is the only way on Spark Connect. A set
-captured in the closure would be sent again with every job.
+one that everybody sees (`path`), or one that Spark ships (`name`), which is the only way on Spark Connect. In an object
+store it is fetched by each process. A set captured in the closure would be sent again with every job.
 
 A worker process lives across tasks and jobs, so a set stays loaded under its content hash. A few are kept: a stream
 that replays a batch needs the set of that batch beside the newest, and a zoned job goes from zone to zone.
@@ -17,30 +17,39 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rookery import CompiledSet
 
-__all__ = ["BroadcastSet", "Carrier", "FileSet", "ShippedSet", "carry", "is_connect", "keep"]
+__all__ = ["BroadcastSet", "Carrier", "FileSet", "Kept", "ShippedSet", "StoredSet", "carry", "is_connect", "keep"]
 
-#: How many compiled sets a worker process keeps.
+#: How many compiled sets a worker process keeps, and how many of what goes with one.
 KEPT = 4
 
-_loaded: OrderedDict[str, CompiledSet] = OrderedDict()
+T = TypeVar("T")
 
 
-def keep(key: str, load: Callable[[], CompiledSet]) -> CompiledSet:
-    """Return the set of this key, loaded at the first call in this process."""
-    if key in _loaded:
-        _loaded.move_to_end(key)
-    else:
-        _loaded[key] = load()
-        while len(_loaded) > KEPT:
-            _loaded.popitem(last=False)
-    return _loaded[key]
+class Kept(Generic[T]):
+    """What a process keeps across tasks: the last few values by their keys."""
+
+    def __init__(self) -> None:
+        self.values: OrderedDict[Any, T] = OrderedDict()
+
+    def __call__(self, key: Any, load: Callable[[], T]) -> T:
+        """Return the value of this key, loaded at the first call in this process."""
+        if key in self.values:
+            self.values.move_to_end(key)
+        else:
+            self.values[key] = load()
+            while len(self.values) > KEPT:
+                self.values.popitem(last=False)
+        return self.values[key]
+
+
+keep: Kept[CompiledSet] = Kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,26 @@ class FileSet:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSet:
+    """A set in an object store."""
+
+    key: str
+    path: str
+
+    def load(self) -> CompiledSet:
+        """Return the set, fetched at the first call in this process."""
+        from rookery import CompiledSet
+        from rookery.model.storage import ObjectPath, path_of
+
+        def fetch() -> CompiledSet:
+            path = path_of(self.path)
+            assert isinstance(path, ObjectPath)
+            return CompiledSet.from_bytes(path.read_bytes())
+
+        return keep(self.key, fetch)
+
+
+@dataclass(frozen=True, slots=True)
 class ShippedSet:
     """A set in a file that Spark copies to each executor."""
 
@@ -87,7 +116,7 @@ class ShippedSet:
         return keep(self.key, lambda: CompiledSet.load(SparkFiles.get(self.name)))
 
 
-Carrier = BroadcastSet | FileSet | ShippedSet
+Carrier = BroadcastSet | FileSet | StoredSet | ShippedSet
 
 
 def is_connect(spark: SparkSession) -> bool:

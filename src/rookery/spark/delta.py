@@ -8,6 +8,8 @@ log already has is dropped. A file that no commit names is an orphan, and `VACUU
 from __future__ import annotations
 
 import json
+import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from rookery.errors import SinkError
+from rookery.model.storage import ObjectPath, absolute, path_of, plain_name, put_file, store_options
 from rookery.spark.data_sources import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage, stream_writer
 from rookery.spark.sinks import arrow_of
 
@@ -47,7 +50,7 @@ class DeltaSink(DataSource):
             if option not in self.options:
                 raise SinkError(f"the sink rookery.delta needs the option {option!r} (write_stream sets it)")
         columns = arrow_of(schema)
-        return stream_writer(DeltaWriter(self.options["path"], self.options["query"], columns), columns)
+        return stream_writer(DeltaWriter(absolute(self.options["path"]), self.options["query"], columns), columns)
 
 
 class DeltaWriter(DataSourceStreamArrowWriter):
@@ -61,8 +64,10 @@ class DeltaWriter(DataSourceStreamArrowWriter):
         import pyarrow.parquet as pq
 
         name = f"part-{uuid.uuid4().hex}.parquet"
-        path = Path(self.path) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        target = path_of(self.path) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # In a store a file appears whole: it is made on this machine first.
+        path = Path(tempfile.gettempdir()) / f"rookery-{name}" if isinstance(target, ObjectPath) else target
         rows = 0
         try:
             with pq.ParquetWriter(path, self.schema, compression="zstd") as writer:
@@ -74,10 +79,12 @@ class DeltaWriter(DataSourceStreamArrowWriter):
             if isinstance(error, OSError):
                 raise SinkError(error.errno, f"cannot write {self.path}: {error.strerror or error}") from error
             raise
-        if not rows:
+        size = path.stat().st_size
+        if isinstance(target, ObjectPath) and rows:
+            put_file(path, target)
+        if isinstance(target, ObjectPath) or not rows:
             path.unlink()
-            return Added(None, 0, 0)
-        return Added(name, path.stat().st_size, rows)
+        return Added(name, size, rows) if rows else Added(None, 0, 0)
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Add the batch's files to the table in one commit, unless the table already has this batch."""
@@ -90,20 +97,22 @@ class DeltaWriter(DataSourceStreamArrowWriter):
                 path=message.name,
                 size=message.size,
                 partition_values={},
-                modification_time=int((Path(self.path) / message.name).stat().st_mtime * 1000),
+                modification_time=time.time_ns() // 1_000_000,
                 data_change=True,
                 stats=json.dumps({"numRecords": message.rows}),
             )
             for message in added
         ]
         properties = CommitProperties(app_transactions=[Transaction(app_id=self.query, version=batchId)])
-        if not DeltaTable.is_deltatable(self.path):
-            Path(self.path).mkdir(parents=True, exist_ok=True)
+        place, options = plain_name(path_of(self.path)), store_options()
+        if not DeltaTable.is_deltatable(place, options):
+            path_of(self.path).mkdir(parents=True, exist_ok=True)
             create_table_with_add_actions(
-                self.path, schema=self._delta_schema(), add_actions=actions, mode="error", commit_properties=properties
-            )
+                place, schema=self._delta_schema(), add_actions=actions, mode="error", commit_properties=properties,
+                storage_options=options,
+            )  # fmt: skip
             return
-        table = DeltaTable(self.path)
+        table = DeltaTable(place, storage_options=options)
         last = table.transaction_version(self.query)
         if last is not None and last >= batchId:
             self.abort(messages, batchId)
@@ -117,7 +126,7 @@ class DeltaWriter(DataSourceStreamArrowWriter):
         """Remove what the tasks wrote."""
         for message in messages:
             if message is not None and message.name is not None:
-                (Path(self.path) / message.name).unlink(missing_ok=True)
+                (path_of(self.path) / message.name).unlink(missing_ok=True)
 
     def _delta_schema(self) -> Any:
         from deltalake import Schema

@@ -3,14 +3,15 @@
 An event needs a name. Parquet rows have one by their place, `path#row`, the same in every plan; rows of a CSV or JSON
 file have no fixed place once the file is split, so there the column must be named (spec, subscriptions: "The record").
 
-Partition folders `column=value` are columns, of the types that the files plan gives them. A Delta table is read by its
-log: Spark is handed the files that count, the columns that the log declares, and each file's partition values, which
-are the log's and not those that its folders seem to say.
+Partition folders `column=value` are columns, of the types that the files plan gives them. A Delta or Iceberg table is
+read by its log: Spark is handed the files that count, the columns that the log declares, and each file's partition
+values, which are the log's and not those that its folders seem to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.errors import PipelineError
-from rookery.model.datasets import DataFile, Dataset, find_dataset, table_kind
+from rookery.model.datasets import DataFile, Dataset, Paths, find_dataset, table_kind
+from rookery.model.storage import Location, ObjectPath, parts_below, path_of, plain_name, walk
 from rookery.spark.compat import frame_of
 from rookery.spark.files import session_zone
 from rookery.spark.rules import require_columns
@@ -47,21 +49,21 @@ FILE = "_rookery_file"
 
 def read_events(
     spark: SparkSession,
-    paths: str | Path | Sequence[str | Path],
+    paths: Paths,
     *,
     schema: str | None = None,
     event_id: str | None = None,
+    version: int | None = None,
+    at: datetime | None = None,
 ) -> tuple[DataFrame, str]:
     """Read a batch of events; returns the DataFrame and the name of its id column."""
-    data = find_dataset(paths, zone=session_zone(spark))
+    data = find_dataset(paths, zone=session_zone(spark), version=version, at=at)
     kind = events_format(data)
     frame = _read(spark, data, schema, lambda part: _with_id(part, kind, event_id, also=data.partitions.names))
     return frame, event_id or "event_id"
 
 
-def read_frame(
-    spark: SparkSession, paths: str | Path | Sequence[str | Path], *, schema: str | None = None
-) -> DataFrame:
+def read_frame(spark: SparkSession, paths: Paths, *, schema: str | None = None) -> DataFrame:
     """Read files as they are, with the columns of partition folders; text files with the schema, if one is given."""
     data = find_dataset(paths, zone=session_zone(spark))
     return _read(spark, data, None if events_format(data) == "parquet" else schema, lambda part: part)
@@ -69,7 +71,7 @@ def read_frame(
 
 def stream_events(
     spark: SparkSession,
-    folder: str | Path,
+    folder: str | Path | ObjectPath,
     *,
     schema: str | None = None,
     event_id: str | None = None,
@@ -80,18 +82,21 @@ def stream_events(
     Without a schema the columns are those of the files that are there now; there must be one. Partition folders are
     columns where there are some now.
     """
-    root = Path(folder)
+    root = path_of(folder)
     if not root.is_dir():
         raise PipelineError(f"{root} is no folder: a stream follows a folder into which files are moved when complete")
-    if table_kind(root) == "Delta":
+    table = table_kind(root)
+    if table in ("Delta", "Iceberg"):
         raise PipelineError(
-            f"{root} is a Delta table, and a stream of its files would keep what is deleted from it: follow it with "
-            f"Delta's own reader, spark.readStream.format('delta').load({str(root)!r}), for rookery.spark.match"
+            f"{root} is {'a' if table == 'Delta' else 'an'} {table} table, and a stream of its files would keep what "
+            f"is deleted from it: follow it with its own reader, spark.readStream.format({table.lower()!r})"
+            f".load({str(root)!r}), for rookery.spark.match"
         )
-    if table_kind(root) == "streamed":  # Spark itself follows the log of its own sink
-        kind = file_format([path for path in root.rglob("*") if path.is_file() and path.suffix and _is_data(path)])
-        columns = _columns(spark, [str(root.resolve())], kind, schema)
-    elif next((path for path in root.rglob("*") if path.is_file() and _is_data(path)), None) is None:
+    there = [inside / name for inside, _, names in walk(root) for name in names if not name.startswith(("_", "."))]
+    if table == "streamed":  # Spark itself follows the log of its own sink
+        kind = file_format([path for path in there if path.suffix and not _is_hidden(path, root)])
+        columns = _columns(spark, [_spark_path(root)], kind, schema)
+    elif not there:
         if schema is None:
             raise PipelineError(f"{root} is empty, so its columns are unknown: give them with --schema 'id:int64,…'")
         kind, columns = "parquet", schema
@@ -102,7 +107,7 @@ def stream_events(
         columns = _with_partitions(columns, data, given=schema is not None)
     reader = _reader(spark.readStream.schema(columns), kind, inferred=False)
     reader = reader.option("maxFilesPerTrigger", files_per_batch)
-    return _with_id(reader.format(kind).load(str(root.resolve())), kind, event_id), event_id or "event_id"
+    return _with_id(reader.format(kind).load(_spark_path(root)), kind, event_id), event_id or "event_id"
 
 
 def events_format(data: Dataset) -> str:
@@ -110,7 +115,7 @@ def events_format(data: Dataset) -> str:
     return "parquet" if data.declared is not None else file_format(data.paths)
 
 
-def file_format(files: Sequence[Path]) -> str:
+def file_format(files: Sequence[Location]) -> str:
     """Return the one format of these files, by their endings."""
     formats = {FORMATS.get(path.suffix.lower(), path.suffix or path.name) for path in files}
     known = formats & set(FORMATS.values())
@@ -131,7 +136,7 @@ def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Iden
     """Read the files; `identify` is called where the place of a row is still known."""
     if data.declared is not None:
         if schema is not None:
-            raise PipelineError("the log of a Delta table says what its columns are: leave the schema out (--schema)")
+            raise PipelineError("the log of a table says what its columns are: leave the schema out (--schema)")
         return _read_declared(spark, data, identify)
     kind = events_format(data)
     if not data.partitions.names:
@@ -140,7 +145,7 @@ def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Iden
     columns = _with_partitions(_columns(spark, _named(data.files), kind, schema), data, given=schema is not None)
     parts = []
     for base in dict.fromkeys(file.base for file in data.files):
-        reader = _reader(spark.read.schema(columns), kind, inferred=False).option("basePath", str(base.resolve()))
+        reader = _reader(spark.read.schema(columns), kind, inferred=False).option("basePath", _spark_path(base))
         parts.append(identify(reader.format(kind).load(_named(file for file in data.files if file.base == base))))
     return reduce(lambda one, other: one.unionByName(other), parts)
 
@@ -157,7 +162,7 @@ def _read_declared(spark: SparkSession, data: Dataset, identify: Identify) -> Da
     own = pa.schema([field for field in data.declared if field.name not in data.partitions.names])
     frame = spark.read.schema(spark_schema_of(own, local=True)).parquet(*_named(data.files))
     frame = identify(frame.withColumn(FILE, _file()))
-    known = [pa.array(_named(data.files), pa.string())]
+    known = [pa.array([plain_name(file.path) for file in data.files], pa.string())]
     for place, field in enumerate(data.partitions):
         known.append(pa.array([file.values[place] for file in data.files], field.type))
     values = frame_of(spark, pa.table(known, names=[FILE, *data.partitions.names]))
@@ -168,11 +173,16 @@ def _read_declared(spark: SparkSession, data: Dataset, identify: Identify) -> Da
 
 def _named(files: Any) -> list[str]:
     each: list[DataFile] = list(files)
-    return [str(file.path.resolve()) for file in each]
+    return [_spark_path(file.path) for file in each]
 
 
-def _is_data(path: Path) -> bool:
-    return not path.name.startswith(("_", "."))
+def _spark_path(path: Location) -> str:
+    """Return how Spark is told of a file or a folder."""
+    return str(path.resolve())
+
+
+def _is_hidden(path: Location, root: Location) -> bool:
+    return any(part.startswith(("_", ".")) for part in parts_below(path, root))
 
 
 def _columns(spark: SparkSession, paths: list[str], kind: str, schema: str | None) -> Any:
@@ -203,7 +213,7 @@ def _file() -> Column:
     from pyspark.sql.functions import col, regexp_replace, url_decode
 
     plus_kept = regexp_replace(col("_metadata.file_path"), r"\+", "%2B")
-    return regexp_replace(url_decode(plus_kept), "^file:/+", "/")
+    return regexp_replace(regexp_replace(url_decode(plus_kept), "^file:/+", "/"), "^s3[an]:", "s3:")
 
 
 def _with_id(frame: DataFrame, kind: str, event_id: str | None, *, also: Sequence[str] = ()) -> DataFrame:

@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from rookery.errors import PipelineError
-from rookery.model.datasets import Dataset, complete_batch, find_dataset
+from rookery.model.datasets import Dataset, Paths, complete_batch, find_dataset
+from rookery.model.storage import path_of, plain_name, source_of
 from rookery.spark.carried import Carried, rule_columns_of
 from rookery.spark.carriers import Carrier, carry
+from rookery.spark.manifests import Output, output_of
+from rookery.spark.names import folds_names
 from rookery.spark.rules import (
     CompiledRules,
     OnError,
@@ -31,7 +34,7 @@ from rookery.spark.rules import (
     require_columns,
     schema_of,
 )
-from rookery.spark.staging import Staged, StagedOutput
+from rookery.spark.staging import Staged
 from rookery.spark.subscriptions import Subscriptions
 from rookery.spark.types import arrow_schema_of, spark_schema_of
 from rookery.spark.worker import flat, loaded, match_schema, matches
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
     from rookery import CompiledSet
 
-__all__ = ["Outcome", "match_files", "parquet_schema", "write_frame"]
+__all__ = ["Outcome", "match_files", "parquet_schema", "read_published", "write_frame"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -80,7 +83,7 @@ def parquet_schema(data: Dataset) -> pa.Schema:
     first: pa.Schema | None = None
     for path in data.paths:
         try:
-            schema = pq.read_schema(path).remove_metadata()
+            schema = pq.read_schema(source_of(path)).remove_metadata()
         except (pa.ArrowException, OSError) as error:
             raise PipelineError(f"{path}: is no whole Parquet file ({error}); remove it or write it again") from error
         if first is None:
@@ -96,10 +99,12 @@ def parquet_schema(data: Dataset) -> pa.Schema:
 
 def match_files(
     spark: SparkSession,
-    paths: str | Path | Sequence[str | Path],
+    paths: Paths,
     rules: Any,
     out: str | Path,
     *,
+    version: int | None = None,
+    at: datetime | None = None,
     event_id: str | None = None,
     time: str | None = None,
     topic: str | None = None,
@@ -112,17 +117,22 @@ def match_files(
 ) -> Outcome:
     """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version` and what they carry.
 
-    `paths` are files, folders (partition folders `column=value` are columns) or a Delta table. Without `event_id` an
+    `paths` are files, folders (partition folders `column=value` are columns) or a Delta or Iceberg table, read at a
+    `version` (of Iceberg, a snapshot's id) or as it was `at` a time. Without `event_id` an
     event is named by its place, `path#row`. `columns`, `subscription_columns` and `on_error` are as in `match`.
     """
-    data = find_dataset(paths, zone=session_zone(spark))
+    data = find_dataset(paths, zone=session_zone(spark), version=version, at=at)
     schema = parquet_schema(data)
-    reading = Reading(event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine)
-    require_columns(schema.names, event_id=event_id, time=time)
+    reading = Reading(
+        event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine, folded=folds_names(spark)
+    ).named(schema.names)  # fmt: skip
+    columns = reading.carried(columns, schema.names)
+    event_id = None if event_id is None else reading.event_id
+    require_columns(schema.names, event_id=event_id, time=reading.time)
     compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
     check_quarantined(compiled, on_error)
     return run_files(
-        spark, data, schema, compiled, reading, StagedOutput(str(Path(out).absolute())), event_id,
+        spark, data, schema, compiled, reading, output_of(out), event_id,
         columns=columns, subscription_columns=subscription_columns, overwrite=overwrite,
     )  # fmt: skip
 
@@ -133,7 +143,7 @@ def run_files(
     schema: pa.Schema,
     rules: CompiledRules,
     reading: Reading,
-    output: StagedOutput,
+    output: Output,
     event_id: str | None,
     *,
     columns: Sequence[str] = (),
@@ -173,14 +183,14 @@ def run_files(
     )
 
 
-def write_frame(frame: DataFrame, output: StagedOutput, *, overwrite: bool = False) -> int:
+def write_frame(frame: DataFrame, output: Output, *, overwrite: bool = False) -> int:
     """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
     output.check_free(overwrite=overwrite)
     manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
     return sum(line["matches"] for line in manifest)
 
 
-def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: StagedOutput, *, overwrite: bool) -> list[Any]:
+def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: Output, *, overwrite: bool) -> list[Any]:
     """Run a task that stages files, make them visible as one folder, and return the lines of its manifest."""
     try:
         manifest = frame.mapInArrow(task, spark_schema_of(MANIFEST)).collect()
@@ -189,6 +199,14 @@ def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: StagedOutp
         raise
     output.publish([Staged(line["name"], line["matches"]) for line in manifest], task.output, overwrite=overwrite)
     return list(manifest)
+
+
+def read_published(out: Any, columns: list[str]) -> pa.Table:
+    """Read columns of what was published, without Spark, which may have no file system for that place."""
+    import pyarrow.parquet as pq
+
+    paths = find_dataset(out).paths
+    return pa.concat_tables(pq.ParquetFile(source_of(path)).read(columns=columns) for path in paths)
 
 
 class RowGroup(NamedTuple):
@@ -208,7 +226,7 @@ def row_groups(data: Dataset) -> list[RowGroup]:
     groups: list[RowGroup] = []
     for file in data.files:
         try:
-            meta, start, name = pq.read_metadata(file.path), 0, str(file.path.resolve())
+            meta, start, name = pq.read_metadata(source_of(file.path)), 0, plain_name(file.path)
         except (pa.ArrowException, OSError) as error:
             raise PipelineError(f"{file.path}: cannot be read as Parquet: {error}") from error
         for number in range(meta.num_row_groups):
@@ -243,7 +261,7 @@ class MatchGroups:
 
     carrier: Carrier
     reading: Reading
-    output_folder: StagedOutput
+    output_folder: Output
     output: pa.Schema
     columns: pa.Schema
     event_id: str | None
@@ -306,7 +324,7 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
     """Read what the file itself has of the columns; where that is none, its rows are only counted."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(group.path) as file:
+    with pq.ParquetFile(source_of(path_of(group.path))) as file:
         held = [name for name in columns.names if name not in group.constants and name in file.schema_arrow.names]
         if held:
             for batch in file.iter_batches(SLICE, row_groups=[group.number], columns=held):
@@ -320,7 +338,7 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
 class StageRows:
     """The task that writes a DataFrame: its rows into one staged file."""
 
-    output_folder: StagedOutput
+    output_folder: Output
     output: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

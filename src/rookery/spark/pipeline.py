@@ -7,7 +7,7 @@ DataFrame `event_id, subscription_id, version, zone [, explain]`. Every plan giv
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from rookery.errors import PipelineError
 from rookery.spark.carried import RuleColumns, rule_columns_of, shown_names
 from rookery.spark.carriers import carry
 from rookery.spark.crossing import shown, spark_schema, unfold
+from rookery.spark.names import folds_names
 from rookery.spark.plans import Plan, choose
 from rookery.spark.rules import (
     CompiledRules,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from rookery.space import KdTree
 
-__all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "prepare", "validate"]
+__all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "matching", "prepare", "validate"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -74,7 +75,9 @@ def match(
     """
     if tree is not None and plan != "zoned":
         raise PipelineError("a tree is for plan='zoned'")
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
+    folded = folds_names(events.sparkSession)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine, folded=folded)
+    reading, columns = reading.named(events.columns), reading.carried(columns, events.columns)
     if events.isStreaming:
         from rookery.spark.stream import match_stream
 
@@ -95,6 +98,11 @@ def match(
         rule_columns=rule_columns_of(compiled.records, subscription_columns),
     )  # fmt: skip
     return shown(found, shown_names(columns, subscription_columns))
+
+
+def matching(rules: Any, **options: Any) -> Callable[[DataFrame], DataFrame]:
+    """Return `match` with these rules and options as a step: `events.transform(matching(rules, event_id="id"))`."""
+    return lambda events: match(events, rules, **options)
 
 
 def match_compiled(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from rookery.errors import PipelineError, SchemaError, SubscriptionError
 from rookery.model.tables import FAULT
-from rookery.spark.types import spark_schema_of
+from rookery.spark.names import actual_name, with_actual_names
+from rookery.spark.types import spark_schema_of, widened
 
 if TYPE_CHECKING:
     from rookery import CompiledSet, Schema
@@ -45,7 +46,7 @@ OnError = Literal["quarantine", "raise"]
 class Reading:
     """How events are read: the column of the id, the column of the time, one topic for all, the day of the rules.
 
-    `engine` is what matches them in the workers.
+    `engine` is what matches them in the workers. `folded`: names that differ in case alone are one, as in Spark.
     """
 
     event_id: str = "event_id"
@@ -53,6 +54,7 @@ class Reading:
     topic: str | None = None
     as_of: datetime | None = None
     engine: str = "bitmap"
+    folded: bool = False
 
     def __post_init__(self) -> None:
         from rookery.matching import INDEXES
@@ -60,6 +62,19 @@ class Reading:
         if self.engine not in INDEXES:
             reason = "scan is the oracle and matches one event at a time" if self.engine == "scan" else "no such engine"
             raise PipelineError(f"engine={self.engine!r}: {reason}; on Spark there are {', '.join(INDEXES)}")
+
+    def named(self, available: Iterable[str]) -> Reading:
+        """Return the reading with the columns' own names."""
+        if not self.folded:
+            return self
+        known = list(available)
+        time = None if self.time is None else actual_name(self.time, known)
+        return replace(self, event_id=actual_name(self.event_id, known), time=time)
+
+    def carried(self, columns: Sequence[str], available: Iterable[str]) -> list[str]:
+        """Return columns to carry by their own names."""
+        known = list(available)
+        return [actual_name(name, known) for name in columns] if self.folded else list(columns)
 
     def columns(self, needed: Iterable[str], available: Iterable[str]) -> list[str]:
         """Return the columns that a worker must see, in the events' order: fewer columns cross to Python faster."""
@@ -98,19 +113,8 @@ def schema_of(arrow: pa.Schema) -> Schema:
 
 def ddl_of(schema: Schema) -> str:
     """Return the events' columns as Spark writes them (`x double, s string`), in types that hold every value."""
-    fields = spark_schema_of(pa.schema([(one.name, _signed(one.type)) for one in schema.to_arrow()]))
+    fields = spark_schema_of(pa.schema([(one.name, widened(one.type)) for one in schema.to_arrow()]))
     return ", ".join(f"`{one.name}` {one.dataType.simpleString()}" for one in fields)
-
-
-def _signed(kind: pa.DataType) -> pa.DataType:
-    """Return the next wider type of an unsigned integer, which Spark lacks."""
-    if pa.types.is_unsigned_integer(kind):
-        return {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}[kind.bit_width]
-    if pa.types.is_list(kind):
-        return pa.list_(_signed(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _signed(one.type)) for one in kind])
-    return kind
 
 
 def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None = None) -> CompiledRules:
@@ -121,6 +125,10 @@ def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None 
         check_dates(records, reading)
     matcher = rookery.matcher(schema, on_error="quarantine")
     matcher.add_many(records)
+    if matcher.quarantined and reading is not None and reading.folded:
+        meant = with_actual_names(records, [error.text for error in matcher.quarantined], schema.to_arrow())
+        if meant is not None:
+            return compile_rules(meant, schema)
     return CompiledRules(matcher.compile(), tuple(matcher.quarantined), records)
 
 

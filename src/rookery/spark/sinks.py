@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from rookery.errors import SinkError
+from rookery.model.storage import absolute
 from rookery.spark.data_sources import (
     DataSource,
     DataSourceArrowWriter,
@@ -23,7 +24,8 @@ from rookery.spark.data_sources import (
     WriterCommitMessage,
     stream_writer,
 )
-from rookery.spark.staging import Staged, StagedOutput
+from rookery.spark.manifests import Output, output_of
+from rookery.spark.staging import Staged
 from rookery.spark.types import arrow_schema_of
 from rookery.spark.versions import VersionLog
 
@@ -51,11 +53,11 @@ class ParquetSink(DataSource):
         """Return the name that `format()` takes."""
         return "rookery.parquet"
 
-    def output(self) -> StagedOutput:
+    def output(self) -> Output:
         """Return the folder that the options name."""
         if "path" not in self.options:
             raise SinkError(f"the sink {self.name()} needs a folder: .start(path) or .save(path)")
-        return StagedOutput(self.options["path"], self.format)
+        return output_of(self.options["path"], self.format)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of a batch job."""
@@ -95,7 +97,7 @@ def arrow_of(schema: StructType) -> pa.Schema:
 class StagedWriter(DataSourceArrowWriter):
     """Writes the result of a batch job."""
 
-    def __init__(self, output: StagedOutput, schema: pa.Schema, overwrite: bool) -> None:
+    def __init__(self, output: Output, schema: pa.Schema, overwrite: bool) -> None:
         self.staged_output, self.schema, self.overwrite = output, schema, overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -116,7 +118,7 @@ class StagedWriter(DataSourceArrowWriter):
 class StagedStreamWriter(DataSourceStreamArrowWriter):
     """Writes a stream, one folder a micro-batch."""
 
-    def __init__(self, output: StagedOutput, schema: pa.Schema) -> None:
+    def __init__(self, output: Output, schema: pa.Schema) -> None:
         self.staged_output, self.schema = output, schema
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -143,25 +145,23 @@ def write_stream(
     trigger: dict[str, Any] | None = None,
 ) -> StreamingQuery:
     """Start the stream into a two-phase sink: `format` is parquet, jsonl or delta; exact whatever is killed when."""
-    import json
-
     from rookery.spark.sql import register_sources
 
     register_sources(matches.sparkSession)
-    path = VersionLog(checkpoint).folder / "query.json"
-    if not path.exists():
+    known = VersionLog(checkpoint).query()
+    if known is None:
         raise SinkError("write_stream takes the result of match(…, checkpoint=…) and the same checkpoint")
-    query = json.loads(path.read_text(encoding="utf-8"))["query"]
+    query = known["query"]
     if format in ("parquet", "jsonl"):
-        output = StagedOutput(str(out), "parquet" if format == "parquet" else "jsonl")
+        output = output_of(out, "parquet" if format == "parquet" else "jsonl")
         output.claim(query)  # here, so that the mistake is the caller's and not one of a task
         output.sweep()
     kept = [name for name in matches.columns if name != "zone"]
     writer = (
         matches.select(*kept)
         .writeStream.format(f"rookery.{format}")
-        .option("checkpointLocation", checkpoint)
+        .option("checkpointLocation", absolute(checkpoint))
         .option("query", query)
         .outputMode("append")
     )
-    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start(str(out))
+    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start(absolute(out))

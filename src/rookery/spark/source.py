@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import DataFile, Dataset, complete_batch, find_dataset
+from rookery.model.storage import source_of
 from rookery.spark.compat import need
 from rookery.spark.data_sources import (
     DataSource,
@@ -73,8 +74,8 @@ class RecordedTape:
         data = find_dataset(self.path)
         if data.declared is not None:
             raise PipelineError(
-                f"{self.path} is a Delta table, and a tape is files that stay: match the table itself, by match_files "
-                "or rookery match"
+                f"{self.path} is a table with a log, and a tape is files that stay: match the table itself, by "
+                "match_files or rookery match"
             )
         return data
 
@@ -85,7 +86,7 @@ class RecordedTape:
         groups, start = [], 0
         for file in self._data.files:
             try:
-                meta = pq.read_metadata(file.path)
+                meta = pq.read_metadata(source_of(file.path))
             except (pa.ArrowException, OSError) as error:
                 raise PipelineError(
                     f"{file.path}: is no whole Parquet file ({error}); remove it or write it again"
@@ -105,17 +106,17 @@ class RecordedTape:
         """The schema of the first file, and the columns of the partition folders."""
         import pyarrow.parquet as pq
 
-        return self._data.schema(pq.read_schema(self._data.paths[0]).remove_metadata())
+        return self._data.schema(pq.read_schema(source_of(self._data.paths[0])).remove_metadata())
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Read the rows from `first` up to `last`."""
         import pyarrow.parquet as pq
 
-        schema, own = self.schema, pq.read_schema(self._data.paths[0]).remove_metadata()
+        schema, own = self.schema, pq.read_schema(source_of(self._data.paths[0])).remove_metadata()
         for (start, file, group), (end, _, _) in pairwise(self._groups):
             if start >= last or end <= first:
                 continue
-            table = pq.ParquetFile(file.path).read_row_group(group).cast(own)
+            table = pq.ParquetFile(source_of(file.path)).read_row_group(group).cast(own)
             low = max(first - start, 0)
             for batch in table.slice(low, min(last, end) - start - low).to_batches(max_chunksize=65_536):
                 yield complete_batch(batch, schema, self._data.constants(file), batch.num_rows)

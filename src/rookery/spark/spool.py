@@ -32,17 +32,11 @@ from rookery.spark.data_sources import (
     SupportsTriggerAvailableNow,
 )
 from rookery.spark.source import cut
+from rookery.spark.types import widened
 
 __all__ = ["SpoolReader", "SpoolStream", "SpoolTape", "spool_tape"]
 
 _OPTIONS = frozenset({"spool", "startingoffset", "endingoffset", "rowsperbatch", "partitions"})
-#: Spark has no unsigned integers: the next wider type holds the same numbers.
-_WIDER = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-}
 _ROWS_PER_TASK = 250_000
 
 
@@ -60,7 +54,7 @@ class SpoolTape:
     @property
     def schema(self) -> pa.Schema:
         """The columns, as Spark can hold them."""
-        return pa.schema([column.with_type(spark_type(column.type)) for column in self.spool.schema])
+        return pa.schema([column.with_type(widened(column.type)) for column in self.spool.schema])
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Read the records from `first` up to `last`."""
@@ -85,19 +79,6 @@ def spool_tape(options: Mapping[str, str]) -> SpoolTape:
     if unknown:
         raise PipelineError(f"a spool has no option {sorted(unknown)[0]!r}; it has {sorted(_OPTIONS)}")
     return SpoolTape(options["spool"])
-
-
-def spark_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column in Spark: unsigned integers become wider, instants have microseconds."""
-    if kind in _WIDER:
-        return _WIDER[kind]
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", tz=kind.tz)
-    if pa.types.is_list(kind):
-        return pa.list_(spark_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([column.with_type(spark_type(column.type)) for column in kind])
-    return kind
 
 
 class SpoolReader(DataSourceReader):

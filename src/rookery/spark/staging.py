@@ -6,7 +6,7 @@ the same file system, and reports its name. Phase two, on the driver: the report
 folder there and drops its files. What a killed task leaves is in staging, never in the output, and is swept at the
 next start.
 
-A batch job has one such publication: the folder itself.
+A batch job has one such publication: the folder itself. Object stores have no rename: see `manifests`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from rookery.errors import SinkError
 
-__all__ = ["Staged", "StagedOutput"]
+__all__ = ["Format", "Staged", "StagedOutput", "file_writer", "other_query"]
 
 Format = Literal["parquet", "jsonl"]
 
@@ -63,7 +63,7 @@ class StagedOutput:
             path = self.staging / f"{uuid.uuid4().hex}.{self.format}"
             rows = 0
             try:
-                with _writer(path, schema, self.format) as put:
+                with file_writer(path, schema, self.format) as put:
                     for batch in batches:
                         rows += put(batch)
                 if rows:
@@ -111,10 +111,7 @@ class StagedOutput:
             if mark.exists():
                 owner = json.loads(mark.read_text(encoding="utf-8"))["query"]
                 if owner != query:
-                    raise SinkError(
-                        f"{self.output} holds the output of another stream (or its checkpoint was deleted): choose "
-                        "another output folder, or start with the checkpoint that wrote it"
-                    )
+                    raise other_query(self.output)
                 return
             if self.output.is_dir() and any(self.output.glob("batch=*")):
                 raise SinkError(f"{self.output} holds batches of an unknown stream: choose another output folder")
@@ -143,7 +140,7 @@ class StagedOutput:
         for number, name in enumerate(names):
             os.rename(self.staging / name, whole / f"part-{number:05d}.{self.format}")
         if not names:
-            with _writer(whole / f"part-00000.{self.format}", schema, self.format):
+            with file_writer(whole / f"part-00000.{self.format}", schema, self.format):
                 pass  # no match at all is a result too: a file that says which columns it would have
         _sync(whole)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,8 +169,16 @@ class StagedOutput:
             raise SinkError(error.errno, f"cannot write {self.output}: {error.strerror or error}") from error
 
 
+def other_query(output: Any) -> SinkError:
+    """Return the refusal of a second stream."""
+    return SinkError(
+        f"{output} holds the output of another stream (or its checkpoint was deleted): choose another output folder, "
+        "or start with the checkpoint that wrote it"
+    )
+
+
 @contextlib.contextmanager
-def _writer(path: Path, schema: pa.Schema, kind: Format) -> Iterator[Callable[[Any], int]]:
+def file_writer(path: Path, schema: pa.Schema, kind: Format) -> Iterator[Callable[[Any], int]]:
     """Open one output file; gives the function that appends a batch and returns its rows."""
     if kind == "parquet":
         import pyarrow.parquet as pq

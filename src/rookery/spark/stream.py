@@ -155,7 +155,7 @@ class RulePoll(threading.Thread):
                 return  # the session is over
             try:
                 head = self.rules.log.head()
-            except CheckpointError:
+            except (CheckpointError, OSError):
                 continue  # it is being removed: at the next look it is gone. Of one that is damaged the stream tells
             if head is None:
                 return  # the checkpoint was removed, and the stream with it

@@ -8,7 +8,6 @@ driver, which polls it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.errors import PipelineError, SubscriptionError
-from rookery.model.datasets import find_dataset
+from rookery.model.datasets import Paths, dataset_sign
+from rookery.model.storage import paths_of
 from rookery.model.tables import read_subscriptions
 from rookery.spark.compat import table_of
 from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
@@ -34,22 +34,17 @@ class FileRules:
 
     anywhere = True
 
-    def __init__(self, paths: str | Path | Iterable[str | Path], *, id_type: str | None = None) -> None:
-        named = [paths] if isinstance(paths, str | Path) else list(paths)
+    def __init__(self, paths: Paths, *, id_type: str | None = None) -> None:
         self.id_type = id_type
-        self.paths = tuple(str(Path(path).resolve()) for path in named)
+        self.paths = tuple(str(path.resolve()) for path in paths_of(paths))
 
     def read(self) -> pa.Table:
         """Read the records."""
         return read_subscriptions(self.paths, id_type=self.id_type)
 
     def fingerprint(self) -> str:
-        """Sign the files by name, size, time of change and inode: a replaced file always differs in one of them."""
-        digest = blake2b(digest_size=16)
-        for path in find_dataset(self.paths, error=SubscriptionError).paths:
-            state = path.stat()
-            digest.update(f"{path}|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}\n".encode())
-        return digest.hexdigest()
+        """Sign a table by its version, files by name, size and what their file system says of a change."""
+        return blake2b(dataset_sign(self.paths, error=SubscriptionError).encode(), digest_size=16).hexdigest()
 
     def __str__(self) -> str:
         return ", ".join(self.paths)
@@ -164,9 +159,9 @@ class Subscriptions:
         """Return the records compiled against a schema; the last one is kept, for the next job over the same events."""
         if reading is not None:
             check_dates(self.records(), reading)
-        key = str(schema.to_dict())
+        key = f"{schema.to_dict()} {reading is not None and reading.folded}"
         if self._compiled is None or self._compiled[0] != key:
-            self._compiled = key, compile_rules(self.records(), schema)
+            self._compiled = key, compile_rules(self.records(), schema, reading=reading)
         return self._compiled[1]
 
     def refresh(self) -> Subscriptions:

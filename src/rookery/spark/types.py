@@ -17,7 +17,7 @@ from rookery.errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["arrow_schema_of", "arrow_type_of", "crosses", "spark_schema_of", "spark_type_of"]
+__all__ = ["arrow_schema_of", "arrow_type_of", "crosses", "spark_schema_of", "spark_type_of", "widened"]
 
 #: Plain types by the names that Spark gives them in DDL.
 PLAIN = {
@@ -72,6 +72,19 @@ def arrow_type_of(kind: DataType) -> pa.DataType:
         case t.UserDefinedType():
             return arrow_type_of(kind.sqlType())
     return PLAIN.get(kind.simpleString(), pa.null())
+
+
+def widened(kind: pa.DataType) -> pa.DataType:
+    """Return the type that holds the same values in Spark, which has no unsigned integers and no nanoseconds."""
+    if pa.types.is_unsigned_integer(kind):
+        return {8: pa.int16(), 16: pa.int32(), 32: pa.int64(), 64: pa.decimal128(20)}[kind.bit_width]
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz=kind.tz)
+    if pa.types.is_list(kind):
+        return pa.list_(widened(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([one.with_type(widened(one.type)) for one in kind])
+    return kind
 
 
 def spark_schema_of(columns: pa.Schema, *, local: bool = False) -> StructType:

@@ -3,23 +3,22 @@
 Beside the checkpoint of a stream there is a folder `rookery`:
 
     query.json            which query this is, and the events' schema
-    sets/<set_version>/   a compiled set, the records it came from, and what was quarantined
+    made/<name>/          a compiled set and the records it came from
+    sets/<set_version>    which of those is this set, and what was quarantined
     versions/<batch>      the set_version that judges this batch
 
-A set appears by one rename of a finished folder, so its number is taken once and it is whole. A batch is bound by the
-exclusive creation of its file: the first task of the batch decides, every other task and every replay reads. So a
-rule edit that arrives while a batch runs, or between a crash and the replay, cannot change what that batch means.
-Without this, "exactly once" would be false after an edit. All workers must see the folder (one machine, or a shared
-file system).
+A set is made first and named last; its number and a batch's set are taken by the exclusive creation of a file. So a
+number is taken once and what it names is whole; the first task of a batch decides, every other task and every replay
+reads. A rule edit that arrives while a batch runs, or between a crash and the replay, cannot change what that batch
+means. Without this, "exactly once" would be false after an edit. The folder is on a disk that all workers see, or in an
+object store (`model/storage`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
-import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +28,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rookery.errors import CheckpointError
-from rookery.spark.carriers import FileSet
+from rookery.model.storage import (
+    Location,
+    ObjectPath,
+    absolute,
+    create,
+    names_in,
+    path_of,
+    put_file,
+    remove_tree,
+    source_of,
+)
+from rookery.spark.carriers import FileSet, StoredSet
 
 if TYPE_CHECKING:
     from rookery.spark.rules import CompiledRules
@@ -46,6 +56,7 @@ class SetVersion:
     content_hash: str
     rules: int
     quarantined: tuple[dict[str, Any], ...]
+    made: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +65,27 @@ class VersionLog:
 
     checkpoint: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checkpoint", absolute(self.checkpoint))
+
     @property
-    def folder(self) -> Path:
+    def folder(self) -> Location:
         """Where everything is kept."""
-        return Path(self.checkpoint) / "rookery"
+        return path_of(self.checkpoint) / "rookery"
 
     def open(self, identity: dict[str, Any]) -> str:
         """Claim the checkpoint for this query, or check that it is the same one; return the query's id."""
-        path = self.folder / "query.json"
-        (self.folder / "sets").mkdir(parents=True, exist_ok=True)
-        (self.folder / "versions").mkdir(exist_ok=True)
-        if not path.exists():
-            committed = Path(self.checkpoint) / "commits"
-            if committed.is_dir() and any(committed.iterdir()):
+        for name in ("made", "sets", "versions"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        if not (self.folder / "query.json").exists():
+            if names_in(path_of(self.checkpoint) / "commits"):
                 raise CheckpointError(
                     f"{self.checkpoint} is the checkpoint of another query, one without Rookery: "
                     "give this stream a new one"
                 )
-            _create(path, json.dumps({"query": uuid.uuid4().hex, **identity}))
-        known = json.loads(path.read_text(encoding="utf-8"))
+            create(self.folder / "query.json", json.dumps({"query": uuid.uuid4().hex, **identity}).encode())
+        known = self.query()
+        assert known is not None
         for name, value in identity.items():
             if known.get(name) != value:
                 raise CheckpointError(
@@ -81,56 +94,63 @@ class VersionLog:
                 )
         return str(known["query"])
 
+    def query(self) -> dict[str, Any] | None:
+        """Return which query this is; None where the checkpoint is none of ours."""
+        try:
+            known: dict[str, Any] = json.loads((self.folder / "query.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return known
+
     def head(self) -> SetVersion | None:
         """Return the newest set, or None before the first."""
-        numbers = [int(path.name) for path in (self.folder / "sets").glob("*") if path.name.isdigit()]
+        numbers = self._numbers("sets")
         return self.read(max(numbers)) if numbers else None
 
     def read(self, number: int) -> SetVersion:
         """Return what is known of one set."""
-        path = self.folder / "sets" / str(number) / "set.json"
         try:
-            known = json.loads(path.read_text(encoding="utf-8"))
+            known = json.loads((self.folder / "sets" / str(number)).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise CheckpointError(
                 f"the rules of set_version {number} are gone from {self.folder}, and a replay needs them: restore the "
                 "folder, or start with a new checkpoint"
             ) from error
         return SetVersion(
-            number, known["fingerprint"], known["content_hash"], known["rules"], tuple(known["quarantined"])
-        )
+            number, known["fingerprint"], known["content_hash"], known["rules"], tuple(known["quarantined"]),
+            known["made"],
+        )  # fmt: skip
 
     def publish(self, rules: CompiledRules, records: pa.Table, fingerprint: str) -> SetVersion:
         """Add a set as the newest, and return its number. The same content as the newest is not added twice."""
-        import pyarrow.parquet as pq
-
         from rookery.spark.rules import describe
 
         with self.lock():
-            newest = self.head()
-            if newest is not None and newest.fingerprint == fingerprint:
-                return newest
-            number = 1 if newest is None else newest.number + 1
-            made = self.folder / "sets" / f".{uuid.uuid4().hex}"
-            made.mkdir()
-            rules.compiled.save(made / "compiled")
-            pq.write_table(records, made / "records.parquet")
-            document = {
-                "fingerprint": fingerprint,
-                "content_hash": rules.compiled.content_hash,
-                "rules": len(rules.compiled),
-                "quarantined": [describe(error) for error in rules.quarantined],
-            }
-            (made / "set.json").write_text(json.dumps(document, default=str), encoding="utf-8")
-            os.rename(made, self.folder / "sets" / str(number))
-            return self.read(number)
+            made = ""
+            while True:
+                newest = self.head()
+                if newest is not None and newest.fingerprint == fingerprint:
+                    if made:  # another process was as quick, and its set is the same
+                        remove_tree(self.folder / "made" / made)
+                    return newest
+                made = made or self._make(rules, records)
+                document = {
+                    "fingerprint": fingerprint,
+                    "content_hash": rules.compiled.content_hash,
+                    "rules": len(rules.compiled),
+                    "quarantined": [describe(error) for error in rules.quarantined],
+                    "made": made,
+                }
+                number = 1 if newest is None else newest.number + 1
+                if create(self.folder / "sets" / str(number), json.dumps(document, default=str).encode()):
+                    return self.read(number)
 
     def bind(self, batch: int, number: int) -> SetVersion:
         """Decide which set judges `batch`: the first caller's, for ever."""
-        path = self.folder / "versions" / str(batch)
-        with contextlib.suppress(FileExistsError):
-            _create(path, str(number))
-        return self.read(int(path.read_text(encoding="utf-8")))
+        create(self.folder / "versions" / str(batch), str(number).encode())
+        bound = self.bound(batch)
+        assert bound is not None
+        return bound
 
     def bound(self, batch: int) -> SetVersion | None:
         """Return the set that judges `batch`, or None when no task of it has begun."""
@@ -139,48 +159,74 @@ class VersionLog:
         except FileNotFoundError:
             return None
 
+    def batches(self) -> list[int]:
+        """Return every batch that was begun."""
+        return self._numbers("versions")
+
     def history(self) -> dict[int, int]:
         """Return the set_version of every batch that was begun."""
-        files = (path for path in (self.folder / "versions").glob("*") if path.name.isdigit())
-        return dict(sorted((int(path.name), int(path.read_text(encoding="utf-8"))) for path in files))
+        found = {}
+        for batch in self._numbers("versions"):
+            with contextlib.suppress(FileNotFoundError):
+                found[batch] = int((self.folder / "versions" / str(batch)).read_text(encoding="utf-8"))
+        return found
 
-    def carrier(self, version: SetVersion) -> FileSet:
+    def carrier(self, version: SetVersion) -> FileSet | StoredSet:
         """Return the way a worker loads that set."""
-        return FileSet(version.content_hash, str(self.folder / "sets" / str(version.number) / "compiled"))
+        path = self.folder / "made" / version.made / "compiled"
+        kind = StoredSet if isinstance(path, ObjectPath) else FileSet
+        return kind(version.content_hash, str(path))
 
     def records(self, version: SetVersion) -> pa.Table:
         """Return the records of that set."""
         import pyarrow.parquet as pq
 
-        return pq.read_table(self.folder / "sets" / str(version.number) / "records.parquet")
+        return pq.read_table(source_of(self.folder / "made" / version.made / "records.parquet"), partitioning=None)
 
     def forget(self, *, before: int) -> None:
         """Drop the bindings of committed batches below `before`, and the sets that no batch names any more."""
-        for path in (self.folder / "versions").glob("*"):
-            if path.name.isdigit() and int(path.name) < before:
-                path.unlink(missing_ok=True)
+        for batch in self._numbers("versions"):
+            if batch < before:
+                (self.folder / "versions" / str(batch)).unlink(missing_ok=True)
         newest = self.head()
         named = set(self.history().values()) | ({newest.number} if newest else set())
-        for path in (self.folder / "sets").glob("*"):
-            if path.name.isdigit() and int(path.name) not in named:
-                shutil.rmtree(path, ignore_errors=True)
+        for number in self._numbers("sets"):
+            if number not in named:
+                with contextlib.suppress(CheckpointError):
+                    remove_tree(self.folder / "made" / self.read(number).made)
+                (self.folder / "sets" / str(number)).unlink(missing_ok=True)
+
+    def _numbers(self, name: str) -> list[int]:
+        return sorted(int(one) for one in names_in(self.folder / name) if one.isdigit())
+
+    def _make(self, rules: CompiledRules, records: pa.Table) -> str:
+        """Write a set under a name of its own, which nobody knows yet."""
+        import pyarrow.parquet as pq
+
+        name = uuid.uuid4().hex
+        target = self.folder / "made" / name
+        with tempfile.TemporaryDirectory(prefix="rookery-set-") as made:
+            folder = Path(made) if isinstance(target, ObjectPath) else target
+            folder.mkdir(exist_ok=True)
+            rules.compiled.save(folder / "compiled")
+            pq.write_table(records, folder / "records.parquet")
+            if isinstance(target, ObjectPath):
+                for file in folder.iterdir():
+                    put_file(file, target / file.name)
+        return name
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Let one process at a time compile and publish; a killed holder's lock is released by the system."""
-        with (self.folder / "lock").open("w") as file:
+        """Let one process of a machine compile at a time, to spare the work; the system frees a killed holder's lock.
+
+        In a store there is none: two may compile, and one of them takes the number.
+        """
+        folder = self.folder
+        if isinstance(folder, ObjectPath):
+            yield
+            return
+        import fcntl
+
+        with (folder / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-
-def _create(path: Path, text: str) -> None:
-    """Create a file whole and exclusively: FileExistsError when somebody was first."""
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with fresh.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)

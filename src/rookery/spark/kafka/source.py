@@ -264,7 +264,8 @@ class KafkaStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Go to the end, or share the limit among the partitions that have messages."""
         low, high = self.topics.ends()
         if self.target is not None:
-            high = self.target
+            high = {topic: numbers for topic, numbers in self.target.items() if topic in low}
+        self._check_deleted(start, low)
         begun = {
             topic: {number: max(int(start.get(topic, {}).get(number, first)), 0) for number, first in numbers.items()}
             for topic, numbers in low.items()
@@ -273,6 +274,18 @@ class KafkaStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(limit, ReadMaxRows):
             return high
         return _admitted(begun, high, limit.max_rows)
+
+    def _check_deleted(self, start: Offsets, low: Offsets) -> None:
+        """Tell of topics that were deleted while they were followed; what was read to its end is no loss."""
+        known = start if self.target is None else self.target
+        for topic in known.keys() - low.keys():
+            read, ends = start.get(topic, {}), (self.target or {}).get(topic)
+            if ends is not None and all(int(read.get(number, 0)) >= int(end) for number, end in ends.items()):
+                continue
+            lost = f"the topic {topic!r} was deleted, and what was not read of it is gone"
+            if self.topics.options.fails_on_data_loss:
+                raise PipelineError(f"{lost}: start with a new checkpoint, or set failOnDataLoss to false")
+            log.warning("%s; the stream goes on (failOnDataLoss is false)", lost)
 
     def _check_loss(self, begun: Offsets, low: Offsets) -> None:
         for topic, numbers in begun.items():
