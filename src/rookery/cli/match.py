@@ -241,6 +241,7 @@ def _stream(
     from rookery.model.storage import absolute
     from rookery.spark.events import stream_events
     from rookery.spark.pipeline import match
+    from rookery.spark.progress import MatchProgress
     from rookery.spark.sinks import write_stream
     from rookery.spark.versions import VersionLog
 
@@ -256,7 +257,9 @@ def _stream(
             last = query.lastProgress
             if last is not None and last.batchId != seen and last.numInputRows:
                 seen = last.batchId
-                note(f"batch {seen}: {last.numInputRows} events")
+                told = MatchProgress.of(last)
+                matched = "" if told is None else f", {told.matches} matches, set_version {told.set_version}"
+                note(f"batch {seen}: {last.numInputRows} events{matched}")
     except KeyboardInterrupt:
         query.stop()
     log = VersionLog(place)

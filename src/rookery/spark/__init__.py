@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "Backtest",
+    "MatchProgress",
     "Outcome",
     "Plan",
     "Subscriptions",
@@ -25,6 +26,7 @@ __all__ = [
     "explain_plan",
     "match",
     "match_files",
+    "match_listener",
     "matches_of",
     "matching",
     "partition",
@@ -40,6 +42,7 @@ __all__ = [
 
 _HOMES = {
     "Backtest": "history",
+    "MatchProgress": "progress",
     "Outcome": "files",
     "Plan": "plans",
     "Subscriptions": "subscriptions",
@@ -51,6 +54,7 @@ _HOMES = {
     "explain_plan": "pipeline",
     "match": "pipeline",
     "match_files": "files",
+    "match_listener": "progress",
     "matches_of": "functions",
     "matching": "pipeline",
     "partition": "zones",

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+from typing import Any
 
 from pyspark import daemon
 
-__all__ = ["warm", "warm_once"]
+__all__ = ["quietly", "warm", "warm_once"]
 
 
 def warm() -> None:
@@ -42,9 +43,22 @@ def warm_once() -> None:
         mark.touch()
 
 
+def quietly(worker: Any) -> Any:
+    """Return PySpark's function of a worker without its last words to a JVM that has hung up: a stopped stream."""
+
+    def run(*given: Any) -> int:
+        try:
+            return int(worker(*given) or 0)
+        except BrokenPipeError:
+            return 1  # this process ends; the next task gets another
+
+    return run
+
+
 if __name__ == "__main__":
     with contextlib.suppress(Exception):
         warm()
     gc.collect()
     gc.freeze()
+    daemon.worker = quietly(daemon.worker)
     daemon.manager()

@@ -23,6 +23,7 @@ from rookery.model.datasets import DataFile, Dataset, Paths, find_dataset, table
 from rookery.model.storage import Location, ObjectPath, parts_below, path_of, plain_name, walk
 from rookery.spark.compat import frame_of
 from rookery.spark.files import session_zone
+from rookery.spark.names import actual_name, folds_names
 from rookery.spark.rules import require_columns
 from rookery.spark.types import spark_schema_of
 
@@ -219,6 +220,8 @@ def _file() -> Column:
 def _with_id(frame: DataFrame, kind: str, event_id: str | None, *, also: Sequence[str] = ()) -> DataFrame:
     """Return the events with the column that names them; `also` are columns that they are yet to get."""
     columns = [*frame.columns, *also]
+    if event_id is not None and folds_names(frame.sparkSession):
+        event_id = actual_name(event_id, columns)
     if default_event_id(columns, event_id) is not None:
         require_columns(columns, event_id=event_id)
         return frame

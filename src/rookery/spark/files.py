@@ -8,6 +8,7 @@ a task, and the job has a single stage. Memory is bounded by one slice of events
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from rookery.errors import PipelineError
 from rookery.model.datasets import Dataset, Paths, complete_batch, find_dataset
 from rookery.model.storage import path_of, plain_name, source_of
 from rookery.spark.carried import Carried, rule_columns_of
-from rookery.spark.carriers import Carrier, carry
+from rookery.spark.carriers import Carrier, carry, is_connect
 from rookery.spark.manifests import Output, output_of
 from rookery.spark.names import folds_names
 from rookery.spark.rules import (
@@ -172,7 +173,10 @@ def run_files(
         carried,
         tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
-    manifest = _publish(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
+    with job_description(
+        spark, f"rookery: {len(rules.compiled):,} rules over {len(data.files):,} files to {output.path}"
+    ):
+        manifest = _publish(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
     return Outcome(
         events=sum(line["events"] for line in manifest),
         matches=sum(line["matches"] for line in manifest),
@@ -186,8 +190,24 @@ def run_files(
 def write_frame(frame: DataFrame, output: Output, *, overwrite: bool = False) -> int:
     """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
     output.check_free(overwrite=overwrite)
-    manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
+    with job_description(frame.sparkSession, f"rookery: matches to {output.path}"):
+        manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
     return sum(line["matches"] for line in manifest)
+
+
+@contextlib.contextmanager
+def job_description(spark: SparkSession, text: str) -> Iterator[None]:
+    """Name the jobs of a block in Spark's UI; Spark Connect has no such name."""
+    if is_connect(spark):
+        yield
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty("spark.job.description")
+    context.setLocalProperty("spark.job.description", text)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)
 
 
 def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: Output, *, overwrite: bool) -> list[Any]:

@@ -19,6 +19,7 @@ from rookery.errors import PipelineError
 from rookery.spark.carried import carried_name
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.compat import frame_of
+from rookery.spark.names import folds_names
 from rookery.spark.rules import Reading
 from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, matches
@@ -69,8 +70,12 @@ def backtest(
 
     if events.isStreaming:
         raise PipelineError("a backtest judges events that already happened: give it a batch, not a stream")
+    folded = folds_names(events.sparkSession)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine, folded=folded)
+    reading = reading.named(events.columns)
+    event_id, time = reading.event_id, reading.time
+    key = None if key is None else reading.carried([key], events.columns)[0]
     require_columns(events.columns, event_id=event_id, key=key)
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
     compiled = prepare(events, rules, reading)
     plan = choose(compiled.compiled)
     carried = [name for name in dict.fromkeys([time, key]) if name is not None]
@@ -118,7 +123,10 @@ def diff(
     """
     from rookery.spark.pipeline import arrow_schema, prepare
 
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine)
+    folded = folds_names(events.sparkSession)
+    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine, folded=folded)
+    reading = reading.named(events.columns)
+    event_id, time = reading.event_id, reading.time
     before, after = (prepare(events, rules, reading) for rules in (old, new))
     if before.id_type != after.id_type:
         raise PipelineError(f"the ids of the old set are {before.id_type} and of the new {after.id_type}: use one type")

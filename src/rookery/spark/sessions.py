@@ -32,6 +32,7 @@ __all__ = ["LOCAL", "options", "session"]
 #: All cores, and four attempts a task: in plain `local[*]` a task whose Python worker dies fails the whole job.
 LOCAL = "local[*,4]"
 
+#: What a stopped stream would say on every task is left out; of a failure the executor and the query tell as well.
 LOG4J = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
 appender.console.type = Console
@@ -43,6 +44,14 @@ logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+appender.console.filter.stopped.type = RegexFilter
+appender.console.filter.stopped.regex = Aborting task.*
+appender.console.filter.stopped.onMatch = DENY
+appender.console.filter.stopped.onMismatch = NEUTRAL
+logger.writing.name = org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec
+logger.writing.level = off
+logger.task.name = org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask
+logger.task.level = off
 """
 
 

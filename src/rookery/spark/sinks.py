@@ -147,7 +147,7 @@ def write_stream(
     """Start the stream into a two-phase sink: `format` is parquet, jsonl or delta; exact whatever is killed when."""
     from rookery.spark.sql import register_sources
 
-    register_sources(matches.sparkSession)
+    register_sources(matches.sparkSession, f"rookery.{format}")
     known = VersionLog(checkpoint).query()
     if known is None:
         raise SinkError("write_stream takes the result of match(…, checkpoint=…) and the same checkpoint")

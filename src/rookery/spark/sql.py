@@ -8,13 +8,16 @@ too unless `events` tells them. Spark 3.5 has the scalar function alone, and no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery.errors import PipelineError
 from rookery.spark.compat import arrow_batches, has, need
 from rookery.spark.functions import UncompiledRules, matches_of
 from rookery.spark.rules import Reading, require_columns
@@ -32,25 +35,32 @@ __all__ = ["register", "register_sources"]
 GATHERED = 10_000
 
 
-def register_sources(spark: SparkSession) -> None:
-    """Make `format("rookery")` and the sinks `rookery.*` known to the session; Spark 3.5 has no Python data sources."""
+#: The data sources: where each is, and the package that it needs.
+SOURCES = {
+    "rookery": ("source", "RookerySource", None),
+    "rookery.parquet": ("sinks", "ParquetSink", None),
+    "rookery.jsonl": ("sinks", "JsonLinesSink", None),
+    "rookery.delta": ("delta", "DeltaSink", "deltalake"),
+    "rookery.kafka": ("kafka", "KafkaEvents", "confluent_kafka"),
+}
+
+
+def register_sources(spark: SparkSession, *names: str) -> None:
+    """Make data sources known to the session: those named, else all whose packages are there; only they are imported.
+
+    Spark 3.5 has no Python data sources.
+    """
     if not has((4, 0)):
         return
-    from importlib.util import find_spec
-
-    from rookery.spark.sinks import JsonLinesSink, ParquetSink
-    from rookery.spark.source import RookerySource
-
-    for source in (RookerySource, ParquetSink, JsonLinesSink):
-        spark.dataSource.register(source)
-    if find_spec("deltalake") is not None:
-        from rookery.spark.delta import DeltaSink
-
-        spark.dataSource.register(DeltaSink)
-    if find_spec("confluent_kafka") is not None:
-        from rookery.spark.kafka import KafkaEvents
-
-        spark.dataSource.register(KafkaEvents)
+    for name in names or SOURCES:
+        if name not in SOURCES:
+            raise PipelineError(f"there is no data source {name!r}: there are {', '.join(SOURCES)}")
+        module, kind, package = SOURCES[name]
+        if package is not None and find_spec(package) is None:
+            if names:
+                raise PipelineError(f"{name} needs the package {package}: pip install 'rookery[{name[8:]}]'")
+            continue
+        spark.dataSource.register(getattr(import_module(f"rookery.spark.{module}"), kind))
 
 
 def register(
@@ -66,13 +76,14 @@ def register(
     id_type: str = "string",
     name: str = "rookery_match",
     scalar: str = "rookery_matches",
+    sources: Sequence[str] = (),
 ) -> None:
-    """Register the data sources and, with `rules`, the table function `name` and the scalar function.
+    """Register the data sources (all, or those of `sources`) and, with `rules`, the table and the scalar function.
 
     `id_type` is the SQL type of `event_id` (Spark 4.0 finds it itself). `events` tells the columns of the rows that the
     scalar function will see; before Spark 4.1 there is none without.
     """
-    register_sources(spark)
+    register_sources(spark, *sources)
     if rules is None:
         return
     records = Subscriptions.of(rules).records()

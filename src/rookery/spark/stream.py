@@ -16,7 +16,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from time import thread_time
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from rookery.errors import CheckpointError, PipelineError, RookeryError
 from rookery.model.tables import TRIGGER_COLUMNS
 from rookery.spark.carried import rule_columns_as, rule_columns_of, shown_names
 from rookery.spark.crossing import shown, spark_schema, unfold
+from rookery.spark.progress import TOLD, observe_batch, observe_rules, told_row, with_told
 from rookery.spark.rules import (
     OnError,
     Reading,
@@ -110,9 +112,27 @@ class MatchStream:
     rules: LiveRules
     output: pa.Schema
     rule_fields: tuple[pa.Field, ...] = ()
+    tells: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the task's rows against the set of their micro-batch."""
+        """Match the task's rows against the set of their micro-batch; one that `tells` ends with what it did."""
+        if not self.tells:
+            yield from self._matches(batches, {})
+            return
+        told: dict[str, Any] = {}
+        found = self._matches(batches, told)
+        while True:
+            begun = thread_time()
+            batch = next(found, None)
+            if told:
+                told["seconds"] += thread_time() - begun
+            if batch is None:
+                break
+            yield with_told(batch)
+        if told:
+            yield told_row(self.output, told)
+
+    def _matches(self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         compiled, carried = None, None
         for batch in batches:
             if not batch.num_rows:
@@ -120,8 +140,11 @@ class MatchStream:
             if compiled is None:
                 version = self.rules.judge(batch_number())
                 compiled = loaded(self.rules.log.carrier(version), self.rules.reading)
+                told |= {"events": 0, "seconds": 0.0, "set_version": version.number}
+                told["quarantined"] = len(version.quarantined)
                 if self.rule_fields:
                     carried = rule_columns_as(self.rules.log.records(version), self.rule_fields)
+            told["events"] += batch.num_rows
             yield from rows(compiled, batch, self.rules.reading, self.output, rule_columns=carried)
 
 
@@ -228,5 +251,10 @@ def match_stream(
         live.events.field(reading.event_id).type, id_type, explain=explain,
         columns=[live.events.field(name) for name in columns], rule_columns=carried,
     )  # fmt: skip
-    found = unfold(events.mapInArrow(MatchStream(live, output, fields), spark_schema(output, events)))
+    if explain:
+        found = unfold(events.mapInArrow(MatchStream(live, output, fields), spark_schema(output, events)))
+    else:
+        task = MatchStream(live, output, fields, tells=True)
+        crossed = events.mapInArrow(task, spark_schema(output.append(TOLD), events))
+        found = observe_rules(unfold(observe_batch(crossed)))
     return shown(found, shown_names(columns, subscription_columns))
