@@ -28,6 +28,7 @@ PLAIN = [
     "tutorials/first-match.md",
     "tutorials/first-plan.md",
     "how-to/add-a-matcher.md",
+    "how-to/deploy.md",
     "how-to/kafka-and-delta.md",
     "how-to/read-a-plan.md",
     "how-to/run-on-a-cluster.md",

@@ -203,3 +203,25 @@ def test_tables_of_rules_are_read_once_a_version(tmp_path: Path, monkeypatch: py
         deltalake.write_deltalake(folder, pa.table({"subscription_id": ["s"], "where": ["x > 2"]}), mode="append")
         assert rules.source.fingerprint() != first
     assert rules.refresh().records()["subscription_id"].to_pylist() == ["r", "s"]
+
+
+def test_a_table_of_the_catalog_is_read_once_a_change(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rookery.spark import subscriptions
+
+    table = pa.table({"subscription_id": ["r"], "where": ["x > 1"]})
+    spark.createDataFrame(table).write.mode("overwrite").saveAsTable("signed_rules")
+    spark.sql("create or replace temporary view viewed_rules as select * from signed_rules")
+    try:
+        rules, viewed = Subscriptions.table(spark, "signed_rules"), Subscriptions.table(spark, "viewed_rules")
+        assert rules.records()["subscription_id"].to_pylist() == ["r"]
+        seen = viewed.source.fingerprint()
+        with monkeypatch.context() as patch:
+            patch.setattr(subscriptions, "table_of", lambda frame: pytest.fail("the table was read"))
+            first = rules.source.fingerprint()
+            assert rules.source.fingerprint() == first
+            spark.createDataFrame(table).write.mode("append").saveAsTable("signed_rules")
+            assert rules.source.fingerprint() != first
+        assert viewed.source.fingerprint() != seen  # by its content: a view has no files
+    finally:
+        spark.sql("drop view viewed_rules")
+        spark.sql("drop table signed_rules")

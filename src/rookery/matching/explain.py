@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import EventError, UnknownSubscriptionError
@@ -59,6 +60,10 @@ class Explanation:
             mark = "  <- decides" if one.decided else ""
             lines.append(f"  {'  ' * one.depth + one.text:<{width}}  {word:<7}  {values}{mark}".rstrip())
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the same lines for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain data."""

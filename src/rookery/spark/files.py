@@ -14,6 +14,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,6 +74,17 @@ class Outcome:
     quarantined: tuple[dict[str, Any], ...]
     plan: str
     reason: str
+
+    def _repr_html_(self) -> str:
+        """Return what happened for a notebook: the sums, the most frequent rules, and what was set aside."""
+        lines = [
+            f"<p>{self.matches:,} matches of {self.events:,} events ({escape(self.plan)}: {escape(self.reason)})</p>"
+        ]
+        rows = "".join(f"<tr><td>{escape(str(name))}</td><td>{count:,}</td></tr>" for name, count in self.top)
+        lines.append(f"<table><tr><th>subscription_id</th><th>matches</th></tr>{rows}</table>")
+        for bad in self.quarantined:
+            lines.append(f"<p>quarantined {escape(str(bad['subscription_id']))}: {escape(str(bad['reason']))}</p>")
+        return "".join(lines)
 
 
 def parquet_schema(data: Dataset) -> pa.Schema:

@@ -8,13 +8,14 @@ driver, which polls it.
 
 from __future__ import annotations
 
+import contextlib
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from rookery.errors import PipelineError, SubscriptionError
+from rookery.errors import PipelineError, RookeryError, SubscriptionError
 from rookery.model.datasets import Paths, dataset_sign
 from rookery.model.storage import paths_of
 from rookery.model.tables import read_subscriptions
@@ -61,16 +62,31 @@ class FrameRules:
     def read(self) -> pa.Table:
         """Collect the records: a rule set is small beside the events."""
         if self.table is not None:
-            if not self.spark.catalog.tableExists(self.table):
-                raise PipelineError(f"there is no table {self.table!r} in the catalog")
+            self._check_table()
             self.spark.catalog.refreshTable(self.table)
             return read_subscriptions(table_of(self.spark.table(self.table)))
         assert self.frame is not None
         return read_subscriptions(table_of(self.frame))
 
     def fingerprint(self) -> str:
-        """Sign the content: a table gives no cheaper sign that every format has."""
+        """Sign a table by its version or its files, where they are to be seen; else by all that it holds."""
+        place = self._location()
+        if place is not None:
+            with contextlib.suppress(RookeryError, OSError):
+                return blake2b(dataset_sign(place).encode(), digest_size=16).hexdigest()
         return MemoryRules(self.read()).fingerprint()
+
+    def _check_table(self) -> None:
+        if not self.spark.catalog.tableExists(self.table):
+            raise PipelineError(f"there is no table {self.table!r} in the catalog")
+
+    def _location(self) -> str | None:
+        """Return where the files of the table are; None for a view or a DataFrame."""
+        if self.table is None:
+            return None
+        self._check_table()
+        told = {row[0]: row[1] for row in self.spark.sql(f"describe table extended {self.table}").collect()}
+        return told.get("Location") or None
 
     def __str__(self) -> str:
         return self.table or "a DataFrame"
