@@ -71,7 +71,7 @@ class KafkaServer:
 @contextlib.contextmanager
 def kafka_server(folder: Path) -> Iterator[KafkaServer]:
     """Run a broker in a folder."""
-    classes = f"{fetch_jars('org.apache.kafka', 'kafka_2.13', VERSION)}/*"
+    classes = f"{kafka_jars()}/*"
     java = str(find_java().home / "bin" / "java")
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
@@ -90,6 +90,11 @@ def kafka_server(folder: Path) -> Iterator[KafkaServer]:
         finally:
             broker.kill()
             broker.wait()
+
+
+def kafka_jars() -> Path:
+    """Return a folder with the broker's jars."""
+    return fetch_jars("org.apache.kafka", "kafka_2.13", VERSION)
 
 
 def fetch_jars(group: str, artifact: str, version: str) -> Path:

@@ -34,3 +34,15 @@ def test_so_do_two_with_everything_in_an_object_store() -> None:
     last = kill(2, "--store")
     assert last.startswith("kills 2")
     assert last.endswith("missed 0 extra 0")
+
+
+def test_so_do_two_between_topics_of_kafka() -> None:
+    """A transactional producer, TLS and a password, alerts that say all; `benchmarks kill9_kafka` does ten."""
+    pytest.importorskip("confluent_kafka")
+    from .kafka_server import kafka_jars
+
+    kafka_jars()  # skips where they cannot be had
+    command = [sys.executable, "-m", "benchmarks", "kill9_kafka", "--kills", "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith("lost 0 doubled or wrong 0")

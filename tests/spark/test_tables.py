@@ -25,7 +25,7 @@ from rookery.errors import SinkError
 from rookery.model.storage import create, path_of
 from rookery.spark import Subscriptions, match, match_files
 from rookery.spark.events import read_events
-from rookery.spark.files import read_published
+from rookery.spark.outputs import read_published
 
 from .conftest import pairs
 

@@ -102,8 +102,8 @@ def _by_rule(found: Any, out: str | None) -> list[Any]:
     """Count the differences by rule and change; with `out` they are written first, and counted there."""
     if out is None:
         return list(found.groupBy("subscription_id", "change").count().collect())
-    from rookery.spark.files import read_published, write_frame
     from rookery.spark.manifests import output_of
+    from rookery.spark.outputs import read_published, write_frame
 
     write_frame(found, output_of(out))
     counts = read_published(out, ["subscription_id", "change"]).group_by(["subscription_id", "change"])

@@ -165,9 +165,10 @@ def _batch(
     from rookery.spark.carried import rule_columns_of, shown_names
     from rookery.spark.crossing import shown
     from rookery.spark.events import default_event_id, events_format, read_events
-    from rookery.spark.files import parquet_schema, run_files, session_zone, write_frame
+    from rookery.spark.files import parquet_schema, run_files, session_zone
     from rookery.spark.manifests import output_of
     from rookery.spark.names import folds_names
+    from rookery.spark.outputs import write_frame
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
     from rookery.spark.rules import Reading, check_quarantined, describe, require_all, require_columns, schema_of
@@ -227,7 +228,7 @@ def _count(out: str) -> tuple[int, list[tuple[Any, int]]]:
     """Count the matches in the published files, and the subscriptions with the most."""
     import pyarrow.compute as pc
 
-    from rookery.spark.files import read_published
+    from rookery.spark.outputs import read_published
 
     column = read_published(out, ["subscription_id"])["subscription_id"]
     counts = sorted(pc.value_counts(column).to_pylist(), key=lambda one: (-one["counts"], str(one["values"])))

@@ -8,7 +8,6 @@ a task, and the job has a single stage. Memory is bounded by one slice of events
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -24,9 +23,10 @@ from rookery.errors import PipelineError
 from rookery.model.datasets import Dataset, Paths, complete_batch, find_dataset
 from rookery.model.storage import path_of, plain_name, source_of
 from rookery.spark.carried import Carried, rule_columns_of
-from rookery.spark.carriers import Carrier, carry, is_connect
+from rookery.spark.carriers import Carrier, carry
 from rookery.spark.manifests import Output, output_of
 from rookery.spark.names import folds_names
+from rookery.spark.outputs import MANIFEST, job_description, publish_staged
 from rookery.spark.rules import (
     CompiledRules,
     OnError,
@@ -36,17 +36,15 @@ from rookery.spark.rules import (
     require_columns,
     schema_of,
 )
-from rookery.spark.staging import Staged
 from rookery.spark.subscriptions import Subscriptions
-from rookery.spark.types import arrow_schema_of, spark_schema_of
 from rookery.spark.worker import flat, loaded, match_schema, matches
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from rookery import CompiledSet
 
-__all__ = ["Outcome", "match_files", "parquet_schema", "read_published", "write_frame"]
+__all__ = ["Outcome", "match_files", "parquet_schema"]
 
 log = logging.getLogger("rookery.spark")
 
@@ -60,8 +58,6 @@ TASK_ROWS, TASKS_PER_CORE = 500_000, 4
 #: Matches per event above which the next piece is smaller, and below which it is larger: a broad set must not fill the
 #: worker's memory with one slice's matches, and a selective one goes faster in large pieces.
 DENSE, SPARSE = 16, 1
-
-MANIFEST = pa.schema([("name", pa.string()), ("events", pa.int64()), ("matches", pa.int64()), ("top", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +184,7 @@ def run_files(
     with job_description(
         spark, f"rookery: {len(rules.compiled):,} rules over {len(data.files):,} files to {output.path}"
     ):
-        manifest = _publish(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
+        manifest = publish_staged(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
     return Outcome(
         events=sum(line["events"] for line in manifest),
         matches=sum(line["matches"] for line in manifest),
@@ -197,48 +193,6 @@ def run_files(
         plan=plan.name,
         reason=plan.reason,
     )
-
-
-def write_frame(frame: DataFrame, output: Output, *, overwrite: bool = False) -> int:
-    """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
-    output.check_free(overwrite=overwrite)
-    with job_description(frame.sparkSession, f"rookery: matches to {output.path}"):
-        manifest = _publish(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
-    return sum(line["matches"] for line in manifest)
-
-
-@contextlib.contextmanager
-def job_description(spark: SparkSession, text: str) -> Iterator[None]:
-    """Name the jobs of a block in Spark's UI; Spark Connect has no such name."""
-    if is_connect(spark):
-        yield
-        return
-    context = spark.sparkContext
-    before = context.getLocalProperty("spark.job.description")
-    context.setLocalProperty("spark.job.description", text)
-    try:
-        yield
-    finally:
-        context.setLocalProperty("spark.job.description", before)
-
-
-def _publish(frame: DataFrame, task: MatchGroups | StageRows, output: Output, *, overwrite: bool) -> list[Any]:
-    """Run a task that stages files, make them visible as one folder, and return the lines of its manifest."""
-    try:
-        manifest = frame.mapInArrow(task, spark_schema_of(MANIFEST)).collect()
-    except Exception:
-        output.sweep()
-        raise
-    output.publish([Staged(line["name"], line["matches"]) for line in manifest], task.output, overwrite=overwrite)
-    return list(manifest)
-
-
-def read_published(out: Any, columns: list[str]) -> pa.Table:
-    """Read columns of what was published, without Spark, which may have no file system for that place."""
-    import pyarrow.parquet as pq
-
-    paths = find_dataset(out).paths
-    return pa.concat_tables(pq.ParquetFile(source_of(path)).read(columns=columns) for path in paths)
 
 
 class RowGroup(NamedTuple):
@@ -364,19 +318,6 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
             return
     for first in range(0, group.rows, SLICE):
         yield None, min(SLICE, group.rows - first)
-
-
-@dataclass(frozen=True, slots=True)
-class StageRows:
-    """The task that writes a DataFrame: its rows into one staged file."""
-
-    output_folder: Output
-    output: pa.Schema
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the task's rows and report the file."""
-        staged = self.output_folder.write(batches, self.output)
-        yield pa.record_batch([[staged.name], [staged.rows], [staged.rows], ["[]"]], schema=MANIFEST)
 
 
 class Count:
