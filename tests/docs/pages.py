@@ -13,6 +13,7 @@ The rule of the pages:
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -78,10 +79,17 @@ def commands_of(block: Block) -> list[list[str]]:
 
 def run_page(page: Path, *, folder: Path, commands: Path) -> int:
     """Run the page in `folder` with `commands` on the path; return how many blocks ran, raise where one is wrong."""
-    ran = 0
-    names: dict[str, object] = {}
     if (INPUTS / page.stem).is_dir():
         shutil.copytree(INPUTS / page.stem, folder, dirs_exist_ok=True)
+    session = _Session(folder)
+    try:
+        return _run_blocks(page, session, folder=folder, commands=commands)
+    finally:
+        session.close()
+
+
+def _run_blocks(page: Path, session: _Session, *, folder: Path, commands: Path) -> int:
+    ran = 0
     sequence = blocks(page)
     for block, following in zip(sequence, [*sequence[1:], None], strict=True):
         if block.file is not None:
@@ -92,7 +100,7 @@ def run_page(page: Path, *, folder: Path, commands: Path) -> int:
         ran += 1
         place = f"{page.name}:{block.line}"
         if block.language == "python" and ">>>" in block.text:
-            names = _session(block.text, names=names, place=place, folder=folder)
+            session.run(block.text, place=place)
             continue
         printed = _printed(block, place=place, folder=folder, commands=commands)
         if following is not None and following.language == "text" and following.is_run:
@@ -102,18 +110,48 @@ def run_page(page: Path, *, folder: Path, commands: Path) -> int:
     return ran
 
 
-def _session(text: str, *, names: dict[str, object], place: str, folder: Path) -> dict[str, object]:
-    report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=COMPARE)
+class _Session:
+    """The Python of a page's reader: one process for all `>>>` of a page, in the page's folder from its start.
+
+    Not this process: what is started once and keeps the folder of its start, as the JVM of a Spark session does, would
+    look for the page's files in the folder of whichever test came first.
+    """
+
+    PROGRAM = """
+import doctest, json, sys
+names, answers = {}, sys.stdout
+for line in sys.stdin:
+    text, place, options = json.loads(line)
+    report = []
     test = doctest.DocTestParser().get_doctest(text, names, place, place, 0)
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        runner.run(test, out=report.append, clear_globs=False)
-    finally:
-        os.chdir(before)
-    assert not report, "".join(report)
-    return test.globs
+    doctest.DocTestRunner(optionflags=options).run(test, out=report.append, clear_globs=False)
+    names = test.globs
+    print(json.dumps("".join(report)), file=answers, flush=True)
+"""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: subprocess.Popen[str] | None = None
+
+    def run(self, text: str, *, place: str) -> None:
+        """Run one block; what it prints must be what the page says."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", self.PROGRAM],
+                cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([text, place, COMPARE]) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, f"{place}: the Python of the page ended"
+        assert not json.loads(answer), json.loads(answer)
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.communicate()
 
 
 def _printed(block: Block, *, place: str, folder: Path, commands: Path) -> str:
