@@ -118,8 +118,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "model/files": ("model/test_tables.py", "files are read as tables"),
     "model/subscription_columns": ("model/test_tables.py", "columns are those of a table"),
     "space/numbers": ("space/test_axes.py", "how numbers become coordinates, which the axes show"),
-    "spark/data_sources": ("spark/test_stream.py", "what Spark calls, of which a stream shows whether it fits"),
-    "spark/delta": ("spark/test_stream.py", "a sink is written by a stream"),
     "spark/demonstration": ("live/test_demonstration.py", "the demonstration as a whole"),
     "spark/plans": ("spark/test_match.py", "what `match` chooses"),
     "spark/zone_sql": ("spark/test_owners.py", "the SQL of zones, compared with the owners of events"),

@@ -185,7 +185,8 @@ def test_a_topic_that_is_deleted_while_it_is_drained(
         stream.prepareForTriggerAvailableNow()
     start = streams[0].initialOffset()
     whole = streams[0].latestOffset(start, ReadAllAvailable())
-    AdminClient({"bootstrap.servers": kafka.plain}).delete_topics([f"{name}-1"])[f"{name}-1"].result()
+    admin = AdminClient({"bootstrap.servers": kafka.plain})  # kept: the answer needs it
+    admin.delete_topics([f"{name}-1"])[f"{name}-1"].result()
     while f"{name}-1" in streams[0].topics.ends()[0]:
         pass  # the broker forgets it in its own time
     for stream in streams:  # what was read to its end is no loss

@@ -188,6 +188,9 @@ def test_json_lines_and_delta(bench: Bench) -> None:
     assert lines == [{"event_id": 0, "subscription_id": "hot", "version": 1}]
 
     deltalake = pytest.importorskip("deltalake")
+    from rookery.spark.delta import DeltaSink
+
+    assert DeltaSink.name() == "rookery.delta"
     bench.out, bench.checkpoint = bench.folder / "delta", str(bench.folder / "delta-checkpoint")
     bench.drain(format="delta")
     (Path(bench.checkpoint) / "commits" / "0").unlink()

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.model.tables import FAULT
-from rookery.spark.carriers import Kept
+from rookery.spark.carriers import RecentValues
 
 if TYPE_CHECKING:
     from rookery import CompiledSet
@@ -46,7 +46,7 @@ EVENT, RULE = "_rookery_event_", "_rookery_rule_"
 OWN = ("event_id", "subscription_id", "version", "zone", "explain")
 
 #: Which row of the table belongs to which slot of a set; found once for a set in each process.
-_rows: Kept[Any] = Kept()
+_rows: RecentValues[Any] = RecentValues()
 
 
 def carried_name(name: str) -> str:

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from rookery import CompiledSet
 
-__all__ = ["BroadcastSet", "Carrier", "FileSet", "Kept", "ShippedSet", "StoredSet", "carry", "is_connect", "keep"]
+__all__ = [
+    "BroadcastSet",
+    "Carrier",
+    "FileSet",
+    "RecentValues",
+    "ShippedSet",
+    "StoredSet",
+    "carry",
+    "is_connect",
+    "keep",
+]
 
 #: How many compiled sets a worker process keeps, and how many of what goes with one.
 KEPT = 4
@@ -32,7 +42,7 @@ KEPT = 4
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class RecentValues(Generic[T]):
     """What a process keeps across tasks: the last few values by their keys."""
 
     def __init__(self) -> None:
@@ -49,7 +59,7 @@ class Kept(Generic[T]):
         return self.values[key]
 
 
-keep: Kept[CompiledSet] = Kept()
+keep: RecentValues[CompiledSet] = RecentValues()
 
 
 @dataclass(frozen=True, slots=True)
