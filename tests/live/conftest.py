@@ -113,14 +113,14 @@ class OurPeer:
     def writer(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a writer."""
         now = self.udp.now()
-        guid = self.udp.participant.create_writer(topic, of.name, qos, keyed=of.is_keyed, now=now)
+        guid = self.udp.participant.create_writer(topic, of.name, qos, keyed=of.is_keyed, now=now, type=of)
         self.udp.flush()
         return guid
 
     def reader(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a reader."""
         now = self.udp.now()
-        guid = self.udp.participant.create_reader(topic, of.name, qos, keyed=of.is_keyed, now=now)
+        guid = self.udp.participant.create_reader(topic, of.name, qos, keyed=of.is_keyed, now=now, type=of)
         self.udp.flush()
         return guid
 

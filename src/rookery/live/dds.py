@@ -25,7 +25,7 @@ from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.participant.event_types import EventType, event_type, infer_schema
 from rookery.participant.exchange import Delivery, Exchange, warm
-from rookery.rtps.events import Event, MessageRejected, QualityIncompatible
+from rookery.rtps.events import Event, MessageRejected, QualityIncompatible, TypeIncompatible
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address
@@ -230,6 +230,8 @@ class DdsTransport:
             self._settle_soon()
         if isinstance(event, QualityIncompatible):
             _LOG.warning("no match with %s: %s", event.remote, ", ".join(event.policies))
+        elif isinstance(event, TypeIncompatible):
+            _LOG.warning("no match with %s: %s", event.remote, event.reason)
         elif isinstance(event, MessageRejected):
             _LOG.info("message from %s rejected: %s", event.sender, event.reason)
         self._changed.set()

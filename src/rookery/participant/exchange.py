@@ -117,6 +117,7 @@ class Exchange:
                 qos,
                 keyed=type.is_keyed,
                 now=now,
+                type=type.struct,
                 acknowledge_when_kept=at_most is not None,
                 most_unkept=at_most,
             )
@@ -164,7 +165,9 @@ class Exchange:
         """Make the writer of a topic, once; raise if it is written with another type."""
         writing = self._writings.get(topic)
         if writing is None:
-            writer = self._participant.create_writer(topic, type.name, qos, keyed=type.is_keyed, now=now)
+            writer = self._participant.create_writer(
+                topic, type.name, qos, keyed=type.is_keyed, now=now, type=type.struct
+            )
             writing = self._writings[topic] = _Writing(type, writer)
         elif writing.type != type:
             raise TopicError(f"{topic!r} is written with another type already")

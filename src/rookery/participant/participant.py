@@ -43,6 +43,7 @@ from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
 from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
+from rookery.rtps.types import CdrStruct
 from rookery.rtps.writer import Writer
 
 if TYPE_CHECKING:
@@ -203,15 +204,17 @@ class Participant:
     @property
     def held_bytes(self) -> int:
         """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
-        builtin = self._sedp.readers.values()
+        builtin = (*self._sedp.readers.values(), *self._pairing.types.readers.values())
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
         return self._context.fragment_bytes + sum(
             proxy.held_bytes for reader in readers for proxy in reader.writers.values()
         )
 
-    def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
-        """Make a writer and announce it; raise for a policy that is not supported."""
-        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
+    def create_writer(
+        self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int, type: CdrStruct | None = None
+    ) -> Guid:
+        """Make a writer and announce it, with its type if that is given; raise for a policy that is not supported."""
+        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS, type)
         history = History(
             depth=qos.history_depth,
             keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
@@ -230,6 +233,7 @@ class Participant:
         *,
         keyed: bool,
         now: int,
+        type: CdrStruct | None = None,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
         most_unkept: int | None = None,
@@ -240,7 +244,7 @@ class Participant:
         than `most_unkept` samples of a writer are taken in before that. `kept` is what the owner has of each writer
         already: the reader goes on behind it.
         """
-        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
+        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS, type)
         guid = announcement.guid
         reader = Reader(
             guid,
@@ -321,6 +325,7 @@ class Participant:
 
     def _participant_lost(self, peer: RemoteParticipant, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
+        self._pairing.types.forget(peer.prefix)
         self._context.report(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
@@ -344,9 +349,13 @@ class Participant:
             )
         )
 
-    def _announcement(self, topic: str, type_name: str, qos: QualityOfService, kind: int) -> EndpointAnnouncement:
+    def _announcement(
+        self, topic: str, type_name: str, qos: QualityOfService, kind: int, type: CdrStruct | None
+    ) -> EndpointAnnouncement:
         require_supported(qos)
         if not topic or not type_name:
             raise TopicError("a topic and its type need names")
         self._entity_count += 1
-        return EndpointAnnouncement(Guid(self.prefix, self._entity_count << 8 | kind), topic, type_name, qos)
+        information = None if type is None else self._pairing.types.offer(type)
+        guid = Guid(self.prefix, self._entity_count << 8 | kind)
+        return EndpointAnnouncement(guid, topic, type_name, qos, type_information=information)

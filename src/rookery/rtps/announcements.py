@@ -36,6 +36,7 @@ from rookery.rtps.parameters import (
 )
 from rookery.rtps.policies import decode_duration, decode_quality, encode_duration, encode_quality
 from rookery.rtps.qos import QualityOfService
+from rookery.rtps.xtypes.information import TypeInformation, read_information
 
 __all__ = [
     "EndpointAnnouncement",
@@ -110,6 +111,8 @@ class EndpointAnnouncement:
     type_name: str
     qos: QualityOfService = field(default_factory=QualityOfService)
     locators: tuple[Locator, ...] = ()
+    #: The names of the type, of those who say them; written little-endian only, as everything that is sent here is.
+    type_information: TypeInformation | None = None
 
     def encode(self, *, little: bool = True) -> bytes:
         """Return the payload of DATA(w) or DATA(r)."""
@@ -121,6 +124,8 @@ class EndpointAnnouncement:
         ]
         for locator in self.locators:
             parameters.append(Parameter(ParameterId.UNICAST_LOCATOR, locator.encode(little=little)))
+        if self.type_information is not None and little:
+            parameters.append(Parameter(ParameterId.TYPE_INFORMATION, self.type_information.encode()))
         return _PL_CDR[little] + encode_list(parameters, little=little)
 
     def encode_key(self, *, little: bool = True) -> bytes:
@@ -224,6 +229,7 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
     guid: Guid | None = None
     topic = type_name = ""
     locators: list[Locator] = []
+    information: TypeInformation | None = None
     for parameter in parameters:
         if parameter.id == ParameterId.ENDPOINT_GUID:
             guid = guid_from_octets(parameter.cursor(little=little).take(16))
@@ -233,9 +239,11 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
             type_name = parameter.cursor(little=little).string()
         elif parameter.id == ParameterId.UNICAST_LOCATOR:
             locators.append(decode_locator(parameter.cursor(little=little)))
+        elif parameter.id == ParameterId.TYPE_INFORMATION:
+            information = read_information(parameter.value, little=little)
     if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
         raise WireFormatError("an announcement that names no reader or writer")
     if not topic or not type_name:
         raise WireFormatError("an endpoint without topic or type")
     qos = decode_quality(parameters, little=little, writer=is_writer(guid.entity))
-    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators))
+    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators), information)

@@ -64,6 +64,7 @@ class ParameterId(IntEnum):
     KEY_HASH = 0x0070
     STATUS = 0x0071
     DATA_REPRESENTATION = 0x0073
+    TYPE_INFORMATION = 0x0075
     DOMAIN_TAG = 0x4014
 
 
