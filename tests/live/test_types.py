@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import rookery
+from rookery.participant.event_types import event_type
 from rookery.rtps import CdrMember, CdrString, CdrStruct, Primitive
 from rookery.rtps.events import EndpointMatched, TypeIncompatible
+from rookery.rtps.xtypes.objects import describe
 
 from .conftest import MESSAGE, QUOTE, RELIABLE, CyclonePeer, OurPeer
+from .test_cyclone import MIXED
 
 pytestmark = pytest.mark.wire
 
@@ -109,3 +116,56 @@ def test_two_of_ours_compare_their_types(domain_id: int) -> None:
             await two.udp.close()
 
     run(test())
+
+
+def test_the_type_is_learned_from_a_writer_that_announces_it(cyclone: Cyclone, domain_id: int) -> None:
+    """Nothing is said of the events but a WHERE: the type, its name and its key come from Cyclone DDS."""
+
+    async def test() -> None:
+        peer = cyclone()
+        there = await peer.ask("writer", topic="quotes", type="Quote")
+        async with rookery.open(f"dds://{domain_id}") as client:
+            learned = await client.dds.learn("quotes")
+            assert event_type(learned, type_name="").schema == rookery.Schema(symbol=str, price=float, size=int)
+            async with client.subscribe("quotes", "price < 10", overflow="wait", schema=learned) as cheap:
+                assert await peer.ask("wait_matched", entity=there)
+                quotes = [{"symbol": "a", "price": 12.0, "size": 1}, {"symbol": "b", "price": 9.5, "size": 2}]
+                await peer.ask("write", entity=there, samples=quotes)
+                async for event in cheap:
+                    assert event == quotes[1]
+                    break
+
+    run(test())
+
+
+def test_a_nested_type_is_learned_whole(cyclone: Cyclone, domain_id: int) -> None:
+    async def test() -> None:
+        peer = cyclone()
+        await peer.ask("writer", topic="mixed", type="Mixed")
+        async with rookery.open(f"dds://{domain_id}") as client:
+            learned = await client.dds.learn("mixed")
+            assert describe(learned).minimal == describe(MIXED).minimal
+            assert [field.name for field in learned.fields] == [field.name for field in MIXED.fields]
+
+    run(test())
+
+
+def test_the_command_learns_the_type(cyclone: Cyclone, domain_id: int) -> None:
+    peer = cyclone()
+    there = peer.do("writer", topic="quotes", type="Quote")
+    node = subprocess.Popen(
+        [sys.executable, "-m", "rookery", "node", f"--domain-id={domain_id}", "--topic=quotes", "--where=price < 10"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert peer.do("wait_matched", entity=there, timeout=60)
+        peer.do("write", entity=there, samples=[{"symbol": "b", "price": price, "size": 2} for price in (12.0, 9.5)])
+        assert node.stdout is not None
+        assert json.loads(node.stdout.readline()) == {"symbol": "b", "price": 9.5, "size": 2}
+    finally:
+        node.kill()
+        node.wait()
+        assert node.stdout is not None
+        node.stdout.close()

@@ -104,6 +104,7 @@ def event_type(
     if isinstance(schema, idl.CdrStruct):
         if tuple(key):
             raise TopicError("a struct marks its keys itself: Field(…, key=True)")
+        _require_readable(schema, schema.name)
         return EventType(schema, Schema.from_dict(_described(schema)))
     if not isinstance(schema, Schema):
         schema = Schema.from_dict(schema)
@@ -119,6 +120,22 @@ def event_type(
             moments.append((name, kind.nanoseconds))
         fields.append(idl.CdrMember(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
     return EventType(idl.CdrStruct(type_name, tuple(fields)), schema, tuple(moments))
+
+
+def _require_readable(of: idl.Type, path: str) -> None:
+    """Raise `TopicError` for a type that has members which are not read here."""
+    match of:
+        case idl.CdrForeign():
+            raise TopicError(f"{path} is {of.kind}, which is not read here")
+        case idl.CdrSequence() | idl.CdrArray():
+            _require_readable(of.element, path)
+        case idl.CdrStruct():
+            if of.extensibility is idl.Extensibility.MUTABLE:
+                raise TopicError(f"{path} is a mutable struct, which is not read here")
+            for field in of.fields:
+                if field.optional:
+                    raise TopicError(f"{path}.{field.name} is optional, which is not read here")
+                _require_readable(field.type, f"{path}.{field.name}")
 
 
 def infer_schema(event: Mapping[str, Any]) -> Schema:

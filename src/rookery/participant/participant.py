@@ -43,7 +43,7 @@ from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
 from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
-from rookery.rtps.types import CdrStruct
+from rookery.rtps.types import CdrStruct, Type
 from rookery.rtps.writer import Writer
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Participant:
                 name=configuration.name,
                 vendor_parameters=configuration.vendor_parameters,
             ),
-            announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
+            announce_to=(multicast_address(configuration.domain_id),)
+            if configuration.announce_to is None
+            else configuration.announce_to,
             period=configuration.period,
             quick_repeats=configuration.quick_repeats,
             listener=ParticipantListener(
@@ -301,6 +303,11 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         return local.writer.has_room
+
+    def announced_type(self, remote: Guid, now: int) -> Type | None:
+        """Return the type that a remote endpoint announced, if it is known; if not it is asked for."""
+        endpoint = self._sedp.endpoints.get(remote)
+        return None if endpoint is None else self._pairing.types.type_of(endpoint.announcement, now)
 
     def matched(self, local: Guid) -> tuple[Guid, ...]:
         """Return the endpoints that a local endpoint is paired with."""

@@ -20,7 +20,7 @@ from typing import Final, Literal
 from rookery.errors import WireFormatError
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.context import ParticipantContext
-from rookery.rtps.events import SampleKind
+from rookery.rtps.events import SampleKind, TypesLearned
 from rookery.rtps.history import History
 from rookery.rtps.identity import PARTICIPANT, Guid
 from rookery.rtps.reader import Reader, Received
@@ -194,6 +194,7 @@ class TypeLookup:
         asked -= names
         if not asked:
             self._context.deadlines.cancel(("types", prefix))
+        self._context.report(TypesLearned(prefix))
         self._resolved(prefix, now)
 
     def _keep(self, prefix: bytes, name: TypeHash, size_bytes: int, found: TypeObject) -> None:

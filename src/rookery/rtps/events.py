@@ -29,6 +29,7 @@ __all__ = [
     "SampleReceived",
     "TreeSearched",
     "TypeIncompatible",
+    "TypesLearned",
 ]
 
 
@@ -135,6 +136,13 @@ class TypeIncompatible:
 
 
 @dataclass(frozen=True, slots=True)
+class TypesLearned:
+    """A participant has answered a question about its types."""
+
+    prefix: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SampleReceived:
     """A local reader has a sample; without `kind` ALIVE the payload is the key alone, or empty."""
 
@@ -166,6 +174,7 @@ Event = (
     | EndpointUnmatched
     | QualityIncompatible
     | TypeIncompatible
+    | TypesLearned
     | SampleReceived
     | MessageRejected
 )
