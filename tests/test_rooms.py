@@ -33,6 +33,16 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "rtps/policies": ("rtps/test_qos.py", "the policies and their compatibility are one table"),
     "rtps/submessages": ("rtps/test_codec_properties.py", "one property for all that is encoded"),
     "rtps/types": ("rtps/test_cdr.py", "a type is tested by the values that it encodes"),
+    "rtps/xtypes/identifiers": (
+        "rtps/xtypes/test_objects.py",
+        "every object has identifiers, hashed as by Cyclone",
+    ),
+    "rtps/xtypes/information": (
+        "rtps/xtypes/test_objects.py",
+        "it comes back; damage is refused",
+    ),
+    "rtps/xtypes/lookup": ("rtps/xtypes/test_objects.py", "questions and answers carry objects"),
+    "rtps/xtypes/writing": ("rtps/xtypes/test_objects.py", "what is written is hashed, and compared with Cyclone's"),
     # participant: parts of one machine
     "machine/randomness": ("overlay/test_histories.py", "an interface: `random.Random` has it all"),
     # gateway: values that its machine emits
