@@ -204,6 +204,11 @@ class Participant:
         return self._contacts.directory.octets
 
     @property
+    def type_bytes(self) -> int:
+        """Bytes of the descriptions of types that are kept of the peers."""
+        return self._pairing.types.held_bytes
+
+    @property
     def held_bytes(self) -> int:
         """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
         builtin = (*self._sedp.readers.values(), *self._pairing.types.readers.values())
