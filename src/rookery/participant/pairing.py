@@ -105,8 +105,20 @@ class Pairing:
             for local in self.writers.of_topic(topic):
                 if guid in local.writer.readers:
                     local.writer.unmatch(guid)
+                    if local.filters is not None:
+                        local.filters.set(guid, None)
                     self._context.report(EndpointUnmatched(local.announcement.guid, guid))
         self._context.report(EndpointLost(guid))
+
+    def filter_remote(self, endpoint: RemoteEndpoint) -> None:
+        """Go by another filter of a remote reader, from the next sample on."""
+        announcement = endpoint.announcement
+        if self._remote_readers.get(announcement.guid) is None:
+            return
+        self._remote_readers.add(endpoint)
+        for local in self.writers.of_topic(announcement.topic):
+            if local.filters is not None and announcement.guid in local.writer.readers:
+                local.filters.set(announcement.guid, announcement.content_filter)
 
     def listeners(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
         """Return the local readers that a remote writer's submessage is for."""
@@ -146,6 +158,8 @@ class Pairing:
         writer, reader = local.announcement, remote.announcement
         if not self._may_pair(writer, reader, now):
             return
+        if local.filters is not None:
+            local.filters.set(reader.guid, reader.content_filter)
         both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
         local.writer.match(
             reader.guid,

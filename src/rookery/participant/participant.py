@@ -8,6 +8,7 @@ senders and receivers are addresses. Same inputs, same effects, byte for byte. N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import TopicError
@@ -15,10 +16,11 @@ from rookery.machine import Effect, Emit, Multicast
 from rookery.participant.announcing import announcement_seal
 from rookery.participant.configuration import ParticipantConfiguration, multicast_address
 from rookery.participant.contacts import Contacts
+from rookery.participant.content_filters import WriterFilters
 from rookery.participant.endpoints import LocalReader, LocalWriter
 from rookery.participant.pairing import Pairing
 from rookery.participant.reception import Reception
-from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
+from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import (
     ParticipantChanged,
@@ -93,7 +95,10 @@ class Participant:
             seal=announcement_seal(configuration),
         )
         self._sedp = EndpointDiscovery(
-            context, listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost)
+            context,
+            listener=EndpointListener(
+                self._endpoint_discovered, self._endpoint_lost, lambda endpoint: self._pairing.filter_remote(endpoint)
+            ),
         )
         self._pairing = Pairing(context)
         self._contacts = Contacts(context, configuration, spdp=self._spdp, sedp=self._sedp)
@@ -229,7 +234,8 @@ class Participant:
         )
         writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
-        self._pairing.add_writer(LocalWriter(announcement, writer), now)
+        filters = None if type is None else WriterFilters(type)
+        self._pairing.add_writer(LocalWriter(announcement, writer, filters), now)
         return announcement.guid
 
     def create_reader(
@@ -241,6 +247,7 @@ class Participant:
         keyed: bool,
         now: int,
         type: CdrStruct | None = None,
+        content_filter: ContentFilter | None = None,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
         most_unkept: int | None = None,
@@ -252,6 +259,7 @@ class Participant:
         already: the reader goes on behind it.
         """
         announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS, type)
+        announcement = replace(announcement, content_filter=content_filter)
         guid = announcement.guid
         reader = Reader(
             guid,
@@ -264,6 +272,15 @@ class Participant:
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
+
+    def set_filter(self, reader: Guid, content_filter: ContentFilter | None, now: int) -> None:
+        """Announce what a reader wants from now on; what it wanted before comes until a writer has heard of it."""
+        local = self._pairing.readers.get(reader)
+        if local is None:
+            raise TopicError(f"no reader {reader} in this participant")
+        if local.announcement.content_filter != content_filter:
+            local.announcement = replace(local.announcement, content_filter=content_filter)
+            self._sedp.announce_anew(local.announcement, now)
 
     def keep(self, reader: Guid, writer: Guid, *, through: int, now: int) -> None:
         """Say that everything up to a number is safe, so that it can be acknowledged to its writer."""
@@ -290,7 +307,10 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         timestamp = now + self.configuration.epoch
-        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
+        unwanted_by: frozenset[Guid] = frozenset()
+        if local.filters and kind is SampleKind.ALIVE:
+            unwanted_by = local.filters.unwanted_by(payload)
+        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now, unwanted_by=unwanted_by)
         for reader in local.local:
             self._pairing.deliver_locally(reader, writer, change)
         return change.sequence
