@@ -134,7 +134,7 @@ LOADED: dict[str, tuple[str, str]] = {
     "cli/completion": ("cli/test_config_and_completion.py", "the command line imports the chosen command"),
     "cli/explain": ("cli/test_rules_commands.py", "the command line imports the chosen command"),
     "cli/environment": ("test_launcher.py", "run by the launcher, with the Python that there is"),
-    "experiments/*": ("experiments/test_claims.py", "a claim is loaded by its name, and with it what claims share"),
+    "papers/*": ("papers/test_claims.py", "a claim is loaded by its name, and with it what claims share"),
     "__main__": ("cli/test_config_and_completion.py", "run as `python -m rookery`"),
 }
 

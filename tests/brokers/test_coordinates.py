@@ -19,7 +19,7 @@ from rookery.brokers.proximity import scale
 from rookery.brokers.static import StaticBrokers
 from rookery.brokers.stretch import stretch
 from rookery.errors import SpaceError
-from rookery.experiments.latencies import latency_matrix
+from rookery.papers.latencies import latency_matrix
 from rookery.space.zones import ZoneBox, contains, inside
 
 from .invariants import SECOND, SETTLED, network, owned_zones

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from rookery.experiments.announced import Announced, ListeningNetwork
+from rookery.papers.announced import Announced, ListeningNetwork
 from rookery.filters import endpoint_key
 from rookery.rtps import Guid, QualityOfService
 from rookery.simulated.domain import SimulatedParticipant
