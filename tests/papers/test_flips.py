@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.papers.flips import Flip, beyond, seed_000, seed_001, seed_002, seed_003, seed_004
 
-from rookery.papers.claims import Experiment, chosen
-from rookery.papers.sweeps import Task
+from rookery.papers.claims import chosen
+from rookery.papers.experiments import Task, table_of
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Verdict
 
@@ -30,16 +30,13 @@ CLAIMS = Path(__file__).parents[2] / "docs" / "claims.md"
 
 
 @functools.cache
-def outcome(module: str, parameters: tuple[tuple[str, Any], ...], seed: int) -> tuple[Row, ...]:
-    (run,) = {
-        Experiment.of(claim).module.run for claim in chosen([]) if Experiment.of(claim).module.run.__module__ == module
-    }
-    return tuple(run(dict(parameters), seed))
+def outcome(maker: str, parameters: tuple[tuple[str, Any], ...], seed: int) -> tuple[Row, ...]:
+    return tuple(Task(maker, dict(parameters), seed).rows())
 
 
 def rows_of(name: str, seed: int | None = None) -> list[Row]:
     """Run the quick parameters of a claim, what claims share once; without a seed, long ones are as committed."""
-    experiment = Experiment.of(chosen([name])[0])
+    experiment = chosen([name])[0].experiment
     if seed is None:
         if name in COMMITTED or chosen([name])[0].timed:
             parquet = pytest.importorskip("pyarrow.parquet", reason="committed rows are in Parquet")
@@ -47,12 +44,12 @@ def rows_of(name: str, seed: int | None = None) -> list[Row]:
             return [{key: value for key, value in row.items() if value is not None} for row in listed]
         seed = 1
     tasks: list[Task] = experiment.tasks(quick=True, seed=seed)
-    found = [outcome(task.module, tuple(task.parameters.items()), task.seed) for task in tasks]
-    return list(experiment.rows(tasks, found))
+    found = [outcome(task.maker, tuple(task.parameters.items()), task.seed) for task in tasks]
+    return list(table_of(tasks, found))
 
 
 def judged(name: str, rows: Sequence[Row]) -> Verdict:
-    return Experiment.of(chosen([name])[0]).check(Table(rows)).verdict
+    return chosen([name])[0].experiment.check(Table(rows)).verdict
 
 
 @pytest.mark.parametrize("name", UNTIMED)
@@ -102,9 +99,9 @@ def test_a_broken_product_flips_the_verdict(
     name: str, change: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(monkeypatch)
-    experiment = Experiment.of(chosen([name])[0])
+    experiment = chosen([name])[0].experiment
     tasks = experiment.tasks(quick=True, seed=1)
-    found = experiment.rows(tasks, [experiment.module.run(task.parameters, task.seed) for task in tasks])
+    found = table_of(tasks, [task.rows() for task in tasks])
     assert experiment.check(found).verdict is not chosen([name])[0].verdict
 
 

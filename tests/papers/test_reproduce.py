@@ -18,7 +18,7 @@ import pytest
 
 from rookery.cli import main
 from rookery.papers import reproduce as module
-from rookery.papers.claims import Claim, Experiment, chosen, claims
+from rookery.papers.claims import Claim, chosen, claims
 from rookery.papers.page import make_page
 from rookery.papers.reproduce import Ledger, expected_seconds, reproduce
 from rookery.papers.results import Result
@@ -101,7 +101,7 @@ def test_the_expected_time_comes_from_earlier_manifests(tmp_path: Path) -> None:
 
     def leave(claim: Claim, *, seconds: float, share: int = 1) -> None:
         """Leave the manifest of a run with a share of the tasks that there are now."""
-        sweep = Experiment.of(claim).sweep(quick=False)
+        sweep = claim.experiment.sweep(quick=False)
         manifest = {"runs": sweep.runs, "parameters": [{}] * (len(sweep.configurations) // share)}
         (tmp_path / claim.name).mkdir(parents=True, exist_ok=True)
         (tmp_path / claim.name / "manifest.json").write_text(
@@ -189,7 +189,7 @@ def test_the_quick_run_has_everything_for_every_claim(quick: Path) -> None:
         assert {"commit", "seed", "parameters", "versions", "cpu"} <= manifest.keys()
         table = pyarrow.parquet.read_table(folder / "data.parquet")
         assert table.num_rows == len((folder / "data.csv").read_text(encoding="utf-8").splitlines()) - 1 > 0
-        assert set(Experiment.of(claim).times) <= set(table.column_names)
+        assert set(claim.experiment.times) <= set(table.column_names)
         assert (folder / "figure.svg").read_bytes().startswith(b"<?xml")
         assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -223,7 +223,7 @@ def test_a_second_quick_run_has_the_same_bytes_but_for_times(quick: Path, tmp_pa
     assert done.returncode == 0, done.stderr
     for claim in claims():
         mine, theirs = tmp_path / claim.name, quick / claim.name
-        times = list(Experiment.of(claim).times)
+        times = list(claim.experiment.times)
         tables = [pyarrow.parquet.read_table(folder / "data.parquet").drop_columns(times) for folder in (mine, theirs)]
         assert tables[0].equals(tables[1]), claim.name
         if not claim.timed:

@@ -9,17 +9,17 @@ import pytest
 
 from rookery.errors import ExperimentError
 from rookery.papers import sweep as module
-from rookery.papers.claims import Experiment, chosen
+from rookery.papers.claims import chosen
+from rookery.papers.experiments import Task
 from rookery.papers.journal import Journal
 from rookery.papers.sweep import run_here, sweep
-from rookery.papers.sweeps import Task
 
 pytestmark = pytest.mark.spark
 
 TASKS = [
     task
     for claim in chosen(["seed-000/deletion", "seed-001/walk-through", "seed-002/figure-6a"])
-    for task in Experiment.of(claim).tasks(quick=True, seed=3)
+    for task in claim.experiment.tasks(quick=True, seed=3)
 ]
 
 
@@ -74,15 +74,15 @@ def test_an_interrupted_sweep_goes_on_where_it_stood(spark: Any, tmp_path: Path,
 
 
 def test_tasks_that_are_timed_run_last_and_alone(spark: Any, tmp_path: Path, submitted: list[Task]) -> None:
-    timed = TASKS[0].module
+    timed = TASKS[0].maker
     sweep(spark, TASKS, Journal(tmp_path), alone=frozenset([timed]), job_size=4)
-    places = [place for place, task in enumerate(submitted) if task.module == timed]
+    places = [place for place, task in enumerate(submitted) if task.maker == timed]
     assert places == list(range(len(TASKS) - len(places), len(TASKS)))
 
 
 def test_a_failed_experiment_is_named(spark: Any, tmp_path: Path) -> None:
-    broken = Task(TASKS[0].module, {"nodes": "many"}, 1)
-    with pytest.raises(ExperimentError, match=r"seed_000\.deletion failed"):
+    broken = Task(TASKS[0].maker, {"nodes": "many"}, 1)
+    with pytest.raises(ExperimentError, match=r"seed_000\.nodes:deletion failed"):
         sweep(spark, [broken], Journal(tmp_path))
 
 

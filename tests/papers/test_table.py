@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rookery.papers.sweeps import Task, grid
+from rookery.papers.experiments import Task, grid
 from rookery.papers.table import Table
 
 ROWS = Table(

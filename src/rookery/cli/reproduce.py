@@ -48,7 +48,7 @@ def command(
         _list(claims, json=json)
         return ExitCode.DONE
 
-    from rookery.papers.figures import require_matplotlib
+    from rookery.papers.drawing import require_matplotlib
     from rookery.papers.reproduce import expected_seconds, reproduce
     from rookery.spark.sessions import session
 

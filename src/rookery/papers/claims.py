@@ -11,18 +11,15 @@ import difflib
 import functools
 import importlib
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any, cast
 
 from rookery.errors import SettingsError
-from rookery.papers.sweeps import Sweep, Task
-from rookery.papers.table import Row, Table
-from rookery.papers.verdicts import Judgment, Verdict
+from rookery.papers.experiments import Experiment
+from rookery.papers.verdicts import Verdict
 
-__all__ = ["Claim", "Experiment", "chosen", "claims"]
+__all__ = ["Claim", "chosen", "claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,58 +38,11 @@ class Claim:
         return self.name.partition("/")[0]
 
     @property
-    def module(self) -> str:
-        """The module of its experiment."""
-        return f"{__package__}.{self.name.replace('-', '_').replace('/', '.')}"
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """The parts of an experiment's module."""
-
-    claim: Claim
-    module: ModuleType
-
-    @classmethod
-    def of(cls, claim: Claim) -> Experiment:
-        """Import the experiment of a claim."""
-        return cls(claim, importlib.import_module(claim.module))
-
-    def sweep(self, *, quick: bool) -> Sweep:
-        """Return the parameters."""
-        return cast(Sweep, self.module.QUICK if quick else self.module.FULL)
-
-    def tasks(self, *, quick: bool, seed: int) -> list[Task]:
-        """Return the tasks. Claims whose modules share one `run` share its tasks, and each task runs once."""
-        sweep, home = self.sweep(quick=quick), cast(Callable[..., Any], self.module.run).__module__
-        return [
-            Task(home, configuration, seed + number)
-            for configuration in sweep.configurations
-            for number in range(sweep.runs)
-        ]
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The columns that are measured times, or made from them."""
-        return tuple(getattr(self.module, "TIMES", ()))
-
-    def plot(self, table: Table) -> Any:
-        """Draw the rows."""
-        return self.module.plot(table)
-
-    def check(self, table: Table) -> Judgment:
-        """Judge the rows."""
-        return cast(Judgment, self.module.check(table))
-
-    def rows(self, tasks: Sequence[Task], outcomes: Sequence[Sequence[Row]]) -> Table:
-        """Return the table: for each row its configuration, its seed, and what was measured."""
-        return Table(
-            [
-                {**task.parameters, "seed": task.seed, **row}
-                for task, found in zip(tasks, outcomes, strict=True)
-                for row in found
-            ]
-        )
+    def experiment(self) -> Experiment:
+        """How it is tried: the entry of its name in the `CLAIMS` of its seed."""
+        seed, _, name = self.name.partition("/")
+        entries: dict[str, Experiment] = importlib.import_module(f"{__package__}.{seed.replace('-', '_')}").CLAIMS
+        return entries[name]
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rookery.papers.sweeps import Task
+from rookery.papers.experiments import Task
 from rookery.papers.table import Row
 
 __all__ = ["Journal", "Outcome", "code_hash"]
@@ -57,7 +57,7 @@ class Journal:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._path(task)
         fresh = path.with_suffix(f".{os.getpid()}")
-        document = {"module": task.module, "parameters": dict(task.parameters), "seed": task.seed}
+        document = {"maker": task.maker, "parameters": dict(task.parameters), "seed": task.seed}
         fresh.write_text(json.dumps({**document, "seconds": seconds, "rows": list(rows)}), encoding="utf-8")
         fresh.replace(path)
 

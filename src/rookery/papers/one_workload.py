@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from rookery.errors import ExperimentError
-from rookery.papers.live_routes import SCHEMA, Events, Pairs, Rules, live_brokers, live_dds, live_overlay
 from rookery.matching import matcher
+from rookery.papers.live_routes import SCHEMA, Events, Pairs, Rules, live_brokers, live_dds, live_overlay
 
 __all__ = ["ROUTES", "conditions", "quotes"]
 

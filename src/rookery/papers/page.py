@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from rookery.papers.figures import INK, PAPER
+from rookery.papers.drawing import INK, PAPER
 from rookery.papers.results import Result
 from rookery.papers.verdicts import Verdict
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from rookery.errors import ExperimentError
-from rookery.papers.claims import Claim, Experiment
+from rookery.papers.claims import Claim
 from rookery.papers.claims import claims as all_claims
-from rookery.papers.figures import require_matplotlib
+from rookery.papers.drawing import require_matplotlib
+from rookery.papers.experiments import table_of
 from rookery.papers.journal import Journal
 from rookery.papers.page import make_page
 from rookery.papers.results import Result, read_result, read_seconds, write_result
@@ -44,13 +45,13 @@ def expected_seconds(folder: Path, claims: Sequence[Claim], *, quick: bool, core
     """Return how long a run will take, from the seconds that earlier manifests state for a task of each claim."""
     together: dict[str, float] = {}
     alone: dict[str, float] = {}
-    for experiment in map(Experiment.of, claims):  # claims that share a run cost it once
-        home = experiment.module.run.__module__
-        known = read_seconds(folder, experiment.claim, quick=quick)
-        sweep_now = experiment.sweep(quick=quick)
-        tasks = sweep_now.runs * len(sweep_now.configurations)
-        counted = alone if experiment.claim.timed else together
-        counted.setdefault(home, USUAL_SECONDS[quick] if known is None else known[0] * tasks / known[1])
+    for claim in claims:  # those that share a run cost it once
+        known = read_seconds(folder, claim, quick=quick)
+        tasks = len(claim.experiment.tasks(quick=quick, seed=0))
+        counted = alone if claim.timed else together
+        counted.setdefault(
+            claim.experiment.maker, USUAL_SECONDS[quick] if known is None else known[0] * tasks / known[1]
+        )
     return 10 + sum(alone.values()) + sum(together.values()) / max(1, cores or os.cpu_count() or 1)
 
 
@@ -69,9 +70,8 @@ def reproduce(
     require_matplotlib()
     if not claims:
         raise ExperimentError("no claim to run")
-    experiments = [Experiment.of(claim) for claim in claims]
-    tasks = {experiment.claim.name: experiment.tasks(quick=quick, seed=seed) for experiment in experiments}
-    timed = frozenset(one.module.run.__module__ for one in experiments if one.claim.timed)
+    tasks = {claim.name: claim.experiment.tasks(quick=quick, seed=seed) for claim in claims}
+    timed = frozenset(claim.experiment.maker for claim in claims if claim.timed)
     journal = Journal(folder / ".journal")
     outcomes = sweep(
         spark,
@@ -82,12 +82,12 @@ def reproduce(
         progress=progress,
     )
     results = []
-    for experiment in experiments:
-        mine = tasks[experiment.claim.name]
+    for claim in claims:
+        mine = tasks[claim.name]
         found = [outcomes[task.key("")] for task in mine]
-        table = experiment.rows(mine, [rows for rows, _ in found])
+        table = table_of(mine, [rows for rows, _ in found])
         seconds = sum(spent for _, spent in found)
-        result = write_result(folder, experiment, table, seed=seed, quick=quick, seconds=seconds)
+        result = write_result(folder, claim, table, seed=seed, quick=quick, seconds=seconds)
         results.append(result)
         if tell is not None:
             tell(result)

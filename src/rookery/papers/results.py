@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rookery.papers.claims import Claim, Experiment
-from rookery.papers.figures import encode
+from rookery.papers.claims import Claim
+from rookery.papers.drawing import draw, encode
 from rookery.papers.table import Table
 from rookery.papers.verdicts import Judgment, Verdict
 from rookery.version import __version__
@@ -55,20 +55,19 @@ class Result:
         }
 
 
-def write_result(
-    folder: Path, experiment: Experiment, table: Table, *, seed: int, quick: bool, seconds: float
-) -> Result:
+def write_result(folder: Path, claim: Claim, table: Table, *, seed: int, quick: bool, seconds: float) -> Result:
     """Judge a table and write everything about it into `folder/<name>/`."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    claim, sweep = experiment.claim, experiment.sweep(quick=quick)
+    experiment = claim.experiment
+    sweep = experiment.sweep(quick=quick)
     target = folder / claim.name
     target.mkdir(parents=True, exist_ok=True)
     columns = table.to_arrow()
     pyarrow.parquet.write_table(columns, target / "data.parquet", compression="zstd")
     pyarrow.csv.write_csv(columns, target / "data.csv")
-    svg, png = encode(experiment.plot(table), claim.name)
+    svg, png = encode(draw(experiment.figure, table), claim.name)
     (target / "figure.svg").write_bytes(svg)
     (target / "figure.png").write_bytes(png)
     manifest = {

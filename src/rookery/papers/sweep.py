@@ -10,7 +10,6 @@ Rule 3: tasks whose claims rest on a time run last and one at a time, with nothi
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import ExperimentError
+from rookery.papers.experiments import Task
 from rookery.papers.journal import Journal, Outcome
-from rookery.papers.sweeps import Task
 from rookery.spark.failures import plain_failure
 
 if TYPE_CHECKING:
@@ -35,12 +34,10 @@ _SCHEMA = "number long, rows string, seconds double"
 
 
 def run_here(task: Task) -> Outcome:
-    """Run one task in this process; its rows pass through JSON, as those of every task do."""
+    """Run one task in this process."""
     began = time.process_time()
-    rows = importlib.import_module(task.module).run(task.parameters, task.seed)
-    seconds = time.process_time() - began
-    found: Outcome = json.loads(json.dumps(list(rows), allow_nan=False)), seconds
-    return found
+    rows = task.rows()
+    return rows, time.process_time() - began
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ def _run_job(spark: Any, tasks: Sequence[Task]) -> list[Outcome]:
     try:
         found = frame.mapInArrow(_RunTasks(tuple(tasks)), _SCHEMA).collect()
     except Exception as error:
-        named = ", ".join(sorted({task.module.rpartition("papers.")[2] for task in tasks}))
+        named = ", ".join(sorted({task.maker.rpartition("papers.")[2] for task in tasks}))
         raise ExperimentError(f"the experiment {named} failed: {plain_failure(error)}") from error
     return [(json.loads(row["rows"]), row["seconds"]) for row in sorted(found, key=lambda row: row["number"])]
 
@@ -82,7 +79,7 @@ def sweep(
 ) -> dict[str, Outcome]:
     """Run the tasks that the journal does not have; return the outcome of each by its key for no code.
 
-    `alone` are modules whose tasks run one at a time, at the end. `job_size` tasks make one Spark job.
+    `alone` are the makers of rows whose tasks run one at a time, at the end. `job_size` tasks make one Spark job.
     """
     outcomes: dict[str, Outcome] = {}
     waiting: list[Task] = []
@@ -103,7 +100,7 @@ def sweep(
 
     if progress is not None:
         progress(len(outcomes), len(distinct))
-    together = [task for task in waiting if task.module not in alone]
+    together = [task for task in waiting if task.maker not in alone]
     jobs = [together[first : first + job_size] for first in range(0, len(together), job_size)]
     with ThreadPoolExecutor(max_workers=_width(spark)) as pool:
         running: dict[Future[list[Outcome]], list[Task]] = {pool.submit(_run_job, spark, job): job for job in jobs}
@@ -117,7 +114,7 @@ def sweep(
     # In a thread as well: an interruption then meets nobody who is in the middle of a talk with Spark.
     with ThreadPoolExecutor(max_workers=1) as pool:
         for task in waiting:
-            if task.module in alone:
+            if task.maker in alone:
                 finish([task], pool.submit(_run_job, spark, [task]).result())
     return outcomes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Judgment", "Verdict"]
+__all__ = ["Judgment", "Verdict", "judge"]
 
 
 class Verdict(StrEnum):
@@ -39,3 +39,8 @@ class Judgment:
     verdict: Verdict
     figure: str
     why: str
+
+
+def judge(holds: bool, figure: str, why: str) -> Judgment:
+    """Return what it is where a claim holds or does not, with no third case."""
+    return Judgment(Verdict.REPRODUCED if holds else Verdict.CONTRADICTED, figure, why)

@@ -10,9 +10,9 @@ import pytest
 from tests.papers.flips import CONTRADICTED, NOT_TESTABLE, REGIME, REPRODUCED, Flip, only
 
 from rookery.discovery import protocols
-from rookery.papers.table import Row
 from rookery.filters import BloomTree
 from rookery.filters.tree import QueryResult
+from rookery.papers.table import Row
 from rookery.participant import pairing
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from tests.papers.flips import CONTRADICTED, NOT_TESTABLE, REGIME, REPRODUCED, Flip, only
 
-from rookery.papers.table import Row
 from rookery.filters.cuckoo.filter import CuckooFilter
 from rookery.filters.cuckoo.table import CuckooTable
+from rookery.papers.table import Row
 
 
 def cuckoo(row: Row) -> bool:

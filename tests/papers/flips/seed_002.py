@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.papers.flips import CONTRADICTED, REGIME, REPRODUCED, SAME_SHAPE, Flip, only
 
-from rookery.papers.seed_002 import publish_more
-from rookery.papers.table import Row
 from rookery.overlay import dissemination, paper
 from rookery.overlay.links import LinkTable
 from rookery.overlay.selection import Selection
+from rookery.papers.seed_002 import others
+from rookery.papers.table import Row
 
 Change = Callable[[Row], Row]
 
@@ -267,8 +267,8 @@ def relays_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def joins_at_triple_price(patch: pytest.MonkeyPatch) -> None:
     """Let the formula of Proposition 2 be another."""
-    stated = publish_more.join_overhead
-    patch.setattr(publish_more, "join_overhead", lambda **settings: 3 * stated(**settings))
+    stated = others.join_overhead
+    patch.setattr(others, "join_overhead", lambda **settings: 3 * stated(**settings))
 
 
 def floods(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from rookery.brokers import proximity, static, stretch
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.flooding import FloodingBroker
 from rookery.brokers.proximity import Proximity
-from rookery.papers.seed_003 import load_split, mgnp_stretch
+from rookery.papers.seed_003 import distances, zones
 from rookery.papers.table import Row
 from rookery.space.tree import KdTree
 
@@ -40,7 +40,7 @@ FLIPS: dict[str, list[Flip]] = {
         Flip(
             "where newcomers come by load alone",
             CONTRADICTED,
-            only(lambda row: row["join"] == load_split.JOINS[3], lambda row: {"larger_half": 0.6}),
+            only(lambda row: row["join"] == zones.JOINS[3], lambda row: {"larger_half": 0.6}),
         ),
         Flip("any cut, and all zones alike", REPRODUCED, lambda row: {"larger_half": 0.51, "unevenness": 1.5}),
     ],
@@ -272,7 +272,7 @@ BROKEN: list[tuple[str, str, Callable[[pytest.MonkeyPatch], None]]] = [
     (
         "seed-003/gnp-accuracy",
         "everybody amid the landmarks",
-        lambda patch: patch.setattr(mgnp_stretch, "place_host", lambda landmarks, times: np.mean(landmarks, axis=0)),
+        lambda patch: patch.setattr(distances, "place_host", lambda landmarks, times: np.mean(landmarks, axis=0)),
     ),
     ("seed-003/mgnp-stretch", "the farthest is chosen", farthest),
     ("seed-003/target-zones", "a zone is left out", loses_a_zone),

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.papers.flips import CONTRADICTED, REGIME, REPRODUCED, Flip, only
 
+from rookery.matching.baselines.plain import PlainMatrix
 from rookery.papers import telemetry
 from rookery.papers.table import Row
-from rookery.matching.baselines.plain import PlainMatrix
 
 
 def matrix(row: Row) -> bool:

@@ -1,5 +1,9 @@
-"""The claims of seed 002, one file each."""
+"""Seed 002, the interest-oriented overlay. Files by section, and one for `paper` mode: one would have 1,500 lines."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from rookery.papers.seed_002 import identities, others, printed, spreading
+
+__all__ = ["CLAIMS"]
+
+CLAIMS = {**identities.CLAIMS, **spreading.CLAIMS, **others.CLAIMS, **printed.CLAIMS}
