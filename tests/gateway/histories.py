@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
+from tests.histories import Faults
+
 from rookery.rtps.events import SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
-from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rookery.brokers.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
-from rookery.papers.latencies import MATRICES, latency_matrix
+from rookery.papers.seed_003.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
+from rookery.papers.seed_003.latencies import MATRICES, latency_matrix
 
 
 def median_error(times: np.ndarray, dimensions: int = 2) -> float:

@@ -92,7 +92,7 @@ def live_brokers(rules: Rules, events: Events) -> Pairs:
     """Three brokers, each a server on TCP, a client at the first and one at the last."""
     from rookery import open
     from rookery.brokers.configuration import BrokerDurability
-    from rookery.live.brokers.loopback import loopback_brokers
+    from rookery.papers.loopback import loopback_brokers
     from rookery.space.notation import read_space
 
     space = read_space("price:0:100,symbol", SCHEMA)

@@ -16,9 +16,9 @@ import numpy as np
 
 from rookery import Schema
 from rookery.matching import matcher as make_matcher
-from rookery.matching.baselines.plain import PlainMatrix
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Lines, chart, where
+from rookery.papers.interpreted import PlainMatrix
 from rookery.papers.table import Row, Table
 from rookery.papers.telemetry import COMPILED, DOMAINS, INTERPRETED, alive, events, nanoseconds_each, subscriptions
 from rookery.papers.verdicts import Judgment, Verdict, judge

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
-from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains
 from rookery.matching.kernels import scan_rows
 from rookery.matching.rows import Rows
+from rookery.papers.interpreted import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 
 __all__ = ["COMPILED", "DOMAINS", "INTERPRETED", "alive", "box_rows", "events", "nanoseconds_each", "subscriptions"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from tests.papers.flips import CONTRADICTED, REGIME, REPRODUCED, Flip, only
 
-from rookery.brokers import proximity, static, stretch
+from rookery.brokers import proximity
 from rookery.brokers.ancestors import AncestorQueue
-from rookery.brokers.flooding import FloodingBroker
 from rookery.brokers.proximity import Proximity
-from rookery.papers.seed_003 import distances, zones
+from rookery.papers.seed_003 import distances, static, stretch, zones
+from rookery.papers.seed_003.flooding import FloodingBroker
 from rookery.papers.table import Row
 from rookery.space.tree import KdTree
 

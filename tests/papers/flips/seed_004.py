@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.papers.flips import CONTRADICTED, REGIME, REPRODUCED, Flip, only
 
-from rookery.matching.baselines.plain import PlainMatrix
 from rookery.papers import telemetry
+from rookery.papers.interpreted import PlainMatrix
 from rookery.papers.table import Row
 
 

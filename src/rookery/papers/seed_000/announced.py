@@ -14,8 +14,8 @@ from rookery.papers.announced import read, write
 from rookery.papers.endpoints import absent_keys, announcement, endpoint_keys
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Lines, chart, most, where
-from rookery.papers.joiners import APPLICATIONS, PEERS, SENDS
-from rookery.papers.packets import SENDERS
+from rookery.papers.seed_000.joiners import APPLICATIONS, PEERS, SENDS
+from rookery.papers.seed_000.packets import SENDERS
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict
 from rookery.simulated.domain import SimulatedNetwork

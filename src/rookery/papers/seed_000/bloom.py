@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rookery.filters import BloomFilter, BloomTree, CountingBloomFilter, equations
+from rookery.filters import BloomFilter, BloomTree, CountingBloomFilter
+from rookery.filters.equations import optimal_hash_count as best_hash_count
 from rookery.papers.endpoints import absent_keys, endpoint_keys
 from rookery.papers.experiments import Experiment, Parameters, Sweep, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, where
+from rookery.papers.seed_000 import equations
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict, judge
 
@@ -79,7 +81,7 @@ def optimal_hash_count(parameters: Parameters, seed: int) -> list[Row]:
     n, m = parameters["n"], parameters["n"] * parameters["bits_per_key"]
     keys, others = endpoint_keys(n, seed=seed), absent_keys(parameters["asked"], seed=seed)
     rows: list[Row] = []
-    for k in range(1, round(2 * equations.optimal_hash_count(n=n, m=m)) + 1):
+    for k in range(1, round(2 * best_hash_count(n=n, m=m)) + 1):
         made = BloomFilter(bit_count=m, hash_count=k)
         made.add_many(keys)
         wrong = int(made.contains_many(others).sum())
@@ -94,7 +96,7 @@ def check_optimal_hash_count(table: Table) -> Judgment:
     found, holds = [], True
     for bits, part in table.by("bits_per_key"):
         n = part.least("n")
-        ideal = equations.optimal_hash_count(n=n, m=n * bits)
+        ideal = best_hash_count(n=n, m=n * bits)
         floor = equations.bloom_rate_minimal(n=n, m=n * bits)
         rates = {k: one.mean("rate") for k, one in part.by("k")}
         nearest = round(ideal)
@@ -269,7 +271,7 @@ def counter_bound(parameters: Parameters, seed: int) -> list[Row]:
         made = CountingBloomFilter(bit_count=m, hash_count=k)
         made.add_many(endpoint_keys(n, seed=seed, owner=f"filter{number}-"))
         reached[number] = made.counters.max()
-    best = k == round(equations.optimal_hash_count(n=n, m=m))
+    best = k == round(best_hash_count(n=n, m=m))
     rows: list[Row] = []
     for j in range(2, 17):
         one = sum(equations.counter_probability(j=value, n=n, m=m, k=k) for value in range(j, 64))

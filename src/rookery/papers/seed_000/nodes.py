@@ -13,7 +13,7 @@ from rookery.papers.endpoints import endpoint_keys
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Lines, chart, where
 from rookery.papers.fleets import discover
-from rookery.papers.joiners import APPLICATIONS, PEERS, TYPE_NAME, joined
+from rookery.papers.seed_000.joiners import APPLICATIONS, PEERS, TYPE_NAME, joined
 from rookery.papers.seed_001.network import CLAIMS as NETWORK
 from rookery.papers.seed_001.network import share
 from rookery.papers.table import Row, Table

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rookery.filters.cuckoo.codec import decode_slots
-from rookery.filters.cuckoo.plain import bucket_offset, encode_runs
+from rookery.filters.cuckoo.plain import bucket_offset
 from rookery.filters.cuckoo.table import CuckooTable
 from rookery.filters.hashing import KeyHasher, fmix64
 from rookery.papers.endpoints import endpoint_keys
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Formula, Lines, chart
+from rookery.papers.seed_001.runs import encode_runs
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, judge
 

@@ -13,10 +13,10 @@ from rookery.overlay.identity import SemanticSpace, hamming
 from rookery.overlay.links import LinkTable
 from rookery.overlay.paper import PaperTable
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, most, where
-from rookery.papers.overlays import configured, joined, measure, static
+from rookery.papers.seed_002.overlays import configured, joined, measure, static
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict, judge
 from rookery.simulated.overlay import SimulatedOverlay

@@ -8,10 +8,18 @@ from math import inf
 from typing import Any
 
 from rookery.overlay.configuration import SECOND
-from rookery.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, most
-from rookery.papers.overlays import baseline, configured, joined, measure, measure_baseline, measure_membership, static
+from rookery.papers.seed_002.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
+from rookery.papers.seed_002.overlays import (
+    baseline,
+    configured,
+    joined,
+    measure,
+    measure_baseline,
+    measure_membership,
+    static,
+)
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict
 

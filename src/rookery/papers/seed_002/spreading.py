@@ -11,12 +11,12 @@ from typing import Any
 
 from rookery.overlay.configuration import SECOND
 from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.overhead import join_overhead
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, where
-from rookery.papers.overlays import configured, joined, measure, static
+from rookery.papers.seed_002.overhead import join_overhead
+from rookery.papers.seed_002.overlays import configured, joined, measure, static
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict, judge
 from rookery.simulated.links import LinkConditions

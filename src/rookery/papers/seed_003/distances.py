@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from rookery.brokers.coordinates import choose_landmarks, extent_of, place_host, place_landmarks, relative_errors
 from rookery.brokers.proximity import scale
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.stretch import CHOICES, stretch
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, where
-from rookery.papers.latencies import MATRICES, latency_matrix
-from rookery.papers.placed import PlacedBrokers
+from rookery.papers.seed_003.coordinates import (
+    choose_landmarks,
+    extent_of,
+    place_host,
+    place_landmarks,
+    relative_errors,
+)
+from rookery.papers.seed_003.latencies import MATRICES, latency_matrix
+from rookery.papers.seed_003.placed import PlacedBrokers
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.stretch import CHOICES, stretch
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict, judge
 from rookery.space.zones import box_of, inside

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.spanhop import greedy_hop, next_hop, printed_hops
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import exact_tables
+from rookery.brokers.spanhop import greedy_hop, next_hop
 from rookery.papers.drawing import COLORS, legend
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, most, where
+from rookery.papers.seed_003.printed import printed_hops
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.tables import exact_tables
 from rookery.papers.table import Row, Table
 from rookery.papers.verdicts import Judgment, Verdict, judge
 from rookery.space.zones import box_of, contains
@@ -95,7 +96,7 @@ def spanhop_hops(parameters: Parameters, seed: int) -> list[Row]:
         ("greedy", 1, parameters["greedy_routes"]),
     ):
         generator = np.random.default_rng([seed, depth, dimensions])
-        sources = generator.integers(len(brokers), size=count).astype(np.int32)
+        sources = generator.integers(len(brokers), size=(count,)).astype(np.int32)
         found = brokers.route(sources, generator.random((count, dimensions)), span=span, seed=seed)
         rows.append(
             {
@@ -342,7 +343,7 @@ def optimal_span(parameters: Parameters, seed: int) -> Row:
     dimensions, depth, count = parameters["dimensions"], parameters["depth"], parameters["routes"]
     brokers = StaticBrokers.balanced(dimensions, depth)
     generator = np.random.default_rng([seed, dimensions])
-    sources = generator.integers(len(brokers), size=count).astype(np.int32)
+    sources = generator.integers(len(brokers), size=(count,)).astype(np.int32)
     found = brokers.route(sources, generator.random((count, dimensions)), span=parameters["span"], seed=seed)
     stated = (
         dimensions / 4 * parameters["span"] ** (1 / dimensions) * depth * math.log(2) / math.log(parameters["span"])
@@ -401,7 +402,7 @@ def algorithm_printed(parameters: Parameters, seed: int) -> Row:
             wrong += received and not contains(box_of(table.path, 2), point)
             copies += len(sent)
     brokers = StaticBrokers.grown(parameters["brokers"], dimensions=2, generator=generator, choices=1)
-    sources = generator.integers(len(brokers), size=parameters["routes"]).astype(np.int32)
+    sources = generator.integers(len(brokers), size=(parameters["routes"],)).astype(np.int32)
     points = generator.random((parameters["routes"], 2))
     loops = {
         domain: brokers.route(sources, points, span=parameters["span"], limit=500, in_domain=domain).loops

@@ -11,13 +11,13 @@ from rookery import Schema
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import face_neighbors
-from rookery.matching.baselines.plain import PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains
-from rookery.papers.broker_trees import BrokerTree
 from rookery.papers.experiments import Experiment, Parameters, grid
 from rookery.papers.figures import Bars, Formula, Lines, chart, where
+from rookery.papers.interpreted import PlainIndex, PlainMatrix, PlainScan
+from rookery.papers.seed_003.broker_trees import BrokerTree
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.tables import face_neighbors
 from rookery.papers.table import Row, Table
 from rookery.papers.telemetry import box_rows
 from rookery.papers.verdicts import Judgment, Verdict, judge
@@ -37,7 +37,7 @@ def neighbor_tables(parameters: Parameters, seed: int) -> Row:
     generator = np.random.default_rng(seed)
     dimensions = parameters["dimensions"]
     paths = StaticBrokers.grown(parameters["brokers"], dimensions=dimensions, generator=generator).paths()
-    sample = generator.choice(len(paths), size=parameters["asked"], replace=False)
+    sample = generator.choice(len(paths), size=(parameters["asked"],), replace=False)
     counts = [len(face_neighbors(paths[place], paths, dimensions)) for place in sample.tolist()]
     return {"neighbors": float(np.mean(counts)), "most": max(counts)}
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from rookery.overlay.baselines import BaselinePeer
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.messages import EventId
+from rookery.papers.seed_002.baselines import BaselinePeer
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.world import World
 

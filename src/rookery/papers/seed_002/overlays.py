@@ -11,12 +11,12 @@ import random
 from statistics import fmean
 from typing import Any
 
-from rookery.overlay.baselines import build_hypercube, build_mesh
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
-from rookery.simulated.baselines import SimulatedBaseline
+from rookery.papers.seed_002.baseline_world import SimulatedBaseline
+from rookery.papers.seed_002.baselines import build_hypercube, build_mesh
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["MODES", "baseline", "configured", "joined", "measure", "measure_baseline", "measure_membership", "static"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tests.twins import bitmap as twin
 
-from rookery.matching.bitmap import twin
 from rookery.matching.bitmap.kernels import BUCKETS, WORDS
 from rookery.matching.kernels import ATTRIBUTE_MASK
 

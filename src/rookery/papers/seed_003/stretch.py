@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.proximity import PROBES, closest, scale
 from rookery.brokers.spanhop import next_hop
-from rookery.brokers.tables import exact_tables, face_neighbors
 from rookery.errors import SpaceError
+from rookery.papers.seed_003.tables import exact_tables, face_neighbors
 from rookery.space.zones import Path, Point, box_of, center_distance, contains
 
 __all__ = ["CHOICES", "stretch"]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
 from rookery.matching.baselines.kernels import LEAST, MOST, OTHER, covered_columns
 from rookery.matching.baselines.matrix import panels
-from rookery.matching.baselines.plain import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 from rookery.matching.baselines.predicates import Domains, distinct_predicates
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE
 from rookery.matching.kernels import NULL_CODE, SET_FLAG, scan_rows
 from rookery.matching.rows import Rows
+from rookery.papers.interpreted import PlainCounting, PlainIndex, PlainMatrix, PlainScan
 
 ATTRIBUTES = 4
 PAIRS = [(PlainCounting, Counting), (PlainIndex, PredicateIndex), (PlainMatrix, PredicateMatrix)]

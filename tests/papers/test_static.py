@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rookery.brokers.kernels import mix
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.spanhop import next_hop, printed_hops
-from rookery.brokers.static import Routes, StaticBrokers
-from rookery.brokers.tables import ExactTable, exact_tables
+from rookery.brokers.spanhop import next_hop
 from rookery.errors import SpaceError
+from rookery.papers.seed_003.kernels import mix
+from rookery.papers.seed_003.printed import printed_hops
+from rookery.papers.seed_003.static import Routes, StaticBrokers
+from rookery.papers.seed_003.tables import ExactTable, exact_tables
 from rookery.space.zones import Path, box_of, contains
 
 

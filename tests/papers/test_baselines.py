@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from rookery.overlay.baselines import build_hypercube, build_mesh
 from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.workload import StockMarket
-from rookery.simulated.baselines import SimulatedBaseline
+from rookery.papers.seed_002.baseline_world import SimulatedBaseline
+from rookery.papers.seed_002.baselines import build_hypercube, build_mesh
+from rookery.papers.seed_002.workload import StockMarket
 
 COUNT = 120
 

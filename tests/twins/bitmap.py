@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from tests.twins.rows import row_holds
 
 from rookery.matching.bitmap.build import BitmapIndex
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, NULL_BUCKET, WORDS
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
-from rookery.matching.twins import row_holds
 
 __all__ = [
     "assign_keys",

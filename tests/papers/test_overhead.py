@@ -6,7 +6,7 @@ from math import exp, isclose, log
 
 import pytest
 
-from rookery.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
+from rookery.papers.seed_002.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
 
 
 @pytest.mark.parametrize(("bits", "ratio"), [(64, 81), (256, 325), (1024, 1301), (4096, 5205)])

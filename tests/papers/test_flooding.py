@@ -9,7 +9,7 @@ from typing import Any
 from rookery import Schema
 from rookery.brokers.client_events import Delivered
 from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.flooding import FloodingBroker
+from rookery.papers.seed_003.flooding import FloodingBroker
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.axes import Axis, EventSpace
 

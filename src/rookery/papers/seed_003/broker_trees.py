@@ -11,7 +11,7 @@ import random
 import numpy as np
 
 from rookery import Schema
-from rookery.brokers.flooding import FloodingBroker
+from rookery.papers.seed_003.flooding import FloodingBroker
 
 __all__ = ["BrokerTree"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rookery.brokers.kernels import route_many
 from rookery.brokers.sampling import RESERVOIR, cut_of
 from rookery.errors import SpaceError
+from rookery.papers.seed_003.kernels import route_many
 from rookery.space.zones import ROOT, Path, box_of, contains, split, turn
 
 __all__ = ["Routes", "StaticBrokers"]

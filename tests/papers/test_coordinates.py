@@ -8,18 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from rookery.brokers.coordinates import (
+from rookery.brokers.proximity import scale
+from rookery.errors import SpaceError
+from rookery.papers.seed_003.coordinates import (
     choose_landmarks,
     extent_of,
     place_host,
     place_landmarks,
     relative_errors,
 )
-from rookery.brokers.proximity import scale
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.stretch import stretch
-from rookery.errors import SpaceError
-from rookery.papers.latencies import latency_matrix
+from rookery.papers.seed_003.latencies import latency_matrix
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.stretch import stretch
 from rookery.space.zones import ZoneBox, contains, inside
 
 from .invariants import SECOND, SETTLED, network, owned_zones
@@ -47,7 +47,7 @@ def test_a_fit_gives_the_same_bits_in_every_process() -> None:
     """MINPACK's `lm` did not: it ended in another minimum from the same start, one process in four."""
     fit = (
         "import sys, numpy as np\n"
-        "from rookery.brokers.coordinates import place_landmarks\n"
+        "from rookery.papers.seed_003.coordinates import place_landmarks\n"
         "pads = [bytearray(int(size)) for size in np.random.default_rng(int(sys.argv[1])).integers(1, 5000, 200)]\n"
         "times = np.random.default_rng(1).lognormal(4, 1, (15, 15))\n"
         "print(place_landmarks(times + times.T, 2, np.random.default_rng(1)).tobytes().hex())\n"
