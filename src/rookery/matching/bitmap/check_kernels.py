@@ -1,4 +1,4 @@
-"""The kernels that prove an index from outside; `checks.py` says why each is asked. Plain twin: `tests/twins/bitmap_checks.py`."""
+"""The kernels that prove an index from outside; `checks.py` says why each is asked. Twin: `tests.twins.bitmap_checks`."""
 
 from __future__ import annotations
 
