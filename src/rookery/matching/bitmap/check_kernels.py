@@ -1,4 +1,4 @@
-"""The kernels that prove an index from outside; `checks.py` says why each is asked. Twin: `tests.twins.bitmap_checks`."""
+"""The kernels that prove an index from outside; `checks.py` says why each is asked. Twin: `tests/twins`."""
 
 from __future__ import annotations
 
