@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import rookery
 from rookery.papers.seed_003.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
-from rookery.papers.seed_003.latencies import MATRICES, latency_matrix
+from rookery.papers.seed_003.latencies import MATRICES, data_folder, latency_matrix
 
 
 def median_error(times: np.ndarray, dimensions: int = 2) -> float:
@@ -39,6 +42,12 @@ def test_coordinates_fit_the_one_and_not_the_other() -> None:
 def test_a_real_matrix_that_is_not_at_hand_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("ROOKERY_DATA", str(tmp_path))
     assert [latency_matrix.__wrapped__(name, 10) is None for name in MATRICES] == [True, True, False, False]
+
+
+def test_real_matrices_are_looked_for_beside_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROOKERY_DATA", raising=False)
+    source = Path(rookery.__file__).parents[1]
+    assert data_folder() == source.parents[1] / "shared" / "data"
 
 
 @pytest.mark.real

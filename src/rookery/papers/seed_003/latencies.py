@@ -24,7 +24,7 @@ MATRICES = ["planetlab", "cities", "made", "drawn"]
 def data_folder() -> Path:
     """Return the folder of the real data sets, whether it is there or not."""
     named = os.environ.get("ROOKERY_DATA")
-    return Path(named) if named else Path(__file__).parents[4] / "shared" / "data"
+    return Path(named) if named else Path(__file__).parents[5] / "shared" / "data"
 
 
 @functools.lru_cache(maxsize=4)
