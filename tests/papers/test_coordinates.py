@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.brokers.invariants import SECOND, SETTLED, network, owned_zones
 
 from rookery.brokers.proximity import scale
 from rookery.errors import SpaceError
@@ -21,8 +22,6 @@ from rookery.papers.seed_003.latencies import latency_matrix
 from rookery.papers.seed_003.static import StaticBrokers
 from rookery.papers.seed_003.stretch import stretch
 from rookery.space.zones import ZoneBox, contains, inside
-
-from .invariants import SECOND, SETTLED, network, owned_zones
 
 
 def on_a_plane(hosts: int, dimensions: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
