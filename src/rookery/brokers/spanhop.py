@@ -103,8 +103,8 @@ def _level_hop(
     mine = gap(box_of(table.path[: level * bits], dimensions), point)
     zones = [(nearness(zone, box_of(zone, dimensions), point), zone) for zone in table.levels[level]]
     zones.sort()
-    for nearness, zone in zones:
-        if nearness[0] >= mine:
+    for near, zone in zones:
+        if near[0] >= mine:
             break
         for resident in table.levels[level][zone]:
             if usable(resident):
