@@ -100,7 +100,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "filters/bloom/kernels": ("filters/test_bloom.py", "kernels, compared with the plain twin of the filter"),
     "filters/hashing/kernels": ("filters/test_filter_hashing.py", "kernels, compared with the plain twin"),
     "filters/tree/elements": ("filters/test_bloom_tree.py", "a part of the tree"),
-    "filters/tree/index": ("filters/test_bloom_tree.py", "a part of the tree"),
     "matching/baselines/sections": ("matching/test_engines.py", "one suite for all engines"),
     "matching/baselines/topics": ("matching/test_engines.py", "one suite for all engines"),
     "matching/bitmap/line_kernels": ("matching/test_engines.py", "one suite for all engines"),
