@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from random import Random
 
 from rookery.rtps.events import ParticipantLost, SampleReceived
+from tests.histories import Faults
+
 from rookery.rtps.identity import Guid
 from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
-from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application

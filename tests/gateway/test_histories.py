@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import Faults, live_through_all, replayed
+from tests.histories import Faults, live_through_all, replayed
 
 from .histories import live_through
 
