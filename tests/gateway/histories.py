@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from rookery.rtps.events import ParticipantLost, SampleReceived
 from tests.histories import Faults
 
+from rookery.rtps.events import ParticipantLost, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
 from rookery.simulated.links import LinkConditions
