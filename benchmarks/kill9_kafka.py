@@ -49,7 +49,8 @@ def drive(folder: Path, *, drain: bool) -> None:
         }
     )
     source = spark.readStream.format("rookery.kafka").options(**secure, subscribe="readings")
-    events = source.option("maxOffsetsPerTrigger", 4 * LOT).load()
+    # Small batches to be killed in; what is left when the kills are over goes in large ones.
+    events = source.option("maxOffsetsPerTrigger", (400 if drain else 4) * LOT).load()
     events = events.selectExpr("from_json(cast(value as string), 'id bigint, device string, value int') as e")
     checkpoint = str(folder / "state")
     found = match(
