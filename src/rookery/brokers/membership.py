@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.brokers.events import BrokerJoined, BrokerLeft
-from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
+from rookery.brokers.messages import JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import MOST_KNOWN_PEERS
@@ -256,6 +256,8 @@ class Membership:
         _, owned, _ = self._transfers.pop(ownership.path)
         broker.counters["taken back"] += 1
         mine = ZoneOwnership(ownership.path, ownership.epoch + 1, broker.id, 0, broker.position)
+        # It may have got it after all, and subscriptions with it: what comes is matched again when they are back.
+        owned.grace_until = broker.now + broker.configuration.grace_period
         self.take(mine, owned.state(mine, [(other, 0) for other in owned.neighbors], broker.now))
         self.announce()
 
@@ -367,7 +369,7 @@ class Membership:
         merged = self.open(ownership, states[0])
         for known, age in states[1].neighbors:
             merged.learn(known)
-            broker.routing_table.heard.setdefault(known.owner, broker.now - age)
+            broker.routing_table.inherit(known.owner, age)
         merged.fill(states[1], broker.now)
         broker.counters["merged"] += 1
         self.announce(before)
@@ -378,6 +380,7 @@ class Membership:
         """Own a zone from now on; take in what came with it and what one knows already."""
         broker = self._broker
         owned = OwnedZone(ownership, broker.configuration)
+        owned.since = broker.leases.now
         known = [other for one in broker.owned.values() for other in (one.ownership, *one.neighbors)]
         ancestors = [resident for one in broker.owned.values() for resident in one.queue]
         broker.owned[owned.path] = owned
@@ -386,7 +389,7 @@ class Membership:
                 if other.owner != broker.id or other.path in broker.owned:
                     owned.learn(other)
                     if other.owner != broker.id:
-                        broker.routing_table.heard.setdefault(other.owner, broker.now - age)
+                        broker.routing_table.inherit(other.owner, age)
             owned.fill(state, broker.now)
             owned.store.keep(owned.box)
             owned.reservoir = owned.reservoir.part(owned.box)
@@ -439,10 +442,15 @@ class Membership:
         greeted, self._greet = self._greet, set()
         greeted.discard(broker.id)
         if broker.owned and greeted:
-            beat = BrokerHeartbeat(tuple(broker.routing_table.report(owned) for owned in broker.owned.values()))
-            for owner in sorted(greeted):
-                if owner not in broker.routing_table.unreachable:
-                    broker.send(owner, beat)
+            reachable = [owner for owner in sorted(greeted) if owner not in broker.routing_table.unreachable]
+            broker.leases.heartbeats(reachable)
+
+    def stalled(self) -> None:
+        """Having slept: whoever was to answer in time has not been heard yet."""
+        now = self._broker.now
+        self._transfers = {path: (made, owned, now) for path, (made, owned, _) in self._transfers.items()}
+        self._waits = now if self._waits else 0
+        self.takeover.stalled()
 
     def beat(self) -> None:
         """Do what is periodic: ask again, take back, take over, pass on."""

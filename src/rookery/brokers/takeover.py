@@ -1,9 +1,11 @@
 """Takeover: what happens to the zones of the dead, and who yields when two own one zone.
 
-A dead broker's zone is taken over by its backups, in the order that it named itself, each waiting two beats for the one
-before; after them by any neighbor. A takeover makes a greater epoch (`ownership.py`), so a mistake, such as taking over
-from a broker that was only slow, ends by itself: the lesser epoch yields, and its subscriptions go to the winner.
-Nothing here needs agreement, only that news spreads.
+A silent broker's zone is taken over by its backups, in the order that it named itself, each waiting two beats for the
+one before; after them by any neighbor; by none before its own grant has run out (`leases.py`), also where the broker
+cannot be reached. A takeover makes a greater epoch (`ownership.py`), so a mistake, such as taking over from a broker
+that was only slow, ends by itself: the lesser epoch yields, its subscriptions go to the winner, and so do the events
+that it has not finished with, to be matched again. Nothing here needs agreement, only that news spreads: who claims a
+zone beside that of a neighbor that knows a prevailing owner is told of that one.
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ class Takeover:
         broker.counters["yielded"] += 1
         before = self._membership.owners(owned)
         self._membership.close(owned)
+        broker.deliveries.beaten()
         broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
         if len(winner.path) > len(owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
@@ -62,6 +65,10 @@ class Takeover:
         self._membership.announce(before)
         if not broker.owned and not self._membership.leaving:
             self._membership.seek(winner.owner)
+
+    def stalled(self) -> None:
+        """Having slept: whether a place is ownerless has to be asked anew."""
+        self._holes.clear()
 
     def take_over_dead(self) -> None:
         """Take over the zones of dead neighbors whose turn has come to oneself."""

@@ -1,0 +1,253 @@
+"""A seeded history of a broker network under every fault that the world has, in any mixture, and what it must show.
+
+Faults: a broker crashes (with or without the power, so that what was not synced is gone), comes back with its disk, is
+paused for longer or shorter than it takes to be taken for dead, is cut off from another one, one way or both; clocks
+step; a disk is full for a while, fails to sync or is slow. Links may lose, repeat and delay. Meanwhile clients
+subscribe and publish.
+
+The promise, whatever happened: an event whose publisher was told that it is accepted comes exactly once to everyone who
+had been told before it was published that his subscription is in force. What was refused for good may be missing. A
+history counts as a proof only if some fault fell between the acceptance and the delivery of some event.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent, Delivered
+from rookery.brokers.messages import EventId
+from rookery.machine import ClientId
+from rookery.simulated.histories import Faults
+from rookery.simulated.links import LinkConditions
+
+from .invariants import LOOK, SECOND, SETTLED, network, settled
+from .turmoil import History
+
+#: Long enough to be taken for dead, and long enough that this has happened to others meanwhile.
+LONGEST_PAUSE = 60
+#: No cut lasts until both sides of it have taken over from each other: see "What it does not do" in docs/brokers.md.
+LONGEST_CUT = 12
+HOUR = 3600 * SECOND
+
+
+@dataclass
+class MixedHistory(History):
+    """The network beside what it should do, and which fault struck when."""
+
+    #: Of each fault that struck: its kind, when it began and when it was over.
+    struck: list[tuple[str, int, int]] = field(default_factory=list)
+    accepted_at: dict[EventId, int] = field(default_factory=dict)
+    delivered_at: dict[tuple[str, EventId], int] = field(default_factory=dict)
+    #: Refused for good.
+    refused: dict[EventId, int] = field(default_factory=dict)
+
+    def _note(self, number: int, event: ClientEvent) -> None:
+        super()._note(number, event)
+        now = self.made.world.now
+        match event:
+            case BatchAccepted(first, count):
+                for sequence in range(first, first + count):
+                    self.accepted_at.setdefault((number, sequence), now)
+            case BatchRefused(first, count, _, True):
+                self.refused.update(((number, sequence), now) for sequence in range(first, first + count))
+            case Delivered():
+                for name, sequence in zip(event.names, event.sequences, strict=True):
+                    self.delivered_at.setdefault((name, (event.publisher, sequence)), now)
+
+    # ---- faults --------------------------------------------------------------------------------------------------
+
+    def _strike(self, kind: str, lasts: float) -> int | None:
+        """Say how long a fault lasts that strikes now; None where it is left out."""
+        if not self.faults.strikes():
+            return None
+        microseconds, now = int(lasts * SECOND), self.made.world.now
+        self.struck.append((kind, now, now + microseconds))
+        return microseconds
+
+    def _awake(self) -> list[int]:
+        processes = self.made.world.processes
+        return [number for number in self.made.brokers if not processes[number].is_paused]
+
+    def crash_one(self) -> None:
+        victim, power = self.generator.choice(self._awake()), self.generator.random() < 0.5
+        back = self.generator.uniform(1, 90)
+        owners = [number for number in self._awake() if number != victim and self.made.brokers[number].owned]
+        if len(owners) < 3 or self.made.world.now - self.last_crash < self.apart:
+            return
+        lasts = self._strike("power loss" if power else "crash", back)
+        if lasts is None:
+            return
+        self.last_crash = self.made.world.now
+        self.made.crash(victim)
+        if power:
+            self.made.disks[victim].lose_power(random.Random(self.generator.random()))
+        self.made.calendar.after(lasts, lambda: self._bring_back(victim))
+
+    def _bring_back(self, number: int) -> None:
+        if number in self.made.disks and self.made.brokers:
+            self.made.restart(number)
+
+    def pause(self) -> None:
+        victim, lasts = self.generator.choice(self._awake()), self.generator.uniform(0.5, LONGEST_PAUSE)
+        if len(self._awake()) < 5:
+            return
+        pause = self._strike("pause", lasts)
+        if pause is None:
+            return
+        process = self.made.world.processes[victim]
+        self.made.world.pause(victim)
+        self.made.calendar.after(
+            pause, lambda: self.made.world.resume(victim) if process.is_alive and process.is_paused else None
+        )
+
+    def cut_some(self) -> None:
+        one, other = self.someone(), self.someone()
+        both, lasts = self.generator.random() < 0.5, self.generator.uniform(0.1, LONGEST_CUT)
+        if one == other:
+            return
+        cut = self._strike("cut" if both else "one-way cut", lasts)
+        if cut is not None:
+            world = self.made.world
+            world.cut(one, other, both_ways=both)
+            world.calendar.after(cut, lambda: world.mend(one, other))
+
+    def step_clock(self) -> None:
+        """Step a clock by up to an hour; a client's, and that of the broker that it is attached to."""
+        client = self.generator.choice(list(self.made.clients.values()))
+        step = int(self.generator.uniform(-HOUR, HOUR))
+        if self._strike("clock step", 0) is not None:
+            self.made.world.step_clock(ClientId(client.number), step)
+            if client.machine.broker in self.made.brokers:
+                self.made.world.step_clock(client.machine.broker, step)
+
+    def spoil_disk(self) -> None:
+        victim, kind = self.someone(), self.generator.choice(("full disk", "failed sync", "slow disk"))
+        lasts = self._strike(kind, self.generator.uniform(0.5, 20))
+        if lasts is None:
+            return
+        disk = self.made.disk_of(victim)
+        if kind == "full disk":
+            disk.fill()
+            self.made.calendar.after(lasts, lambda: setattr(disk, "capacity", None))
+        elif kind == "failed sync":
+            disk.failing_syncs += 1
+        else:
+            before, disk.write_time = disk.write_time, 2 * SECOND
+            self.made.calendar.after(lasts, lambda: setattr(disk, "write_time", before))
+
+    # ---- what happens --------------------------------------------------------------------------------------------
+
+    def someone(self) -> int:
+        """A broker that is awake and not about to leave."""
+        awake = [number for number in self._awake() if not self.made.brokers[number].membership.leaving]
+        return self.generator.choice(awake)
+
+    def step(self) -> None:
+        """Do something, anything; and publish."""
+        roll = self.generator.random()
+        if roll < 0.05:
+            self.made.join()
+        elif roll < 0.08:
+            self.remove(crash=False)
+        elif roll < 0.2:
+            self.crash_one()
+        elif roll < 0.4:
+            self.pause()
+        elif roll < 0.5:
+            self.cut_some()
+        elif roll < 0.55:
+            self.step_clock()
+        elif roll < 0.65:
+            self.spoil_disk()
+        elif roll < 0.85:
+            self.subscribe()
+        elif roll < 0.9:
+            self.unsubscribe()
+        for _ in range(self.generator.randrange(4)):
+            self.publish()
+
+    # ---- what it must show ---------------------------------------------------------------------------------------
+
+    def due(self) -> set[tuple[str, EventId]]:
+        return {(name, event) for name, event in super().due() if event in self.made.accepted}
+
+    def has_all(self) -> bool:
+        known = self.made.accepted | self.refused.keys()
+        return set(self.published) <= known and self.due() <= self.made.delivered.keys()
+
+    def settle_and_check(self, events: int) -> None:
+        """Let every fault end, wait until all is delivered, and compare; then publish once more."""
+        made = self.made
+        made.run(max((end for _, _, end in self.struck), default=0) + SECOND - made.world.now)
+        while made.disks:
+            self.restart()
+        if not settled(made, self.has_all, within=3 * SETTLED):
+            missing = {event: name for name, event in self.due() - made.delivered.keys()}
+            told = [event for event in self.published if event not in made.accepted and event not in self.refused]
+            assert not missing, f"accepted and never delivered: {len(missing)}"
+            assert not told, f"neither accepted nor refused: {len(told)}"
+            raise AssertionError("it does not come to rest")
+        made.run(made.configuration.refresh + LOOK)
+        published = dict(self.publish() for _ in range(events))
+        made.run(4 * SECOND)
+        got = {key: times for key, times in made.delivered.items() if key[1] in published}
+        assert got == {(name, event): 1 for event, point in published.items() for name in self.wanted(point)}
+        self.check_deliveries()
+
+    # ---- what it proves ------------------------------------------------------------------------------------------
+
+    @property
+    def kinds(self) -> set[str]:
+        """The faults that struck, and what the links did all the time."""
+        conditions, found = self.made.world.links.conditions, {kind for kind, _, _ in self.struck}
+        found |= {"loss", "reordering"} if conditions.loss else set()
+        return found | ({"duplication"} if conditions.duplication else set())
+
+    def counts(self) -> bool:
+        """Whether a fault fell between the acceptance and the delivery of some event."""
+        begun = [when for _, when, _ in self.struck]
+        return any(
+            event in self.accepted_at and self.accepted_at[event] <= when <= delivered
+            for (_, event), delivered in self.delivered_at.items()
+            for when in begun
+        )
+
+    def refused_outside_faults(self) -> int:
+        """How many events were refused that were published while no fault was under way."""
+        return sum(
+            not any(begun <= self.published[event][1] <= ended + SECOND for _, begun, ended in self.struck)
+            for event in self.refused
+        )
+
+
+def live_mixed(
+    seed: int,
+    faults: Faults,
+    *,
+    prepare: Callable[[MixedHistory], None] | None = None,
+    brokers: int = 8,
+    steps: int = 30,
+    conditions: LinkConditions | None = None,
+) -> MixedHistory:
+    """Run one history; `prepare` may change what it runs on, before anything happens."""
+    generator = random.Random(seed)
+    made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=conditions)
+    history = MixedHistory(made, generator, faults=faults, apart=15 * SECOND)
+    if prepare is not None:
+        prepare(history)
+    for _ in range(4):
+        history.subscribe()
+    made.run(SECOND)
+    for _ in range(steps):
+        history.step()
+        made.run(int(generator.expovariate(1 / (4 * SECOND))))
+    history.settle_and_check(events=10)
+    return history
+
+
+def pairs_of(histories: list[set[str]]) -> Counter[tuple[str, str]]:
+    """Count the histories that contain each pair of faults."""
+    return Counter((one, other) for kinds in histories for one in kinds for other in kinds if one < other)
