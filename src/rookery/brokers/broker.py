@@ -369,12 +369,14 @@ class Broker:
 
     def _advance(self, now: int) -> None:
         """Let the time be so much; notice if this broker slept through a beat, and is late for the one after it."""
-        self.now = max(now, self.now)
+        before, self.now = self.now, max(now, self.now)
         if self._next_beat is not None and self.now > self._next_beat + self.configuration.beat:
             self._next_beat = self.now
             self.counters["stalled"] += 1
             self.routing_table.stalled()
             self.membership.stalled()
+            self.placement.stalled(self.now - before)
+            self.deliveries.stalled(self.now - before)
 
     def _awake(self, now: int) -> None:
         self.now = max(now, self.now)

@@ -367,9 +367,20 @@ class Deliveries:
                 self._shrink(entry, delivery, left)
         self._check_finished(entry)
 
+    def stalled(self, slept: int) -> None:
+        """Having slept: what came meanwhile has not been heard yet, so grace periods last that much longer."""
+        for one in (*self._broker.owned.values(), *self.in_flight.values()):
+            if one.grace_until:
+                one.grace_until += slept
+
     def end_grace_periods(self) -> None:
-        """Match once more what came in a grace period that is over; while conditions are lent, when they are back."""
+        """Match once more what came in a grace period that is over; while conditions are lent, when they are back.
+
+        Without a lease it is not known to be over: who has taken over meanwhile may know of more subscriptions.
+        """
         broker, self.is_grace_due = self._broker, False
+        if not broker.leases.are_held():
+            return
         for entry in [
             entry for entry in self.in_flight.values() if entry.grace_until and entry.grace_until <= broker.now
         ]:

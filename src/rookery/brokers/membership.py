@@ -72,11 +72,19 @@ class Membership:
         broker.emit(BrokerJoined(ROOT))
 
     def join(self, bootstrap: int) -> None:
-        """Ask a broker for a zone, now and at every second beat until there is one."""
+        """Ask a broker for a zone, now; and it or others at every second beat until there is one."""
         broker = self._broker
         self._bootstrap = bootstrap
         self._asked = broker.now
         broker.send(bootstrap, Routed((), JoinRequest(broker.id, broker.position), broker.id))
+
+    def _next_bootstrap(self) -> int:
+        """Return whom to ask next: who was asked before may stand still, or be gone without a word."""
+        assert self._bootstrap is not None
+        table = self._broker.routing_table
+        peers = [self._bootstrap, *(peer for peer in table.known_peers if table.alive(peer))]
+        self._turn += 1
+        return peers[self._turn % len(peers)]
 
     def seek(self, bootstrap: int) -> None:
         """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
@@ -229,6 +237,10 @@ class Membership:
         """Open a zone, but for parts that are one's own already: those only gain what came with it."""
         broker = self._broker
         rivals = [owned for owned in broker.owned.values() if overlap(owned.path, ownership.path)]
+        for rival in [one for one in rivals if not inside(one.path, ownership.path)]:
+            if not inside(ownership.path, rival.path) and ownership.prevails(rival.ownership):
+                self.close(rival)  # of a tree that was cut differently before
+                rivals.remove(rival)
         for rival in rivals:
             if inside(ownership.path, rival.path):
                 rival.fill(state, broker.now)
@@ -461,7 +473,8 @@ class Membership:
                 self.take_back(ownership)
         if not broker.owned and not self.leaving and not self._transfers and self._bootstrap is not None:
             if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
-                self.join(self._bootstrap)
+                self.join(self._next_bootstrap())
+                broker.placement.resubscribe()  # what was sent on for the clients may have met who is gone as well
             self.takeover.take_everything(self._waits)
             return
         for owned in broker.owned.values():  # one resides in one's own zones only

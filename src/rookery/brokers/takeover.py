@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.messages import ReplicateSubscriptions, ZoneState
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.space.zones import ROOT, Path, Point, box_of, contains, depth_of, overlap, sibling
+from rookery.space.zones import ROOT, Path, Point, box_of, contains, depth_of, inside, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -58,7 +58,7 @@ class Takeover:
         self._membership.close(owned)
         broker.deliveries.beaten()
         broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
-        if len(winner.path) > len(owned.path):
+        if len(winner.path) > len(owned.path) and inside(winner.path, owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
             for piece in carve(owned.path, winner.path):
                 self._membership.open(ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position), state)
@@ -136,7 +136,12 @@ class Takeover:
 
 
 def carve(whole: Path, part: Path) -> list[Path]:
-    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart."""
+    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart.
+
+    Nothing is left where they were cut differently: the one that prevails has peers of its own beside it.
+    """
     if not overlap(whole, part):
         return [whole]
+    if not inside(part, whole):
+        return []
     return [sibling(part[: depth + 1]) for depth in range(len(whole), len(part))]
