@@ -19,15 +19,18 @@ from dataclasses import dataclass, field
 
 from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent, Delivered
 from rookery.brokers.messages import EventId
+from rookery.errors import SpaceError
 from rookery.machine import ClientId
 from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
-from .invariants import LOOK, SECOND, SETTLED, network, settled
+from .invariants import LOOK, SECOND, SETTLED, check_neighbors, check_zones, network
 from .turmoil import History
 
 #: Long enough to be taken for dead, and long enough that this has happened to others meanwhile.
-LONGEST_PAUSE = 60
+LONGEST_PAUSE = 45
+#: Brokers that stand still at a time: those who can go on find the clients of the others soon enough.
+MOST_PAUSED = 2
 #: No cut lasts until both sides of it have taken over from each other: see "What it does not do" in docs/brokers.md.
 LONGEST_CUT = 12
 HOUR = 3600 * SECOND
@@ -92,7 +95,8 @@ class MixedHistory(History):
 
     def pause(self) -> None:
         victim, lasts = self.generator.choice(self._awake()), self.generator.uniform(0.5, LONGEST_PAUSE)
-        if len(self._awake()) < 5:
+        paused = len(self.made.brokers) - len(self._awake())
+        if len(self._awake()) < 5 or paused >= MOST_PAUSED:
             return
         pause = self._strike("pause", lasts)
         if pause is None:
@@ -184,7 +188,11 @@ class MixedHistory(History):
         made.run(max((end for _, _, end in self.struck), default=0) + SECOND - made.world.now)
         while made.disks:
             self.restart()
-        if not settled(made, self.has_all, within=3 * SETTLED):
+        until = made.world.now + 3 * SETTLED
+        while not (self._is_at_rest() and self.has_all()):
+            made.run(LOOK)
+            if made.world.now < until:
+                continue
             missing = {event: name for name, event in self.due() - made.delivered.keys()}
             told = [event for event in self.published if event not in made.accepted and event not in self.refused]
             assert not missing, f"accepted and never delivered: {len(missing)}"
@@ -196,6 +204,22 @@ class MixedHistory(History):
         got = {key: times for key, times in made.delivered.items() if key[1] in published}
         assert got == {(name, event): 1 for event, point in published.items() for name in self.wanted(point)}
         self.check_deliveries()
+
+    def _is_at_rest(self) -> bool:
+        """Whether the zones are shared out and everyone knows his neighbors; who unsubscribed while his broker stood
+        still has left something behind there for an hour.
+        """
+        made = self.made
+        try:
+            check_zones(made)
+            check_neighbors(made)
+        except (AssertionError, SpaceError):
+            return False
+        return not any(
+            owned.grace_until > made.world.time(number)
+            for number, broker in made.brokers.items()
+            for owned in broker.owned.values()
+        )
 
     # ---- what it proves ------------------------------------------------------------------------------------------
 

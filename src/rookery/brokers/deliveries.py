@@ -274,11 +274,16 @@ class Deliveries:
         self._moved[name] = access_broker
 
     def follow(self, store: ZoneStore) -> None:
-        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
+        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did.
+
+        Or after: what comes with a zone may be older than what is known in another one.
+        """
+        stores = [store, *(owned.store for owned in self._broker.owned.values())]
         for entry in self.in_flight.values():
             for access_broker, matches in entry.deliveries.values():
                 for name in matches.all_names():
-                    present = store.get(name)
+                    known = [one for each in stores if (one := each.get(name)) is not None]
+                    present = max(known, key=lambda one: one.rank, default=None)
                     if present is not None and present.access_broker != access_broker:
                         self._moved[name] = present.access_broker
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rookery.brokers.events import BrokerJoined, BrokerLeft
+from rookery.brokers.events import BrokerJoined, BrokerLeft, JoinFailed
 from rookery.brokers.messages import JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
@@ -78,13 +78,16 @@ class Membership:
         self._asked = broker.now
         broker.send(bootstrap, Routed((), JoinRequest(broker.id, broker.position), broker.id))
 
-    def _next_bootstrap(self) -> int:
-        """Return whom to ask next: who was asked before may stand still, or be gone without a word."""
+    def _ask_again(self) -> None:
+        """Ask for a zone once more; in turn another one, for who was asked may stand still, or have none either."""
         assert self._bootstrap is not None
-        table = self._broker.routing_table
-        peers = [self._bootstrap, *(peer for peer in table.known_peers if table.alive(peer))]
+        first, table = self._bootstrap, self._broker.routing_table
+        others = [peer for peer in table.known_peers if peer != first and table.alive(peer)]
         self._turn += 1
-        return peers[self._turn % len(peers)]
+        self.join(others[self._turn // 2 % len(others)] if others and self._turn % 2 else first)
+        self._bootstrap = first
+        if self._turn % 4 == 3:
+            self._broker.emit(JoinFailed(first))
 
     def seek(self, bootstrap: int) -> None:
         """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
@@ -245,6 +248,7 @@ class Membership:
             if inside(ownership.path, rival.path):
                 rival.fill(state, broker.now)
                 rival.store.keep(rival.box)
+                broker.deliveries.follow(rival.store)
                 return
         pieces = [ownership.path]
         for rival in rivals:
@@ -383,6 +387,7 @@ class Membership:
             merged.learn(known)
             broker.routing_table.inherit(known.owner, age)
         merged.fill(states[1], broker.now)
+        broker.deliveries.follow(merged.store)
         broker.counters["merged"] += 1
         self.announce(before)
 
@@ -473,7 +478,7 @@ class Membership:
                 self.take_back(ownership)
         if not broker.owned and not self.leaving and not self._transfers and self._bootstrap is not None:
             if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
-                self.join(self._next_bootstrap())
+                self._ask_again()
                 broker.placement.resubscribe()  # what was sent on for the clients may have met who is gone as well
             self.takeover.take_everything(self._waits)
             return
