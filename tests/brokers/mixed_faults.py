@@ -13,6 +13,7 @@ history counts as a proof only if some fault fell between the acceptance and the
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,11 +22,10 @@ from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEve
 from rookery.brokers.messages import EventId
 from rookery.errors import SpaceError
 from rookery.machine import ClientId
-from rookery.simulated.histories import Faults
-from rookery.simulated.links import LinkConditions
+from rookery.simulated.histories import Faults, live_through_all
 
 from .invariants import LOOK, SECOND, SETTLED, check_neighbors, check_zones, network
-from .turmoil import History
+from .turmoil import LOSSY, SILENT, History
 
 #: Long enough to be taken for dead, and long enough that this has happened to others meanwhile.
 LONGEST_PAUSE = 45
@@ -34,6 +34,7 @@ MOST_PAUSED = 2
 #: No cut lasts until both sides of it have taken over from each other: see "What it does not do" in docs/brokers.md.
 LONGEST_CUT = 12
 HOUR = 3600 * SECOND
+REPLAY = "tests/brokers/test_mixed_faults.py -k replay"
 
 
 @dataclass
@@ -90,8 +91,15 @@ class MixedHistory(History):
         self.made.calendar.after(lasts, lambda: self._bring_back(victim))
 
     def _bring_back(self, number: int) -> None:
+        """Start a crashed broker again; one does that until its disk lets it."""
         if number in self.made.disks and self.made.brokers:
+            disk = self.made.disks[number]
+            disk.capacity, disk.failing_syncs = None, 0
             self.made.restart(number)
+
+    def restart(self) -> None:
+        """Bring back a broker that has crashed."""
+        self._bring_back(self.generator.choice(list(self.made.disks)))
 
     def pause(self) -> None:
         victim, lasts = self.generator.choice(self._awake()), self.generator.uniform(0.5, LONGEST_PAUSE)
@@ -247,18 +255,21 @@ class MixedHistory(History):
         )
 
 
+#: What lies between the brokers, by the seed: half of the histories have links that lose, repeat and delay.
+CONDITIONS = (None, LOSSY, SILENT, LOSSY)
+
+
 def live_mixed(
     seed: int,
     faults: Faults,
     *,
     prepare: Callable[[MixedHistory], None] | None = None,
     brokers: int = 8,
-    steps: int = 30,
-    conditions: LinkConditions | None = None,
+    steps: int = 24,
 ) -> MixedHistory:
     """Run one history; `prepare` may change what it runs on, before anything happens."""
     generator = random.Random(seed)
-    made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=conditions)
+    made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=CONDITIONS[seed // 2 % 4])
     history = MixedHistory(made, generator, faults=faults, apart=15 * SECOND)
     if prepare is not None:
         prepare(history)
@@ -272,6 +283,59 @@ def live_mixed(
     return history
 
 
-def pairs_of(histories: list[set[str]]) -> Counter[tuple[str, str]]:
-    """Count the histories that contain each pair of faults."""
-    return Counter((one, other) for kinds in histories for one in kinds for other in kinds if one < other)
+@dataclass
+class Tally:
+    """What a number of histories have shown."""
+
+    histories: int = 0
+    #: Those in which a fault fell between the acceptance and the delivery of some event.
+    counting: int = 0
+    published: int = 0
+    due: int = 0
+    refused_outside_faults: int = 0
+    #: How many of those that count contain each pair of faults.
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def live(self, seed: int, faults: Faults) -> None:
+        """Live through a history and count it."""
+        history = live_mixed(seed, faults)
+        self.histories += 1
+        self.published += len(history.published)
+        self.due += len(history.due())
+        self.refused_outside_faults += history.refused_outside_faults()
+        if history.counts():
+            self.counting += 1
+            kinds = history.kinds
+            self.pairs.update((one, other) for one in kinds for other in kinds if one < other)
+
+    def lines(self) -> list[str]:
+        """Say it, with the table of pairs."""
+        kinds = sorted({kind for pair in self.pairs for kind in pair})
+        width = max(map(len, kinds), default=0)
+        head = (
+            f"{self.histories} histories, {self.counting} with a fault between acceptance and delivery; "
+            f"{self.published} events, {self.due} deliveries due, {self.refused_outside_faults} refused outside faults"
+        )
+        rows = [
+            f"{one:>{width}} "
+            + " ".join(f"{self.pairs[min(one, other), max(one, other)]:>{len(other)}}" for other in kinds)
+            for one in kinds
+        ]
+        return [head, " " * (width + 1) + " ".join(kinds), *rows]
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """`python -m tests.brokers.mixed_faults FIRST LAST`: live through these histories, and say what they contain."""
+    tally, first, last = Tally(), *map(int, sys.argv[1:3])
+    live_through_all(tally.live, range(first, last), test=REPLAY, say=_say)
+    for line in tally.lines():
+        _say(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -106,13 +106,13 @@ class Broker:
     def start(self, now: int) -> None:
         """Be the first broker: own the whole space."""
         self._awake(now)
-        self.membership.found()
+        self.membership.joining.found()
         self._settle()
 
     def join(self, bootstrap: int, now: int) -> None:
         """Join the network that a broker belongs to."""
         self._awake(now)
-        self.membership.join(bootstrap)
+        self.membership.joining.join(bootstrap)
         self._settle()
 
     def introduce(self, peer: int, now: int) -> None:
@@ -132,7 +132,7 @@ class Broker:
     def request_zone(self, path: Path, cut: AxisCut | None, now: int) -> None:
         """Take the upper half of a zone, if its owner still has it."""
         self._advance(now)
-        self.membership.request_zone(path, cut)
+        self.membership.joining.request_zone(path, cut)
         self._settle()
 
     def receive(self, message: Message, sender: int, now: int) -> None:
@@ -279,7 +279,7 @@ class Broker:
             self._arrive(owned, routed)
             return
         if not self.owned:
-            onward = self.membership.forwarding(point, routed.visited)
+            onward = self.membership.joining.forwarding(point, routed.visited)
             if onward is not None and len(routed.visited) < MOST_HOPS:
                 visited = (*routed.visited, self.id)
                 self.send(onward, Routed(point, body, routed.origin, visited, routed.source, routed.via))
@@ -307,7 +307,7 @@ class Broker:
     def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
         """Return the broker that brings a message closer to a point."""
         if not self.owned:
-            return self.membership.forwarding(point, visited)
+            return self.membership.joining.forwarding(point, visited)
         _, hop = self._next_hop(point, visited, came_back=came_back)
         return None if hop is None else hop.owner
 
@@ -322,7 +322,7 @@ class Broker:
             case FindOwner(asker):
                 self.send(asker, OwnerFound(owned.current_ownership()))
             case JoinRequest():
-                self.membership.admit(owned, body)
+                self.membership.joining.admit(owned, body)
             case PutResident():
                 self.proximity.put(owned, routed.point, body)
             case FindResidents():
@@ -334,7 +334,7 @@ class Broker:
                 self.routing_table.receive(message, sender)
             case Routed((), JoinRequest() as join):
                 if self.owned:
-                    self.membership.invite(join)
+                    self.membership.joining.invite(join)
             case Routed():
                 for ownership in (message.source, message.via):
                     if (

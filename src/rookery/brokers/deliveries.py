@@ -374,9 +374,10 @@ class Deliveries:
 
     def stalled(self, slept: int) -> None:
         """Having slept: what came meanwhile has not been heard yet, so grace periods last that much longer."""
-        for one in (*self._broker.owned.values(), *self.in_flight.values()):
-            if one.grace_until:
-                one.grace_until += slept
+        for owned in self._broker.owned.values():
+            owned.grace_until += slept if owned.grace_until else 0
+        for entry in self.in_flight.values():
+            entry.grace_until += slept if entry.grace_until else 0
 
     def end_grace_periods(self) -> None:
         """Match once more what came in a grace period that is over; while conditions are lent, when they are back.

@@ -1,24 +1,25 @@
 """Leases of ownership: an owner promises something only while nobody can have taken its zone from it.
 
-Rule 1. A heartbeat carries a stamp by its sender's own monotonic clock. Whoever hears it, has a zone beside and knows of
-no owner that prevails gives a grant: the stamp goes back with his next heartbeat, at once if the sender has no lease. By
-that he promises not to take over before `silence` beats have passed since he heard it.
+Rule 1. A heartbeat carries a stamp by its sender's own monotonic clock. Whoever hears it, has a zone beside and knows
+of no owner that prevails gives a grant: the stamp goes back with his next heartbeat, at once if the sender has no
+lease. By that he promises not to take over before `silence` beats have passed since he heard it.
 Rule 2. An owner holds the lease of a zone while its neighbors tile its faces and each of them has granted a stamp that
 is younger than the zone and than the lease: a quarter beat less than `silence` beats, by the owner's clock, from when
 the stamp was *sent*. So it ends before any grant does, whatever the clocks of two brokers say, and if the owner slept
 meanwhile it finds it ended when it wakes: every stamp in what waited for it is old.
-Rule 3. Only under its lease does an owner accept an event, or say that a subscription is placed. What is matched without
-one is held: the lease comes back and it is accepted, or somebody prevails and it goes there to be matched again.
-Rule 4. Only who has a zone beside takes over, when his own grant has run out (`takeover.py`). A broker that slept grants
-anew to everyone before it looks who is silent: its own silence was not theirs. A zone's new owner has its
+Rule 3. Only under its lease does an owner accept an event, say that a subscription is placed, or end a grace period.
+What is matched without one is held: the lease comes back and it is accepted, or somebody prevails and it goes there to
+be matched again.
+Rule 4. Only who has a zone beside takes over, when his own grant has run out (`takeover.py`). A broker that slept
+grants anew to everyone before it looks who is silent: its own silence was not theirs. A zone's new owner has its
 predecessor's grants, since the age of what is known of neighbors goes with a zone.
 
-Why nothing is missed: let a subscription be placed by B and an event be accepted later by A, whose zones overlap. A held
-its lease when it matched, so whoever is beside A's zone knew of no owner that prevails over A, and had not taken over
-himself. B held its own when it stored the subscription, so it was not beaten then. So B's is A's own ownership, or an
-earlier one from which A's came: by a transfer, which brings the subscriptions, or by a takeover, and then the event was
-matched again when the grace period was over (`deliveries.py`). This needs that two groups of brokers do not stay apart
-for so long that each takes over all zones of the other.
+Why nothing is missed: let a subscription be placed by B and an event be accepted later by A, whose zones overlap. A
+held its lease after it had matched, so whoever is beside A's zone knew of no owner that prevails over A, and had not
+taken over himself. B held its own when it had stored the subscription, so it was not beaten then. So B's is A's own
+ownership, or an earlier one from which A's came: by a transfer, which brings the subscriptions, or by a takeover, and
+then the event was matched again when the grace period was over (`deliveries.py`). This needs that two groups of brokers
+do not stay apart for so long that each takes over all zones of the other.
 """
 
 from __future__ import annotations

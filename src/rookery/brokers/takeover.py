@@ -64,7 +64,7 @@ class Takeover:
                 self._membership.open(ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position), state)
         self._membership.announce(before)
         if not broker.owned and not self._membership.leaving:
-            self._membership.seek(winner.owner)
+            self._membership.joining.seek(winner.owner)
 
     def stalled(self) -> None:
         """Having slept: whether a place is ownerless has to be asked anew."""

@@ -53,9 +53,19 @@ class Journals:
             file = self._files[journal] = (self.folder / f"{journal}.jsonl").open("w")
         file.write(json.dumps(entry) + "\n")
 
+    def flush(self) -> None:
+        for file in self._files.values():
+            file.flush()
+
     def close(self) -> None:
         for file in self._files.values():
             file.close()
+
+
+def check_now(journals: Journals) -> dict[str, int]:
+    """Compare the journals as far as they are written."""
+    journals.flush()
+    return check(journals.folder)
 
 
 def check(folder: Path) -> dict[str, int]:
@@ -65,12 +75,13 @@ def check(folder: Path) -> dict[str, int]:
         path = folder / f"{journal}.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    chosen = {name: where for name, where in read("subscribed")}
+    subscribed = read("subscribed")
+    since = {name: first for name, _, first in subscribed}
     published = read("published")
     accepted = {published[place]["number"] for place in read("accepted")}
-    due = {pair for pair in wanted(chosen, published, engine="bitmap") if pair[1] in accepted}
+    possible = wanted({name: where for name, where, _ in subscribed}, published, engine="bitmap")
+    due = {(name, number) for name, number in possible if number in accepted and number >= since[name]}
     received = Counter((name, number) for name, number in read("received"))
-    possible = wanted(chosen, published, engine="bitmap")
     return {
         "published": len(published),
         "accepted": len(accepted),
@@ -84,8 +95,8 @@ def check(folder: Path) -> dict[str, int]:
 
 def journaled(publisher: Client, journals: Journals) -> None:
     """Let a publisher write down what becomes of its batches."""
-    transport = publisher.brokers
-    inner: Callable[[ClientEvent], None] = transport._on_event
+    driver = publisher.brokers._driver
+    inner: Callable[[ClientEvent], None] = driver._on_event
 
     def on_event(event: ClientEvent) -> None:
         match event:
@@ -97,7 +108,7 @@ def journaled(publisher: Client, journals: Journals) -> None:
                     journals.write("refused", place)
         inner(event)
 
-    transport._on_event = on_event  # type: ignore[method-assign]
+    driver._on_event = on_event
 
 
 class Turmoil:
@@ -184,19 +195,28 @@ class JournalingCrowd(Crowd):
 async def suffer(fleet: Fleet, sites: Sites, folder: Path, seed: int, *, faults: int) -> dict[str, int]:
     """Live through one round; return what the checker says."""
     journals, turmoil = Journals(folder), Turmoil(fleet, sites, seed)
-    chosen, dice = conditions(60, random.Random(seed)), random.Random(seed)
-    for subscription in chosen.items():
-        journals.write("subscribed", subscription)
+    chosen, dice = conditions(300, random.Random(seed)), random.Random(seed)
     async with AsyncExitStack() as stack:
         crowd = JournalingCrowd(fleet, chosen, 3)
         crowd.journals = journals
         await stack.enter_async_context(crowd)
+        for name, where in chosen.items():
+            journals.write("subscribed", [name, where, crowd.first])
         publisher = await stack.enter_async_context(clients_of(fleet.addresses()[::-1]))
         journaled(publisher, journals)
         load = Load(publisher, first=crowd.first)
-        for _ in range(faults):
+        late = JournalingCrowd(fleet, {"late": "price >= 0"}, 1)
+        late.journals, late.first = journals, crowd.first
+        joining = None
+        for number in range(faults):
             await asyncio.sleep(dice.uniform(0.2, 2))
             await turmoil.strike()
+            if number == 1:  # while faults are under way: due is what is published when it is in force
+                joining = asyncio.get_running_loop().create_task(stack.enter_async_context(late))
+        assert joining is not None
+        await joining
+        journals.write("subscribed", ["late", "price >= 0", crowd.first + len(load.published)])
+        await asyncio.sleep(dice.uniform(0.2, 2))
         await turmoil.end()
         try:
             await load.end()
@@ -206,11 +226,10 @@ async def suffer(fleet: Fleet, sites: Sites, folder: Path, seed: int, *, faults:
             await asyncio.sleep(0.1)
         for event in load.published:
             journals.write("published", event)
-        due = wanted(chosen, load.published, engine="bitmap")
         for _ in range(600):
-            if due <= crowd.got.keys():
+            if not check_now(journals)["missed"]:
                 break
-            await asyncio.sleep(0.1)  # what was refused may be missing: the checker knows
+            await asyncio.sleep(0.5)
         await asyncio.sleep(0.5)
     journals.close()
     return {**check(folder), **{f"faults: {kind}": times for kind, times in turmoil.struck.items()}}
@@ -228,7 +247,9 @@ def scene(tmp_path: Path) -> Iterator[tuple[Fleet, Sites, Path]]:
             for site, port in zip(BROKERS, itertools.count(7401), strict=False):
                 disk = fleet.data(port)
                 disk.mkdir()
-                if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=False).returncode:
+                if subprocess.run(
+                    ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=False
+                ).returncode:
                     pytest.skip("this machine does not let us mount a tmpfs")
                 mounted.append(disk)
                 fleet.start(port, site=site)
@@ -253,7 +274,7 @@ def at_site(namespace: str, scenario: Callable[[], Any]) -> Any:
         except BaseException as failure:
             failures.append(failure)
 
-    thread = threading.Thread(target=live)
+    thread = threading.Thread(target=live, daemon=True)
     thread.start()
     thread.join()
     if failures:
@@ -296,13 +317,15 @@ def test_a_hundred_rounds_of_mixed_faults(scene: tuple[Fleet, Sites, Path], say:
 
 def test_the_checker_sees_what_is_missing_and_what_came_twice(tmp_path: Path) -> None:
     journals = Journals(tmp_path / "round")
-    journals.write("subscribed", ["all", "price >= 0"])
+    journals.write("subscribed", ["all", "price >= 0", 0])
+    journals.write("subscribed", ["late", "price >= 0", 2])
     for number in range(4):
         journals.write("published", {"symbol": "S001", "price": 1.0 + number, "number": number})
     for place in (0, 1, 2):
         journals.write("accepted", place)
     for number in (0, 0, 3, 9):  # 1 and 2 are missing, 3 was not accepted, 9 was never published
         journals.write("received", ["all", number])
+    journals.write("received", ["late", 1])  # published before its subscription was in force: may come
     journals.close()
     found = check(tmp_path / "round")
-    assert (found["due"], found["missed"], found["doubled"], found["uncalled-for"]) == (3, 2, 1, 1)
+    assert (found["due"], found["missed"], found["doubled"], found["uncalled-for"]) == (4, 3, 1, 1)
