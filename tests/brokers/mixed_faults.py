@@ -15,7 +15,6 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent, Delivered
@@ -259,20 +258,11 @@ class MixedHistory(History):
 CONDITIONS = (None, LOSSY, SILENT, LOSSY)
 
 
-def live_mixed(
-    seed: int,
-    faults: Faults,
-    *,
-    prepare: Callable[[MixedHistory], None] | None = None,
-    brokers: int = 8,
-    steps: int = 24,
-) -> MixedHistory:
-    """Run one history; `prepare` may change what it runs on, before anything happens."""
+def live_mixed(seed: int, faults: Faults, *, brokers: int = 8, steps: int = 24) -> MixedHistory:
+    """Run one history."""
     generator = random.Random(seed)
     made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=CONDITIONS[seed // 2 % 4])
     history = MixedHistory(made, generator, faults=faults, apart=15 * SECOND)
-    if prepare is not None:
-        prepare(history)
     for _ in range(4):
         history.subscribe()
     made.run(SECOND)

@@ -1,6 +1,6 @@
 """What was mended of ownership, taken out again one by one: the histories must find each of these.
 
-A mutant changes the classes that run, by a `MonkeyPatch`, and may prepare a history; it says nothing of what fails.
+A mutant changes the classes that run, by a `MonkeyPatch`; it says nothing of what fails.
 """
 
 from __future__ import annotations
@@ -13,20 +13,17 @@ import pytest
 from rookery.brokers import leases, membership, owned_zone, ownership, placement, takeover
 from rookery.brokers.batches import Placed
 from rookery.brokers.broker import Broker
-from rookery.brokers.deliveries import Deliveries
 from rookery.brokers.leases import Leases
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.placement import Placement
-from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.versions import Versions
 from rookery.machine import ClientId
 from rookery.simulated.brokers import SimulatedClient
+from rookery.simulated.world import Process
 from rookery.space.zones import Path
 
-from .mixed_faults import MixedHistory
-
-Mutant: TypeAlias = Callable[[pytest.MonkeyPatch], Callable[[MixedHistory], None] | None]
+Mutant: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 #: Wall clocks stood at about this when the defect was found.
 TODAY = 1_700_000_000_000_000
 
@@ -48,7 +45,7 @@ class _VersionsByTheClock(Versions):
         return self._current[name]
 
 
-def versions_by_the_clock(patch: pytest.MonkeyPatch) -> Callable[[MixedHistory], None]:
+def versions_by_the_clock(patch: pytest.MonkeyPatch) -> None:
     """Versions are wall clocks, and a zone says *placed* whatever it has stored."""
 
     def answer(self: Placement, owned: OwnedZone, subscription: PlacedSubscription) -> None:
@@ -57,18 +54,14 @@ def versions_by_the_clock(patch: pytest.MonkeyPatch) -> Callable[[MixedHistory],
 
     patch.setattr(Placement, "_answer", answer)
 
-    def prepare(history: MixedHistory) -> None:
-        made = history.made
-        start = SimulatedClient._start
+    start = SimulatedClient._start
 
-        def starting(client: SimulatedClient) -> object:
-            process = start(client)
-            client.machine.versions = _VersionsByTheClock(lambda: made.world.wall_time(ClientId(client.number)))
-            return process
+    def starting(client: SimulatedClient) -> Process:
+        process, world = start(client), client._network.world
+        client.machine.versions = _VersionsByTheClock(lambda: world.wall_time(ClientId(client.number)))
+        return process
 
-        patch.setattr(SimulatedClient, "_start", starting)
-
-    return prepare
+    patch.setattr(SimulatedClient, "_start", starting)
 
 
 def no_leases(patch: pytest.MonkeyPatch) -> None:
@@ -79,24 +72,6 @@ def no_leases(patch: pytest.MonkeyPatch) -> None:
 def no_waking_up(patch: pytest.MonkeyPatch) -> None:
     """A broker that slept takes over, lets leases end and matches for the last time as if it had listened."""
     patch.setattr(Broker, "_advance", lambda self, now: setattr(self, "now", max(now, self.now)))
-
-
-def unreachable_is_dead(patch: pytest.MonkeyPatch) -> None:
-    """Who cannot be reached is taken over from at once, whatever was granted to it; and owners need no lease."""
-    silence = RoutingTable.silence
-
-    def sooner(self: RoutingTable, owner: int) -> int:
-        since = self.unreachable.get(owner)
-        return silence(self, owner) if since is None else max(silence(self, owner), self._broker.now - since)
-
-    patch.setattr(RoutingTable, "silence", sooner)
-    no_leases(patch)
-
-
-def beaten_events_stay(patch: pytest.MonkeyPatch) -> None:
-    """What was taken under a beaten ownership is not matched again by the winner; and none is held."""
-    patch.setattr(Deliveries, "beaten", lambda self: None)
-    no_leases(patch)
 
 
 def zones_overlap_by_their_paths(patch: pytest.MonkeyPatch) -> None:

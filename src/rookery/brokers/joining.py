@@ -62,7 +62,7 @@ class Joining:
         self._turn += 1
         self.join(others[self._turn // 2 % len(others)] if others and self._turn % 2 else first)
         self.bootstrap = first
-        if self._turn % 4 == 3:
+        if self._turn % 2 == 0:
             self._broker.emit(JoinFailed(first))
 
     def seek(self, bootstrap: int) -> None:

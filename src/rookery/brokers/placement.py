@@ -198,12 +198,11 @@ class Placement:
         return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
 
     def stalled(self, slept: int) -> None:
-        """Having slept: what was renewed meanwhile has not been heard yet; and the own clients' are to be renewed."""
+        """Having slept: what was renewed meanwhile has not been heard yet."""
         for owned in self._broker.owned.values():
             owned.store.prolong(slept)
         for replica in self.replicas.values():
             replica.update({name: (one, expires + slept) for name, (one, expires) in replica.items()})
-        self.resubscribe()
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 
