@@ -1,8 +1,8 @@
 """Broker processes in network namespaces under mixed faults, and journals that an offline checker compares.
 
 A round: several faults strike close upon each other while events are published, each a `kill -9` with a restart, a
-pause (SIGSTOP, SIGCONT) shorter or longer than a takeover, a cut between two brokers, one way or both, or a disk that is
-full. Amid them somebody subscribes. Publisher and subscribers write down what was published, accepted, refused and
+pause (SIGSTOP, SIGCONT) shorter or longer than a takeover, a cut between two brokers, one way or both, or a disk that
+is full. Amid them somebody subscribes. Publisher and subscribers write down what was published, accepted, refused and
 received; when the faults are over the checker reads the journals: what was accepted was received exactly once by each
 subscription that wants it and was in force when it was published.
 """
