@@ -17,11 +17,12 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tests.histories import Faults, live_through_all
+
 from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent, Delivered
 from rookery.brokers.messages import EventId
 from rookery.errors import SpaceError
 from rookery.machine import ClientId
-from rookery.simulated.histories import Faults, live_through_all
 
 from .invariants import LOOK, SECOND, SETTLED, check_neighbors, check_zones, network
 from .turmoil import LOSSY, SILENT, History

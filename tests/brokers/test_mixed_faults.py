@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import live_through_all, replayed
+from tests.histories import live_through_all, replayed
 
 from . import mutants
 from .mixed_faults import REPLAY, Tally, live_mixed

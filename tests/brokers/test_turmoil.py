@@ -6,8 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import Faults, live_or_shrink, live_through_all, replayed
+from tests.histories import Faults, live_or_shrink, live_through_all, replayed
 
 from .invariants import SECOND, SETTLED, network
 from .turmoil import LOSSY, SILENT, TAKEOVER, History, live_through
