@@ -60,9 +60,9 @@ class Joining:
         first, table = self.bootstrap, self._broker.routing_table
         others = [peer for peer in table.known_peers if peer != first and table.alive(peer)]
         self._turn += 1
-        self.join(others[self._turn // 2 % len(others)] if others and self._turn % 2 else first)
+        self.join(others[self._turn // 3 % len(others)] if others and self._turn % 3 == 2 else first)
         self.bootstrap = first
-        if self._turn % 2 == 0:
+        if self._turn % 3 == 0:
             self._broker.emit(JoinFailed(first))
 
     def seek(self, bootstrap: int) -> None:
