@@ -218,4 +218,18 @@ MODES = [
     ),
     Mode("config", "match", {"json": ("--json", '"origin"')}),
     Mode("completion", "bash", {}),
+    Mode(
+        "keys",
+        "--client ann",
+        joined(
+            JSON,
+            {
+                "out": ("--out elsewhere", "at(PosixPath('elsewhere'))"),
+                "broker": ("--broker one=127.0.0.1", "certify('one', 'broker', hosts=['127.0.0.1']"),
+                "client": ("--client bob", "certify('bob', 'client'"),
+                "operator": ("--operator olga", "certify('olga', 'operator'"),
+                "days": ("--days 3", "days=3"),
+            },
+        ),
+    ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .option_modes import JSON, KEY_FILE, LOG_FORMAT, METRICS, Mode, joined
+from .option_modes import CREDENTIALS, JSON, KEY_FILE, LOG_FORMAT, METRICS, TLS, Mode, joined
 
 __all__ = ["MODES"]
 
@@ -36,9 +36,8 @@ RUNS_ONLY = {
     "refresh": "--refresh 30",
     "backlog": "--backlog 7",
     "engine": "--engine matrix",
-    "certificate": "--certificate c",
-    "private_key": "--private-key k",
-    "authority": "--authority a",
+    "rights": "--rights rights.toml",
+    "insecure": "--insecure",
     "metrics": "--metrics 0",
 }
 
@@ -88,12 +87,13 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0",
         joined(
             DOMAIN,
-            KEY_FILE,
+            CREDENTIALS,
             METRICS,
             LOG_FORMAT,
             {
                 "island": ("--island there", "'there'"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "name": ("--name kitchen", "name='kitchen'"),
                 "topic": ("--topic t --schema x:int64", ".subscribe('t'"),
@@ -110,13 +110,14 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0 --topic t --schema x:int64",
         joined(
             DOMAIN,
-            KEY_FILE,
+            CREDENTIALS,
             METRICS,
             LOG_FORMAT,
             TOPIC,
             {
                 "island": ("--island there", "'there'"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "name": ("--name kitchen", "name='kitchen'"),
                 "record": ("--record site.jsonl", "watch_island("),
@@ -130,13 +131,14 @@ MODES = [
         "peer",
         "--topic t --schema x:int64 --space x:0:9 --seconds 0.01",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             LOG_FORMAT,
             {
                 "topic": TOPIC["topic"],
                 "schema": ("--schema x:int64,y:string", "Schema(x=int64, y=string)"),
                 "space": ("--space x:0:8/2", "(0.0, 4.0, 8.0)"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "where": TOPIC["where"],
                 "publish": ("--publish", ".flush('t')"),
@@ -163,9 +165,12 @@ MODES = [
                 "refresh": ("--refresh 30", "refresh=30.0"),
                 "backlog": ("--backlog 7", "backlog=7"),
                 "engine": ("--engine matrix", "engine='matrix'"),
-                "certificate": ("--certificate c --private-key k", "tls_contexts(PosixPath('c')"),
-                "private_key": ("--certificate c --private-key k", "tls_contexts(PosixPath('c'), PosixPath('k')"),
-                "authority": ("--certificate c --private-key k --authority a", "PosixPath('a')"),
+                "broker_key_file": ("--broker-key-file key", "broker_key=b'0123456789abcdef'"),
+                "certificate": ("--certificate c --private-key k", "certificate=PosixPath('c')"),
+                "private_key": ("--certificate c --private-key k", "private_key=PosixPath('k')"),
+                "authority": ("--certificate c --private-key k --authority a", "authority=PosixPath('a')"),
+                "rights": ("--certificate c --private-key k --authority a --rights rights.toml", "publish=('t',)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "log_format": ("--log-format json", "JsonFormatter"),
                 "metrics": ("--metrics 0", "metrics=0"),
             },
@@ -185,29 +190,30 @@ MODES = [
         "broker",
         "status",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "at": ("--at 127.0.0.1:4", "'127.0.0.1:4'"),
                 "json": ("--json", "["),
                 "log_format": ("--log-format json", "JsonFormatter"),
             },
         ),
-        {**RUNS_ONLY, "tree": "--tree tree.json"},
+        {**RUNS_ONLY, "tree": "--tree tree.json", "broker_key_file": "--broker-key-file key"},
         ("run a broker with `rookery broker`",),
     ),
     Mode(
         "broker",
         "resplit --tree tree.json",
         joined(
-            KEY_FILE,
+            TLS,
             {
+                "broker_key_file": ("--broker-key-file key", "b'0123456789abcdef'"),
                 "at": ("--at 127.0.0.1:4", "'127.0.0.1:4'"),
                 "tree": ("--tree other.json", "another tree"),
                 "json": ("--json", '"moves"'),
                 "log_format": ("--log-format json", "JsonFormatter"),
             },
         ),
-        RUNS_ONLY,
+        {**RUNS_ONLY, "key_file": "--key-file key"},
         ("run a broker with `rookery broker`",),
     ),
     Mode(
@@ -215,7 +221,7 @@ MODES = [
         "t '{\"x\": 1}'",
         joined(
             JSON,
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),
                 "seconds": ("--seconds 2", "seconds=2.0"),
@@ -226,7 +232,7 @@ MODES = [
         "subscribe",
         "t",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "subscriptions": ("-s plain.csv", "subscribe_many("),
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),
@@ -241,7 +247,7 @@ MODES = [
         "subscribe",
         "t -s plain.csv",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "id_type": ("--id-type int", '"subscription_id": 1,'),
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),

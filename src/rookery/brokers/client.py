@@ -399,6 +399,13 @@ class ClientMachine:
 
     def _pack(self) -> None:
         events, self._events = self._events, []
+        if len(events) > 1 and not any(events):  # events without attributes: a batch of more has nothing to show
+            for event in events:
+                self._pack_batch([event])
+        else:
+            self._pack_batch(events)
+
+    def _pack_batch(self, events: list[dict[str, Any]]) -> None:
         request = PublishBatch(batch_of(self.identity, self._sequence, events))
         self._batches[self._sequence] = _InFlight(request, set())
         self._send(self._sequence)
