@@ -131,6 +131,12 @@ class LiveBroker:
             return []
         if self.log.file.torn:
             _LOG.warning("cut %d bytes of an unfinished write off the log", self.log.file.torn)
+        if self.log.file.damaged:
+            _LOG.error(
+                "%d places in the log are damaged: what lay there is gone from this disk; the other copy is sent on by "
+                "the broker that has it",
+                self.log.file.damaged,
+            )
         if self.log.entries:
             _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries

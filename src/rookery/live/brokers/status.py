@@ -68,6 +68,7 @@ def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
 def _log(log: BrokerLog) -> dict[str, Any]:
     file = log.file
     counts = {"bytes": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    counts |= {"damaged": file.damaged, "torn": file.torn}
     return {"folder": str(log.folder), **counts}
 
 
