@@ -37,6 +37,7 @@ __all__ = [
     "Superseded",
     "batch_of",
     "columns_of",
+    "emptied",
     "events_of",
     "first_event",
     "is_readable",
@@ -175,6 +176,11 @@ def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = No
         msgspec.Raw(_encode(part)),
         tuple(numbers[row] for row in rows),
     )
+
+
+def emptied(batch: EventBatch) -> EventBatch:
+    """Return a batch of which only the numbers are kept."""
+    return EventBatch(batch.publisher, batch.first, batch.count, NOTHING, batch.offsets)
 
 
 def is_readable(batch: EventBatch) -> bool:

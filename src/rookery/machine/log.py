@@ -131,12 +131,20 @@ class RecordLog(Generic[Value]):
 
     def entries(self) -> list[tuple[int, int, Value]]:
         """Return what is kept, in the order in which it was written."""
-        found = []
-        for (owner, part), (offset, length) in self._live.items():
-            kept = _DECODER.decode(memoryview(self._record(offset, length))[_HEADER.size :])
-            assert isinstance(kept, Kept)
-            found.append((owner, part, self._decode(kept.value)))
+        return [(owner, part, self._value(*place)) for (owner, part), place in self._live.items()]
+
+    def read_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return the records of some keys, without those that are not there or do not check any more."""
+        found = {}
+        for key in keys:
+            with suppress(KeyError, OSError):
+                found[key] = self._value(*self._live[key])
         return found
+
+    def _value(self, offset: int, length: int) -> Value:
+        kept = _DECODER.decode(memoryview(self._record(offset, length))[_HEADER.size :])
+        assert isinstance(kept, Kept)
+        return self._decode(kept.value)
 
     def close(self) -> None:
         """Let go of the file."""

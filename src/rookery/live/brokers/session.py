@@ -6,6 +6,7 @@ publish and who may subscribe is in the rights, by the name in the certificate.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +21,7 @@ from rookery.brokers.client_messages import (
     SubscriptionRejected,
     TransferZone,
 )
+from rookery.live.brokers.pace import Pace
 from rookery.live.slices import Slices
 from rookery.live.tcp import Link
 from rookery.machine import ClientId
@@ -40,6 +42,9 @@ class Session:
         self.client = ClientId(link.identity)
         self._broker = broker
         self._slices: Slices[bytes] = Slices(self._take)
+        self._pace = Pace(batches=broker.settings.batches_per_second, events=broker.settings.events_per_second)
+        #: When a client that has published too much is read from again.
+        self._resuming: asyncio.TimerHandle | None = None
         name = "" if link.certificate is None else link.certificate.name
         rights, topic = broker.settings.rights, broker.settings.topic
         self._may_publish = rights is None or rights.may(name, "publish", topic)
@@ -68,7 +73,17 @@ class Session:
             self.link.let_go("malformed request")
         if broker.is_session(self):
             broker.driver.receive(requests, self.client)
-        if not self._slices and not broker.is_paused:
+        pause = self._pace.spend(requests, asyncio.get_running_loop().time())
+        if pause:
+            broker.machine.counters["throttled"] += 1
+            self.link.pause()
+            self._resuming = asyncio.get_running_loop().call_later(pause, self._resume)
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        self._resuming = None
+        if not self._slices and not self._broker.is_paused:
             self.link.resume()
 
     def _is_permitted(self, request: FromClient) -> bool:
@@ -93,4 +108,6 @@ class Session:
 
     def closed(self, link: Link, reason: str) -> None:
         """The client is away."""
+        if self._resuming is not None:
+            self._resuming.cancel()
         self._broker.departed(self)

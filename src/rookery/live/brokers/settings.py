@@ -44,6 +44,13 @@ class BrokerSettings:
     detached: float = 3600.0
     #: Events that may be in flight to a client.
     window: int = 16_384
+    #: Bytes of events held in memory; what more there is goes to the log, or is refused where there is none.
+    memory: int = 512 << 20
+    #: Batches and events a second that one client may publish; what is above waits in its socket.
+    batches_per_second: int = 20_000
+    events_per_second: int = 2_000_000
+    #: Subscriptions of one client.
+    subscriptions: int = 100_000
     #: What matches events in a zone; brokers of one network may differ in it.
     engine: str = "bitmap"
     #: What this broker proves itself with; the key is what clients share.
@@ -81,6 +88,8 @@ class BrokerSettings:
             backlog=self.backlog,
             detached=round(self.detached * SECOND),
             window=self.window,
+            memory=self.memory,
+            most_subscriptions=self.subscriptions,
             engine=self.engine,
         )
 

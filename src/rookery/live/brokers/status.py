@@ -39,6 +39,12 @@ def describe(
             "batches": len(machine.deliveries.in_flight),
             "events": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
         },
+        "memory": {
+            "budget": machine.configuration.memory,
+            "held": machine.spilling.held,
+            "to_clients": machine.sessions.bytes_in_flight,
+            "spilled_batches": machine.spilling.spilled,
+        },
         "replicas": {
             _text(node_address(owner)): len(batches) for owner, batches in machine.replicas.batches.items() if batches
         },

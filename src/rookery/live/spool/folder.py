@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SchemaError, SpoolError
-from rookery.live.spool.frames import MARK_OCTETS, Mark, best_mark, frames, segment_name
+from rookery.live.spool.frames import MARK_OCTETS, Frame, Mark, best_mark, frames, segment_name
 from rookery.model import Schema
 
 __all__ = ["RECORD_COLUMNS", "Description", "Spool", "record_schema"]
@@ -218,7 +218,7 @@ def _records(frame: Frame, schema: pa.Schema) -> pa.RecordBatch:
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(frame.batch), schema)
         batch.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, EOFError) as error:
         raise SpoolError(f"the frame at octet {frame.position} holds no records of this spool: {error}") from error
     if batch.num_rows != frame.rows:
         raise SpoolError(f"the frame at octet {frame.position} says {frame.rows} records and has {batch.num_rows}")
