@@ -212,6 +212,7 @@ MODES = [
                 "slow": ("--slow", "'--slow'"),
                 "coverage": ("--coverage", "'--cov'"),
                 "sparks": ("--sparks", "test_every_spark.py"),
+                "hostile": ("--hostile", "tests/hostile"),
                 "json": ("--json", '"passed"'),
             }
         ),

@@ -72,6 +72,12 @@ def command(
     backlog: Annotated[
         int, typer.Option(help="Events kept for a subscription whose client is slow or away.")
     ] = 100_000,
+    memory: Annotated[
+        int, typer.Option(help="MiB of events held in memory; the log on disk has what more there is.", min=1)
+    ] = 512,
+    client_subscriptions: Annotated[int, typer.Option(help="Subscriptions that one client may have.", min=1)] = 100_000,
+    client_batches: Annotated[int, typer.Option(help="Batches a second that one client may publish.", min=1)] = 20_000,
+    client_events: Annotated[int, typer.Option(help="Events a second that one client may publish.", min=1)] = 2_000_000,
     engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
     key_file: KeyFile = None,
     broker_key_file: Annotated[
@@ -145,6 +151,10 @@ def command(
         beat=beat,
         refresh=refresh,
         backlog=backlog,
+        memory=memory << 20,
+        subscriptions=client_subscriptions,
+        batches_per_second=client_batches,
+        events_per_second=client_events,
         engine=engine,
         credentials=read_credentials(key_file, certificate, private_key, authority),
         broker_key=read_key(broker_key_file),
