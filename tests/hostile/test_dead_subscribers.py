@@ -76,7 +76,7 @@ async def _publish(publisher: Client, size: int, events: int, brokers: BrokerPro
         if number % 8 == 7:
             for _ in range(100):  # a refusal for now is no loss: the client sends it again
                 try:
-                    await publisher.flush("quotes", seconds=60)
+                    await publisher.flush("quotes", seconds=600)
                     break
                 except BrokerError:
                     continue

@@ -81,6 +81,11 @@ class EventBatch(msgspec.Struct, frozen=True, array_like=True):
         """The batch that this is, or is a part of."""
         return self.publisher, self.first
 
+    @property
+    def size(self) -> int:
+        """How many bytes its columns have."""
+        return memoryview(self.columns).nbytes
+
     def sequences(self) -> Sequence[int]:
         """Return the sequence numbers of its events."""
         if self.offsets:

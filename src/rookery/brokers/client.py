@@ -409,7 +409,7 @@ class ClientMachine:
 
     def _pack_batch(self, events: list[dict[str, Any]]) -> None:
         request = PublishBatch(batch_of(self.identity, self._sequence, events))
-        if len(events) > 1 and len(bytes(request.batch.columns)) > MOST_OCTETS:
+        if len(events) > 1 and request.batch.size > MOST_OCTETS:
             self._pack_batch(events[: len(events) // 2])
             self._pack_batch(events[len(events) // 2 :])
             return

@@ -459,7 +459,7 @@ def _in_groups(batches: Sequence[tuple[int, EventBatch]]) -> Iterator[tuple[tupl
     group: list[tuple[int, EventBatch]] = []
     octets = 0
     for number, batch in batches:
-        size = len(bytes(batch.columns))
+        size = batch.size
         if group and (len(group) >= MOST_REDELIVERED or octets + size > MOST_OCTETS):
             yield tuple(group)
             group, octets = [], 0

@@ -169,7 +169,7 @@ class Sessions:
     def _deliver_to(self, client: int, owner: int, message: DeliverBatch, *, alone: bool) -> int:
         """Give a client its events; return how many, 0 if it cannot take them now."""
         waiting, key = self.attached.get(client), (owner, message.number)
-        size = self._sizes[key] = len(bytes(message.batch.columns))
+        size = self._sizes[key] = message.batch.size
         if waiting is None or waiting >= self._broker.configuration.window or not self._has_room(client, size):
             self._backlog.setdefault(client, {})[key] = (message.batch.count, size)
             return 0

@@ -49,7 +49,7 @@ class Spilling:
     def hold(self, key: Key, batch: EventBatch) -> None:
         """A batch is in memory."""
         self.release(key)
-        self._sizes[key] = size = len(bytes(batch.columns))
+        self._sizes[key] = size = batch.size
         self.held += size
 
     def stored(self, keys: Iterable[Key]) -> None:
