@@ -7,6 +7,10 @@ from .option_modes import CREDENTIALS, JSON, KEY_FILE, LOG_FORMAT, METRICS, TLS,
 __all__ = ["MODES"]
 
 DOMAIN = {"domain_id": ("--domain-id 7", "domain_id=7"), "interface": ("--interface eth0", "interface='eth0'")}
+PEERS = {
+    "peer": ("--peer 10.0.0.7", "initial_peers=('10.0.0.7',)"),
+    "no_multicast": ("--no-multicast", "multicast=False"),
+}
 TOPIC = {
     "topic": ("--topic other", "'other'"),
     "where": ("--where 'x > 3'", "'x > 3'"),
@@ -51,6 +55,7 @@ MODES = [
         "--seconds 0",
         joined(
             DOMAIN,
+            PEERS,
             KEY_FILE,
             METRICS,
             {
@@ -72,6 +77,7 @@ MODES = [
         "--topic t --schema x:int64",
         joined(
             DOMAIN,
+            PEERS,
             KEY_FILE,
             METRICS,
             LOG_FORMAT,
@@ -288,6 +294,8 @@ MODES = [
                 "seconds": ("--seconds 5", "5.0"),
                 "domain_id": ("--domain-id 7", "'domain_id': 7"),
                 "interface": ("--interface eth0", "'interface': 'eth0'"),
+                "peer": ("--peer 10.0.0.7", "'initial_peers': ('10.0.0.7',)"),
+                "no_multicast": ("--no-multicast", "'multicast': False"),
             },
         ),
     ),
@@ -305,6 +313,8 @@ MODES = [
             **NO_TOPIC,
             "domain_id": "--domain-id 7",
             "interface": "--interface eth0",
+            "peer": "--peer 10.0.0.7",
+            "no_multicast": "--no-multicast",
             "name": "--name kitchen",
             "retain_bytes": "--retain-bytes 9",
             "retain_hours": "--retain-hours 1",
@@ -314,6 +324,6 @@ MODES = [
         },
         ("give --topic to record",),
     ),
-    Mode("ls", "", joined(DOMAIN, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
-    Mode("ps", "", joined(DOMAIN, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
+    Mode("ls", "", joined(DOMAIN, PEERS, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
+    Mode("ps", "", joined(DOMAIN, PEERS, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
 ]
