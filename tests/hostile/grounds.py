@@ -19,11 +19,11 @@ import rookery
 from rookery import BrokerOptions, Client
 from rookery.brokers.configuration import BrokerDurability
 from rookery.live.authority import Authority
-from rookery.live.brokers.loopback import free_port
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.credentials import Credentials
 from rookery.live.rights import Rights
+from rookery.papers.loopback import free_port
 from rookery.space.notation import read_space
 
 from .attacks import Stranger

@@ -19,7 +19,7 @@ import pytest
 import rookery
 from rookery import BrokerOptions, Client
 from rookery.errors import BrokerError
-from rookery.live.brokers.loopback import HOST, free_port
+from rookery.papers.loopback import HOST, free_port
 
 MIB = 1 << 20
 
