@@ -75,6 +75,9 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/brokers/client": ("conformance/test_delivery.py", "one suite for all networks"),
     "live/brokers/subscriptions": ("cli/test_subscription_files.py", "all kinds of files, at a real broker"),
     "live/client": ("conformance/test_client.py", "what a program may rely on, on every network"),
+    "live/credentials": ("live/test_authority.py", "read from the files that an authority makes"),
+    "live/doorway": ("live/test_tcp.py", "who is let in is seen on real sockets"),
+    "live/unfinished": ("live/test_tcp.py", "frames that never end, on real sockets"),
     "live/groups": ("live/test_survey.py", "groups are listened to by a survey"),
     "live/interfaces": ("live/test_interface.py", "which interface is used shows on two of them"),
     "live/loop_thread": ("conformance/test_client.py", "plain code and several threads, on every network"),
@@ -102,6 +105,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
 #: Of the other packages, what no test imports: the test that runs it through what it is a part of, and why there.
 REACHED: dict[str, tuple[str, str]] = {
     "cli/clients": ("live/test_live_commands.py", "the clients are opened on a real network"),
+    "cli/credentials": ("cli/test_every_option.py", "each command that connects reads them there"),
     "cli/progress": ("spark/test_fleets.py", "a bar is shown while Spark runs"),
     "discovery/planning/costs": ("discovery/planning/test_loads.py", "costs are priced loads"),
     "filters/bank/kernels": ("filters/test_filter_bank.py", "kernels, compared with the plain twin of the filter"),

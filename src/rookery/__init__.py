@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rookery.errors import RookeryError
     from rookery.live.brokers.client import BrokerOptions
     from rookery.live.client import Client
+    from rookery.live.credentials import Credentials
     from rookery.live.dds import DdsOptions
     from rookery.live.island import IslandOptions
     from rookery.live.opening import open
@@ -30,6 +31,7 @@ __all__ = [
     "BrokerOptions",
     "Client",
     "CompiledSet",
+    "Credentials",
     "DdsOptions",
     "DdsReaderOptions",
     "DdsWriterOptions",
@@ -51,6 +53,7 @@ _HOMES = {
     "BrokerOptions": "rookery.live.brokers.client",
     "Client": "rookery.live.client",
     "CompiledSet": "rookery.matching",
+    "Credentials": "rookery.live.credentials",
     "DdsOptions": "rookery.live.dds",
     "DdsReaderOptions": "rookery.live.transport",
     "DdsWriterOptions": "rookery.live.transport",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +26,7 @@ def test_a_part_has_the_events_of_its_rows(events: list[dict[str, Any]], data: s
     assert events_of(batch) == (whole if names else [{}] * len(events))
     rows = sorted(data.draw(st.sets(st.integers(0, len(events) - 1), min_size=1)))
     part = part_of(batch, rows)
-    assert is_readable(part)
+    assert is_readable(part) == (bool(names) or len(rows) == 1)
     assert events_of(part) == [events_of(batch)[row] for row in rows]
     assert list(part.sequences()) == [100 + row for row in rows]
     again = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1), min_size=1)))
@@ -69,3 +70,23 @@ def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> 
 def test_a_column_of_another_length_makes_a_batch_unreadable() -> None:
     batch = EventBatch(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
     assert columns_of(batch) == columns_of(batch, {"a"}) == first_event(batch) == {}
+
+
+@pytest.mark.parametrize(
+    ("count", "columns", "readable"),
+    [
+        (1, {}, True),
+        (2, {}, False),
+        (1 << 16, {}, False),
+        (1 << 16, {"price": []}, False),
+        (3, {"price": [1, 2, 3]}, True),
+        (3, {"price": [1, 2, 3], "symbol": ["a", "b"]}, False),
+        (3, {"price": 3}, False),
+        (3, [1, 2, 3], False),
+        (0, {"price": []}, False),
+        ((1 << 16) + 1, {"price": [0] * ((1 << 16) + 1)}, False),
+    ],
+)
+def test_a_count_is_what_the_columns_have(count: int, columns: Any, readable: bool) -> None:
+    batch = EventBatch(1, 0, count, msgspec.Raw(msgspec.msgpack.encode(columns)))
+    assert is_readable(batch) is readable

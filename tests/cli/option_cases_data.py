@@ -226,10 +226,25 @@ MODES = [
                 "slow": ("--slow", "'--slow'"),
                 "coverage": ("--coverage", "'--cov'"),
                 "sparks": ("--sparks", "test_every_spark.py"),
+                "hostile": ("--hostile", "tests/hostile"),
                 "json": ("--json", '"passed"'),
             }
         ),
     ),
     Mode("config", "match", {"json": ("--json", '"origin"')}),
     Mode("completion", "bash", {}),
+    Mode(
+        "keys",
+        "--client ann",
+        joined(
+            JSON,
+            {
+                "out": ("--out elsewhere", "at(PosixPath('elsewhere'))"),
+                "broker": ("--broker one=127.0.0.1", "certify('one', 'broker', hosts=['127.0.0.1']"),
+                "client": ("--client bob", "certify('bob', 'client'"),
+                "operator": ("--operator olga", "certify('olga', 'operator'"),
+                "days": ("--days 3", "days=3"),
+            },
+        ),
+    ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .option_modes import JSON, KEY_FILE, LOG_FORMAT, METRICS, Mode, joined
+from .option_modes import CREDENTIALS, JSON, KEY_FILE, LOG_FORMAT, METRICS, TLS, Mode, joined
 
 __all__ = ["MODES"]
 
@@ -39,10 +39,13 @@ RUNS_ONLY = {
     "beat": "--beat 2",
     "refresh": "--refresh 30",
     "backlog": "--backlog 7",
+    "memory": "--memory 3",
+    "client_subscriptions": "--client-subscriptions 3",
+    "client_batches": "--client-batches 3",
+    "client_events": "--client-events 3",
     "engine": "--engine matrix",
-    "certificate": "--certificate c",
-    "private_key": "--private-key k",
-    "authority": "--authority a",
+    "rights": "--rights rights.toml",
+    "insecure": "--insecure",
     "metrics": "--metrics 0",
 }
 
@@ -94,12 +97,13 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0",
         joined(
             DOMAIN,
-            KEY_FILE,
+            CREDENTIALS,
             METRICS,
             LOG_FORMAT,
             {
                 "island": ("--island there", "'there'"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "name": ("--name kitchen", "name='kitchen'"),
                 "topic": ("--topic t --schema x:int64", ".subscribe('t'"),
@@ -116,13 +120,14 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0 --topic t --schema x:int64",
         joined(
             DOMAIN,
-            KEY_FILE,
+            CREDENTIALS,
             METRICS,
             LOG_FORMAT,
             TOPIC,
             {
                 "island": ("--island there", "'there'"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "name": ("--name kitchen", "name='kitchen'"),
                 "record": ("--record site.jsonl", "watch_island("),
@@ -136,13 +141,14 @@ MODES = [
         "peer",
         "--topic t --schema x:int64 --space x:0:9 --seconds 0.01",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             LOG_FORMAT,
             {
                 "topic": TOPIC["topic"],
                 "schema": ("--schema x:int64,y:string", "Schema(x=int64, y=string)"),
                 "space": ("--space x:0:8/2", "(0.0, 4.0, 8.0)"),
                 "listen": ("--listen 127.0.0.1:2", "listen=('127.0.0.1', 2)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "join": ("--join 127.0.0.1:3", "('127.0.0.1', 3)"),
                 "where": TOPIC["where"],
                 "publish": ("--publish", ".flush('t')"),
@@ -168,10 +174,17 @@ MODES = [
                 "beat": ("--beat 2", "beat=2.0"),
                 "refresh": ("--refresh 30", "refresh=30.0"),
                 "backlog": ("--backlog 7", "backlog=7"),
+                "memory": ("--memory 3", "memory=3145728"),
+                "client_subscriptions": ("--client-subscriptions 3", " subscriptions=3"),
+                "client_batches": ("--client-batches 3", "batches_per_second=3"),
+                "client_events": ("--client-events 3", "events_per_second=3"),
                 "engine": ("--engine matrix", "engine='matrix'"),
-                "certificate": ("--certificate c --private-key k", "tls_contexts(PosixPath('c')"),
-                "private_key": ("--certificate c --private-key k", "tls_contexts(PosixPath('c'), PosixPath('k')"),
-                "authority": ("--certificate c --private-key k --authority a", "PosixPath('a')"),
+                "broker_key_file": ("--broker-key-file key", "broker_key=b'0123456789abcdef'"),
+                "certificate": ("--certificate c --private-key k", "certificate=PosixPath('c')"),
+                "private_key": ("--certificate c --private-key k", "private_key=PosixPath('k')"),
+                "authority": ("--certificate c --private-key k --authority a", "authority=PosixPath('a')"),
+                "rights": ("--certificate c --private-key k --authority a --rights rights.toml", "publish=('t',)"),
+                "insecure": ("--insecure --listen 10.1.1.1:1", "insecure=True"),
                 "log_format": ("--log-format json", "JsonFormatter"),
                 "metrics": ("--metrics 0", "metrics=0"),
             },
@@ -191,29 +204,30 @@ MODES = [
         "broker",
         "status",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "at": ("--at 127.0.0.1:4", "'127.0.0.1:4'"),
                 "json": ("--json", "["),
                 "log_format": ("--log-format json", "JsonFormatter"),
             },
         ),
-        {**RUNS_ONLY, "tree": "--tree tree.json"},
+        {**RUNS_ONLY, "tree": "--tree tree.json", "broker_key_file": "--broker-key-file key"},
         ("run a broker with `rookery broker`",),
     ),
     Mode(
         "broker",
         "resplit --tree tree.json",
         joined(
-            KEY_FILE,
+            TLS,
             {
+                "broker_key_file": ("--broker-key-file key", "b'0123456789abcdef'"),
                 "at": ("--at 127.0.0.1:4", "'127.0.0.1:4'"),
                 "tree": ("--tree other.json", "another tree"),
                 "json": ("--json", '"moves"'),
                 "log_format": ("--log-format json", "JsonFormatter"),
             },
         ),
-        RUNS_ONLY,
+        {**RUNS_ONLY, "key_file": "--key-file key"},
         ("run a broker with `rookery broker`",),
     ),
     Mode(
@@ -221,7 +235,7 @@ MODES = [
         "t '{\"x\": 1}'",
         joined(
             JSON,
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),
                 "seconds": ("--seconds 2", "seconds=2.0"),
@@ -232,7 +246,7 @@ MODES = [
         "subscribe",
         "t",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "subscriptions": ("-s plain.csv", "subscribe_many("),
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),
@@ -247,7 +261,7 @@ MODES = [
         "subscribe",
         "t -s plain.csv",
         joined(
-            KEY_FILE,
+            CREDENTIALS,
             {
                 "id_type": ("--id-type int", '"subscription_id": 1,'),
                 "at": ("--at 127.0.0.1:4", "['127.0.0.1:4']"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .option_modes import LOG_FORMAT, METRICS, Mode, joined
+from .option_modes import CREDENTIALS, LOG_FORMAT, METRICS, Mode, joined
 
 __all__ = ["MODES"]
 
@@ -26,6 +26,10 @@ LIVE_ONLY = {
     "participants": "--participants 4",
     "rate": "--rate 5",
     "record": "--record out",
+    "key_file": "--key-file key",
+    "certificate": "--certificate c",
+    "private_key": "--private-key k",
+    "authority": "--authority a",
 }
 LEAVE_FILES = "leave the files out to watch what is live"
 
@@ -68,6 +72,10 @@ MODES = [
         ),
         {
             "examples": "--examples",
+            "key_file": "--key-file key",
+            "certificate": "--certificate c",
+            "private_key": "--private-key k",
+            "authority": "--authority a",
             "brokers": "--brokers 3",
             "participants": "--participants 4",
             "rate": "--rate 5",
@@ -81,10 +89,11 @@ MODES = [
         "--simulate --broker 127.0.0.1:1",
         joined(
             SERVING,
+            CREDENTIALS,
             {
                 "domain_id": ("--domain-id 7", "domain(<Recorder>, 7"),
                 "broker": ("--broker 127.0.0.1:2", "'127.0.0.1:2'"),
-                "examples": ("--examples", "'127.0.0.1:1', True"),
+                "examples": ("--examples", ">, True)"),
                 "brokers": ("--brokers 3", "(<Recorder>, 3, 60, 100)"),
                 "participants": ("--participants 4", "(<Recorder>, 64, 4, 100)"),
                 "rate": ("--rate 5", "(<Recorder>, 64, 60, 5)"),

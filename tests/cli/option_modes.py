@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["FILES", "GONE", "JSON", "KEY_FILE", "LOG_FORMAT", "METRICS", "Mode", "joined"]
+__all__ = ["CREDENTIALS", "FILES", "GONE", "JSON", "KEY_FILE", "LOG_FORMAT", "METRICS", "TLS", "Mode", "joined"]
 
 #: Opens a text that the option makes disappear.
 GONE = "gone: "
@@ -23,6 +23,7 @@ FILES = {
     "plain.csv": "subscription_id,where\n1,price < 10\n",
     "events.csv": "price\n1.0\n",
     "key": "0123456789abcdef",
+    "rights.toml": '[[allow]]\nwho = ["ann"]\npublish = ["t"]\n',
     "run.jsonl": "",
     "tree.json": "a tree",
     "other.json": "another tree",
@@ -51,5 +52,11 @@ def joined(*parts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 JSON = {"json": ("--json", '{\n  "')}
 KEY_FILE = {"key_file": ("--key-file key", "b'0123456789abcdef'")}
+TLS = {
+    "certificate": ("--certificate c", "certificate=PosixPath('c')"),
+    "private_key": ("--private-key k", "private_key=PosixPath('k')"),
+    "authority": ("--authority a", "authority=PosixPath('a')"),
+}
+CREDENTIALS = KEY_FILE | TLS
 LOG_FORMAT = {"log_format": ("--log-format json", '"logger": "rookery.cli"')}
 METRICS = {"metrics": ("--metrics 0", "metrics(0)")}

@@ -7,6 +7,7 @@ that hundreds of command lines run in seconds, and what was asked for can be rea
 from __future__ import annotations
 
 import asyncio
+import ssl
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import asynccontextmanager
@@ -151,7 +152,8 @@ def _install_live(patch: pytest.MonkeyPatch, notes: list[str], spy: Callable[...
     spy("discovery.warm")
     spy("cli.node_endpoints.follow")
     patch.setattr("rookery.cli.broker._run", _broker(notes))
-    spy("live.brokers.settings.tls_contexts")
+    spy("live.authority.Authority")
+    spy("live.credentials.Credentials", verify_mode=ssl.CERT_REQUIRED)
     found = Spy("survey", notes, participants=[], endpoints=[])
     patch.setattr("rookery.live.survey.survey", _async_answering("survey", notes, found))
     patch.setattr("rookery.live.brokers.resplit.ask_all", _async_answering("ask_all", notes, []))

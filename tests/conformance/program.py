@@ -61,7 +61,7 @@ async def mistakes(client: Client) -> None:
     client.publish("quotes", 9.5)  # type: ignore[arg-type]
     rookery.open("dds://0", {"name": "x"})  # type: ignore[arg-type]
     DdsOptions(domain=1)  # type: ignore[call-arg]
-    BrokerOptions(key="text")  # type: ignore[arg-type]
+    BrokerOptions(credentials="text")  # type: ignore[arg-type]
     for event in client.subscribe("quotes", overflow="wait"):
         event.price  # type: ignore[attr-defined]  # noqa: B018
 

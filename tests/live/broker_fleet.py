@@ -39,6 +39,7 @@ def settings_of(order: dict[str, object]) -> BrokerSettings:
         durability=BrokerDurability(str(order.get("durability", "two-disks"))),
         beat=float(str(order.get("beat", BEAT))),
         refresh=float(str(order.get("refresh", REFRESH))),
+        memory=int(str(order.get("memory", 512 << 20))),
     )
 
 

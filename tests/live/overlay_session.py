@@ -15,6 +15,7 @@ from typing import Any
 
 import rookery
 from rookery import Client, OverlayOptions, Schema
+from rookery.live.credentials import Credentials
 from rookery.live.overlay import OverlayTransport
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
@@ -89,7 +90,7 @@ async def main(settings: dict[str, Any]) -> None:
                         schema=SCHEMA,
                         grid=grid_of(settings["space"]),
                         configuration=configuration,
-                        key=b"a key of the test's peers",
+                        credentials=Credentials(b"a key of the test's peers"),
                     ),
                 )
             )

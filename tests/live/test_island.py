@@ -12,6 +12,7 @@ import pytest
 import rookery
 from rookery import Client, IslandOptions, Subscription
 from rookery.errors import JoinError
+from rookery.live.credentials import Credentials
 from rookery.live.opening import ClientOpening
 from rookery.model import Schema
 
@@ -120,7 +121,7 @@ def test_two_gateways_in_one_domain_say_so(domains: Callable[[], int], caplog: p
 
 def test_a_stranger_without_the_key_is_refused(domains: Callable[[], int]) -> None:
     async def test() -> None:
-        async with gateway("a", listen=HERE, domain_id=domains(), key=bytes(32)) as first:
+        async with gateway("a", listen=HERE, domain_id=domains(), credentials=Credentials(bytes(32))) as first:
             assert first.island.address is not None
             async with gateway("b", first.island.address, domain_id=domains()) as second:
                 await until(

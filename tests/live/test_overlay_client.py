@@ -14,6 +14,7 @@ import rookery
 from rookery import OverlayOptions, Schema
 from rookery.errors import EventError, JoinError, SettingsError, TopicError
 from rookery.live.brokers.settings import parse_address
+from rookery.live.credentials import Credentials
 from rookery.live.opening import ClientOpening
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.interests import WhereInterests
@@ -167,7 +168,7 @@ def test_strangers_are_turned_away() -> None:
     """Another topic, another grid, another key, nobody there: each says that nobody of this overlay answers."""
 
     async def scenario() -> None:
-        async with join(key=b"k" * 16) as first:
+        async with join(credentials=Credentials(b"k" * 16)) as first:
             await first.overlay.settled()
             other = Grid([NumericAxis("price", (0.0, 50.0, 100.0))])
             for wrong in (

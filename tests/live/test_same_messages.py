@@ -160,7 +160,7 @@ async def live(types: Types, folder: Path) -> None:
         await load()
         for port in ports[1:]:
             await join(port)
-        counted = await at(ports[1], identity=0x77, **patient)
+        counted = await at(ports[1], secret=b"its own", **patient)
         counted.brokers.machine.versions.learn(1 << 40)
         await counted.subscribe("quotes", "price > 50", overflow="wait").__aenter__()
         for _ in range(10):
@@ -169,7 +169,7 @@ async def live(types: Types, folder: Path) -> None:
         await counted.brokers.detach()
         await dead.stop(leave=False)
         brokers.remove(dead)
-        again = await at(next(broker.address[1] for broker in brokers), identity=0x77, **patient)
+        again = await at(next(broker.address[1] for broker in brokers), secret=b"its own", **patient)
         await again.subscribe("quotes", "price > 50", overflow="wait").__aenter__()
         for _ in range(10):
             await load()

@@ -7,6 +7,7 @@ import random
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,29 @@ def sequences(folder: Path) -> list[int]:
 
 def newest_segment(folder: Path) -> Path:
     return max(folder.glob("*.frames"))
+
+
+@pytest.mark.parametrize("broken", ["offsets", "rows", "no batch"])
+def test_records_are_checked_when_read_whoever_wrote_them(broken: str, tmp_path: Path) -> None:
+    """The checksum is right, and what it stands for is not."""
+    with SpoolWriter(tmp_path, QUOTES) as writer:
+        writer.append(group(0, 3), {"w": 2})
+    batch = group(0, 3)
+    records = bytearray(batch.serialize().to_pybytes())
+    if broken == "offsets":
+        ends = struct.pack("<4i", 0, 2, 4, 6)  # of the symbols: S0 S1 S2
+        place = records.rindex(ends)
+        records[place : place + 16] = struct.pack("<4i", 0, 2, 1 << 30, 6)
+    elif broken == "no batch":
+        records = bytearray(16)
+    rows = 4 if broken == "rows" else 3
+    segment, opening = newest_segment(tmp_path), encode_frame(first=0, rows=0, committed=0, writers={}, batch=b"")
+    frame = encode_frame(first=0, rows=rows, committed=0, writers={"w": 2}, batch=bytes(records))
+    segment.write_bytes(opening + frame)
+    mark = Mark(2, 0, len(opening + frame), rows)
+    (tmp_path / MARK_FILE).write_bytes(mark.encode() + Mark(1, 0, 0, 0).encode())
+    with pytest.raises(SpoolError, match=r"holds no records|says 4 records"):
+        everything(tmp_path)
 
 
 CRASHES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import ssl
 import struct
 import subprocess
@@ -17,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rookery.errors import JoinError
-from rookery.live.tcp import Link, LinkLimits, LinkSettings, dial, listen
+from rookery.live.admission import session_number
+from rookery.live.tcp import Link, LinkLimits, LinkSettings, Listener, dial, listen
 from rookery.live.tcp_peers import Peers, node_address, node_id
 
 LOOPBACK = ("127.0.0.1", 0)
@@ -61,8 +63,13 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
     asyncio.run(limited())
 
 
+SECRET = b"a client's"
+GUESTS = frozenset({"client", "operator"})
+
+
 def ends(**options: Any) -> tuple[LinkSettings, LinkSettings]:
-    return LinkSettings(1, network="n", **options), LinkSettings(2, role="client", **options)
+    guest = {"identity": session_number(SECRET), "secret": SECRET, "role": "client"}
+    return LinkSettings(1, network="n", guests=GUESTS, **options), LinkSettings(**guest, **options)
 
 
 def test_frames_arrive_whole_and_in_order() -> None:
@@ -78,7 +85,7 @@ def test_frames_arrive_whole_and_in_order() -> None:
         await server.until(lambda: len(server.frames) == 500)
         assert server.frames == sent
         assert (link.identity, link.role, link.network) == (1, "peer", "n")
-        assert (server.links[0].identity, server.links[0].role) == (2, "client")
+        assert (server.links[0].identity, server.links[0].role) == (session_number(SECRET), "client")
         link.close("done")
         await server.until(lambda: server.reasons)
         assert server.reasons == ["the other end: done"]
@@ -86,6 +93,11 @@ def test_frames_arrive_whole_and_in_order() -> None:
         await listener.close()
 
     run(scenario())
+
+
+BROKER = {"role": "broker", "network": "a", "guests": GUESTS}
+CLIENT = {"role": "client", "identity": session_number(SECRET), "secret": SECRET}
+BOTH = {"key": b"k", "broker_key": b"b"}
 
 
 @pytest.mark.parametrize(
@@ -97,13 +109,33 @@ def test_frames_arrive_whole_and_in_order() -> None:
         ({}, {"key": b"secret"}, "no key here"),
         ({"network": "a"}, {"network": "b"}, "another network"),
         ({"network": "a"}, {"network": "a"}, None),
-        ({"network": "a"}, {}, None),
+        # an equal that says no name, or no known role, is a stranger
+        ({"network": "a"}, {}, "another network"),
+        ({"network": ""}, {"network": "b"}, "another network"),
+        (BROKER, {"role": "broker"}, "another network"),
+        (BROKER, {"role": "broker", "network": "a"}, None),
+        (BROKER, {"role": "anything", "network": "a"}, "unknown role"),
+        (BROKER, CLIENT, None),
+        (BROKER, CLIENT | {"network": "b"}, "another network"),
+        (BROKER, CLIENT | {"secret": b"another"}, "another's number"),
+        (BROKER, CLIENT | {"secret": b""}, "another's number"),
+        (BROKER, CLIENT | {"role": "operator"}, None),
+        # the clients' key proves a client
+        (BROKER | {"key": b"k"}, CLIENT | {"key": b"k"}, None),
+        (BROKER | {"key": b"k"}, CLIENT | {"role": "operator"}, "a client's key proves no other role"),
+        (BROKER | {"key": b"k"}, {"role": "broker", "network": "a"}, "a client's key proves no other role"),
+        (BROKER | {"key": b"k"}, {"role": "broker", "network": "a", "broker_key": b"k"}, "no key here"),
+        (BROKER | BOTH, {"role": "broker", "network": "a", "broker_key": b"k"}, "wrong key"),
+        (BROKER | BOTH, {"role": "broker", "network": "a", "broker_key": b"b"}, None),
+        (BROKER | BOTH, CLIENT | {"role": "operator", "broker_key": b"b"}, None),
+        (BROKER | BOTH, CLIENT | {"role": "operator", "broker_key": b"k"}, "wrong key"),
+        (BROKER | BOTH, CLIENT | {"key": b"b"}, "wrong key"),
     ],
 )
 def test_who_may_come_in(mine: dict[str, Any], theirs: dict[str, Any], fault: str | None) -> None:
     async def scenario() -> None:
         server, client = Record(), Record()
-        listening, dialing = LinkSettings(1, **mine), LinkSettings(2, **theirs)
+        listening, dialing = LinkSettings(1, **mine), LinkSettings(**{"identity": 2, **theirs})
         listener = await listen(LOOPBACK, listening, lambda link: server)
         link = await dial(listener.address, dialing, client)
         await client.until(lambda: client.links or client.reasons)
@@ -211,6 +243,74 @@ def test_listener_has_room_for_so_many() -> None:
             await client.until(lambda client=client: client.links or client.reasons)
         assert [bool(client.links) for client in clients] == [True, True, False]
         assert listening.faults == {"too many links": 1}
+        await listener.close()
+
+    run(scenario())
+
+
+def _raw(listener: Listener, count: int) -> list[socket.socket]:
+    return [socket.create_connection(listener.address) for _ in range(count)]
+
+
+@pytest.mark.parametrize("limits", [LinkLimits(strangers_each=8), LinkLimits(strangers=8), LinkLimits(links=8)])
+def test_who_says_hello_gets_in_beside_many_who_do_not(limits: LinkLimits) -> None:
+    async def scenario() -> None:
+        server, client = Record(), Record()
+        listening = LinkSettings(1, limits=replace(limits, handshake=600.0))
+        listener = await listen(LOOPBACK, listening, lambda link: server)
+        silent = await asyncio.to_thread(_raw, listener, 40)
+        await until(lambda: listening.faults["too many strangers"] == 32)
+        await dial(listener.address, LinkSettings(2), client)
+        await client.until(lambda: client.links or client.reasons)
+        assert client.links
+        assert len(listener.links) <= 9
+        for one in silent:
+            one.close()
+        client.links[0].close()
+        await listener.close()
+
+    run(scenario())
+
+
+def test_one_holder_has_room_for_so_many() -> None:
+    async def scenario() -> None:
+        server = Record()
+        listening = LinkSettings(1, limits=LinkLimits(links_each=2))
+        listener = await listen(LOOPBACK, listening, lambda link: server)
+        for expected in (1, 2, 2):
+            client = Record()
+            await dial(listener.address, LinkSettings(2), client)
+            await client.until(lambda: client.links or client.reasons)  # noqa: B023
+            await until(lambda: len(listener.links) <= 2)
+            assert len(server.links) == expected
+        server.links[0].close()
+        await until(lambda: len(listener.links) < 2)
+        again = Record()
+        await dial(listener.address, LinkSettings(2), again)
+        await server.until(lambda: len(server.links) == 3)
+        await listener.close()
+
+    run(scenario())
+
+
+def test_frames_that_never_end_are_bounded_over_all_links() -> None:
+    async def scenario() -> None:
+        server, honest = Record(), Record()
+        limits = LinkLimits(unfinished=1 << 20, frame=1 << 20)
+        listening = LinkSettings(1, limits=limits)
+        listener = await listen(LOOPBACK, listening, lambda link: server)
+        hostile = [Record() for _ in range(8)]
+        for one in hostile:
+            link = await dial(listener.address, LinkSettings(2, limits=limits), one)
+            await one.until(lambda one=one: one.links)
+            link.send_framed(struct.pack("!I", 1 << 20) + b"x" * (1 << 18))  # and no more
+        await until(lambda: listening.faults["unfinished frames"] >= 4)
+        assert listening.unfinished.total <= 1 << 20
+        link = await dial(listener.address, LinkSettings(3, limits=limits), honest)
+        await honest.until(lambda: honest.links)
+        link.send(b"y" * (1 << 18))
+        await server.until(lambda: server.frames)
+        assert not honest.reasons
         await listener.close()
 
     run(scenario())

@@ -85,7 +85,8 @@ def test_a_log_holds_what_it_promised(steps: list[tuple[str, int]], seed: int, c
             assert found(log).keys() == kept.keys()
         else:
             kept = found(log)
-            maybe = set()
+            if step == "power":
+                maybe = set()
 
 
 def test_half_of_a_large_log_is_moved_away_and_what_is_live_stays() -> None:
@@ -119,12 +120,13 @@ def test_a_flipped_bit_is_never_read_as_something_else(seed: int) -> None:
     for part in range(5):
         write(log, {(1, part): f"value {part}"})
     disk.flip("log", Random(seed))
-    try:
-        there = found(open_log(disk))
-    except LogError:
-        return  # the bit was in what says that it is a log
+    again = open_log(disk)
+    there = found(again)
     assert there.items() <= {(1, part): f"value {part}" for part in range(5)}.items()
-    assert list(there) == [(1, part) for part in range(len(there))], "what lies before the damage is there"
+    assert len(there) >= 4, "what lies before and behind the damage is there"
+    assert again.damaged == 1 or again.torn, "and it is said"
+    write(again, {(1, 9): "more"})
+    assert found(open_log(disk)) == there | {(1, 9): "more"}
 
 
 def test_what_is_no_log_is_left_alone() -> None:

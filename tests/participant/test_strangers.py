@@ -48,6 +48,7 @@ from rookery.rtps.submessages import (
 
 HERE = Address("127.0.0.1", 9_000)
 THERE = Address("127.0.0.2", 9_001)
+OTHER = Address("127.0.0.3", 7_420)
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 PREFIX = b"stranger...."
 
@@ -134,11 +135,39 @@ def prefix_of(number: int) -> bytes:
 
 def test_participants_are_bounded() -> None:
     victim = Victim(participants=3)
-    for number in range(5):
+    for number in range(3):
+        victim.meet(prefix_of(number))
+    for number in range(3, 5):
         events = victim.hear(announced(prefix_of(number)), prefix=prefix_of(number))
     assert len(victim.participant.peers) == 3
     assert victim.counters["participants"] == 2
     assert "the limit is 3" in reasons(events)
+
+
+def test_who_answers_gets_in_beside_many_who_only_announce_themselves() -> None:
+    """The table is full of claims of a day's lease: the genuine newcomer takes the place of the oldest of them."""
+    victim = Victim(participants=64)
+    victim.meet(b"a known one.")
+    for number in range(200):
+        victim.hear(announced(prefix_of(number), lease=86_400_000_000), prefix=prefix_of(number))
+    assert len(victim.participant.peers) == 64
+    victim.hear(announced(b"a newcomer..", OTHER), prefix=b"a newcomer..", sender=OTHER)
+    assert {b"a known one.", b"a newcomer.."} <= {peer.prefix for peer in victim.participant.peers}
+
+
+def test_who_never_answers_has_seconds_where_room_is_short() -> None:
+    crowded, roomy = Victim(participants=32), Victim(participants=128)
+    for victim in (crowded, roomy):
+        victim.meet(b"a known one.")
+        for number in range(31):
+            victim.hear(announced(prefix_of(number), lease=86_400_000_000), prefix=prefix_of(number))
+        victim.wait(5_000_000)
+        assert len(victim.participant.peers) == 32
+        victim.hear(announced(b"a known one.", sequence=1), prefix=b"a known one.")
+        victim.wait(9_000_000)
+    assert len(crowded.participant.peers) < 32 // 2 + 2
+    assert b"a known one." in {peer.prefix for peer in crowded.participant.peers}
+    assert len(roomy.participant.peers) == 32
 
 
 def test_endpoints_are_bounded_for_one_and_for_all() -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "Superseded",
     "batch_of",
     "columns_of",
+    "emptied",
     "events_of",
     "first_event",
     "is_readable",
@@ -79,6 +80,11 @@ class EventBatch(msgspec.Struct, frozen=True, array_like=True):
     def key(self) -> BatchKey:
         """The batch that this is, or is a part of."""
         return self.publisher, self.first
+
+    @property
+    def size(self) -> int:
+        """How many bytes its columns have."""
+        return memoryview(self.columns).nbytes
 
     def sequences(self) -> Sequence[int]:
         """Return the sequence numbers of its events."""
@@ -127,7 +133,7 @@ def first_event(batch: EventBatch) -> dict[str, Any]:
         return {}
 
 
-def _header(column: bytes) -> tuple[int, int]:
+def _header(column: bytes | memoryview) -> tuple[int, int]:
     """Return how many values an encoded list has and where the first begins; -1 values where it is no list."""
     tag = column[0]
     if tag & 0xF0 == 0x90:
@@ -177,11 +183,27 @@ def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = No
     )
 
 
+def emptied(batch: EventBatch) -> EventBatch:
+    """Return a batch of which only the numbers are kept."""
+    return EventBatch(batch.publisher, batch.first, batch.count, NOTHING, batch.offsets)
+
+
 def is_readable(batch: EventBatch) -> bool:
-    """Tell whether a batch from the wire is what it says."""
+    """Tell whether a batch from the wire is what it says: as many events as every column has values.
+
+    Without columns there is one event at most: a number that nothing stands behind would cost work and no bytes.
+    """
     if not 0 < batch.count <= MOST_EVENTS or batch.first < 0:
         return False
-    return not batch.offsets or len(batch.offsets) == batch.count
+    if batch.offsets and len(batch.offsets) != batch.count:
+        return False
+    try:
+        columns = _CLOSED_COLUMNS.decode(batch.columns)
+    except MALFORMED:
+        return False
+    if not columns:
+        return batch.count == 1
+    return all(_header(memoryview(column))[0] == batch.count for column in columns.values())
 
 
 # ---- messages ------------------------------------------------------------------------------------------------------

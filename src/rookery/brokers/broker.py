@@ -52,7 +52,8 @@ from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Reservoir
 from rookery.brokers.sessions import Sessions
 from rookery.brokers.spanhop import next_hop
-from rookery.machine import ClientId, Compute, Effect, Emit, Send, Write
+from rookery.brokers.spilling import Spilling
+from rookery.machine import ClientId, Compute, Effect, Emit, Read, Send, Write
 from rookery.machine.randomness import RandomNumbers
 from rookery.space.zones import AxisCut, Path, Point, contains, gap
 
@@ -92,6 +93,7 @@ class Broker:
         self.proximity = Proximity(self)
         self.publishing = Publishing(self)
         self.intake = Intake(self)
+        self.spilling = Spilling(self)
         self.deliveries = Deliveries(self)
         self.replicas = Replicas(self)
         self.sessions = Sessions(self)
@@ -208,13 +210,16 @@ class Broker:
         effects, self._effects = self._effects, []
         return effects
 
-    def completed(self, effect: Write | Compute, result: Any, now: int) -> None:
-        """What a `Write` asked for is on the disk, or the disk did not take it; or a matching is done."""
+    def completed(self, effect: Write | Read | Compute, result: Any, now: int) -> None:
+        """What a `Write` asked for is on the disk, or the disk did not take it; something was read; or matched."""
         self._advance(now)
         if isinstance(effect, Compute):
             if not self.membership.left:
                 self.intake.completed(result)
                 self._settle()
+        elif isinstance(effect, Read):
+            self.spilling.completed(effect, result)
+            self._settle()
         elif effect.token is not None:
             self.publishing.completed(effect.token, result)
             self._settle()
@@ -223,6 +228,7 @@ class Broker:
         """Take in what a log of an earlier life holds; it is sent to its present owners as soon as one has a zone."""
         for owner, number, batch in entries:
             self.replicas.adopt(owner, number, batch)
+            self.spilling.settle()
 
     def leave(self, now: int) -> None:
         """Hand everything over; `BrokerLeft` comes when that is done."""
@@ -421,4 +427,5 @@ class Broker:
             self.proximity.settle()
             if not self._local:
                 break
+        self.spilling.settle()
         self.membership.flush()

@@ -53,6 +53,8 @@ __all__ = ["ClientMachine"]
 SECOND = 1_000_000
 #: Events of one batch, at most.
 MOST_EVENTS = 1024
+#: Bytes of a batch of more than one.
+MOST_OCTETS = 4 << 20
 #: Matches that a subscription remembers so that none is given twice.
 DEDUP_WINDOW = 1 << 20
 #: Brokers remembered.
@@ -399,7 +401,18 @@ class ClientMachine:
 
     def _pack(self) -> None:
         events, self._events = self._events, []
+        if len(events) > 1 and not any(events):  # events without attributes: a batch of more has nothing to show
+            for event in events:
+                self._pack_batch([event])
+        else:
+            self._pack_batch(events)
+
+    def _pack_batch(self, events: list[dict[str, Any]]) -> None:
         request = PublishBatch(batch_of(self.identity, self._sequence, events))
+        if len(events) > 1 and request.batch.size > MOST_OCTETS:
+            self._pack_batch(events[: len(events) // 2])
+            self._pack_batch(events[len(events) // 2 :])
+            return
         self._batches[self._sequence] = _InFlight(request, set())
         self._send(self._sequence)
         self._sequence += len(events)

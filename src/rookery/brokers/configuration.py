@@ -62,6 +62,13 @@ class BrokerConfiguration:
     #: Batches that an owner has in flight before it refuses more.
     most_in_flight: int = 1 << 18
 
+    #: Bytes of events that a broker holds in memory; what is above half of that goes to the log (`spilling.py`).
+    memory: int = 512 << 20
+    #: Beats after which a client that has taken nothing is let go, where others wait for its share of that.
+    slow: int = 5
+    #: Subscriptions of one client.
+    most_subscriptions: int = 100_000
+
     #: A matching of so many events, or of fewer where conditions have to be compiled, is done by a `Compute`: about ten
     #: milliseconds.
     compute_from: int = 8192

@@ -14,7 +14,7 @@ then the zone has a grace period: its events are matched as they come and once m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batch_matches import BatchMatches, sorted_by_broker
@@ -42,6 +42,8 @@ __all__ = ["Deliveries"]
 
 #: Batches redelivered at one beat, and replicas in one message.
 MOST_REDELIVERED = 64
+#: Bytes of the batches in one message, where it has more than one.
+MOST_OCTETS = 4 << 20
 #: Why a broker on its own refuses.
 ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
 
@@ -59,6 +61,8 @@ class Deliveries:
         #: By number of a delivery that is not acknowledged.
         self._unacknowledged: dict[int, InFlightBatch] = {}
         self._redelivery: Redelivery[int] = Redelivery(4 * broker.configuration.beat)
+        #: By number of a batch that is being read again: the deliveries that wait for it.
+        self._waiting: dict[int, set[int]] = {}
         self._unwritten: list[InFlightBatch] = []
         self._unreplicated: list[InFlightBatch] = []
         self._discarded: list[int] = []
@@ -116,6 +120,7 @@ class Deliveries:
         entry.assured = broker.leases.is_held(owned)
         if not by_broker and not entry.grace_until and entry.assured:
             self._accept(entry)  # nobody wants it: there is nothing to lose
+            broker.spilling.release((broker.id, entry.number))
             entry.empty()
             return
         self.in_flight[entry.number] = entry
@@ -140,7 +145,41 @@ class Deliveries:
             number = self.next_number()
             entry.deliveries[number] = (access_broker, matches)
             self._unacknowledged[number] = entry
+            self._send(entry, number)
+
+    def _send(self, entry: InFlightBatch, number: int) -> None:
+        """Send a delivery, or as soon as its events are in memory again."""
+        if self._is_here(entry):
+            access_broker, matches = entry.deliveries[number]
             self._broker.send(access_broker, matches.delivery(number, entry.batch))
+        else:
+            self._waiting.setdefault(entry.number, set()).add(number)
+
+    def _is_here(self, entry: InFlightBatch) -> bool:
+        """Tell whether the events of a batch are in memory; where not, they are sent for."""
+        key = (self._broker.id, entry.number)
+        if not self._broker.spilling.is_away(key):
+            return True
+        self._broker.spilling.want(key)
+        return False
+
+    def spill(self, number: int) -> bool:
+        """Let the events of a batch go out of memory, which the log has; False where they are needed."""
+        entry = self.in_flight.get(number)
+        if entry is None or entry.grace_until or entry.moving or not (entry.accepted and entry.replicated):
+            return False
+        entry.empty()
+        return True
+
+    def loaded(self, number: int, batch: EventBatch) -> None:
+        """The events of a batch are in memory again: send what waited for them."""
+        entry = self.in_flight.get(number)
+        if entry is None:
+            return
+        entry.batch = batch
+        for delivery in self._waiting.pop(number, ()):
+            if delivery in entry.deliveries:
+                self._send(entry, delivery)
 
     def _end_delivery(self, entry: InFlightBatch, number: int) -> None:
         del entry.deliveries[number]
@@ -152,6 +191,7 @@ class Deliveries:
         """Batches are on the own disk."""
         for entry in written:
             entry.stored = True
+            self._broker.spilling.stored(((self._broker.id, entry.number),))
             self._check(entry)
 
     def not_stored(self, written: Iterable[InFlightBatch], reason: str, *, final: bool = True) -> None:
@@ -229,10 +269,14 @@ class Deliveries:
         """Bring new batches to the backup."""
         if self._unreplicated and self._choose_backup() is not None:
             assert self.backup is not None
-            unreplicated, self._unreplicated = self._unreplicated, []
+            unreplicated: list[InFlightBatch] = []
+            away: list[InFlightBatch] = []
+            for entry in self._unreplicated:
+                (unreplicated if self._is_here(entry) else away).append(entry)
+            self._unreplicated = away
             batches = tuple((entry.number, entry.batch) for entry in unreplicated if entry.number in self.in_flight)
-            for first in range(0, len(batches), MOST_REDELIVERED):
-                self._broker.send(self.backup, Replicate(batches[first : first + MOST_REDELIVERED]))
+            for group in _in_groups(batches):
+                self._broker.send(self.backup, Replicate(group))
 
     # ---- when they have been acknowledged ------------------------------------------------------------------------
 
@@ -259,6 +303,8 @@ class Deliveries:
                 self._discarded.append(entry.number)
         for number in list(entry.deliveries):
             self._end_delivery(entry, number)
+        self._broker.spilling.release((self._broker.id, entry.number))
+        self._waiting.pop(entry.number, None)
         entry.delivered.clear()
         entry.empty()  # it is remembered by its numbers
 
@@ -267,7 +313,7 @@ class Deliveries:
         for number in numbers:
             entry = self._unacknowledged.get(number)
             if entry is not None and entry.deliveries[number][0] == access_broker:
-                self._broker.send(access_broker, entry.deliveries[number][1].delivery(number, entry.batch))
+                self._send(entry, number)
 
     def move(self, name: str, access_broker: int) -> None:
         """A client has attached to another broker."""
@@ -319,7 +365,7 @@ class Deliveries:
         access_broker = entry.deliveries[number][0]
         if left:
             entry.deliveries[number] = (access_broker, left)
-            self._broker.send(access_broker, left.delivery(number, entry.batch))
+            self._send(entry, number)
         else:
             self._end_delivery(entry, number)
 
@@ -346,19 +392,21 @@ class Deliveries:
         else:
             self.end_grace_periods()
         self._trim_backlog()
-        sent = 0
+        sent, room = 0, max(1, broker.configuration.memory // 8)
         for due in self._redelivery.due(broker.now):
             entry = self.in_flight.get(due)
             if entry is None or entry.moving:
                 continue
             if broker.owned.get(entry.zone.path) is not entry.zone:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
-            if not entry.moving and sent < MOST_REDELIVERED:
+            octets = broker.spilling.size_of((broker.id, due))
+            if not entry.moving and sent < MOST_REDELIVERED and octets <= room:
+                room -= octets
                 self._redelivery.sent(due, broker.now)
-                for number, (access_broker, matches) in entry.deliveries.items():
+                for number, (access_broker, _) in entry.deliveries.items():
                     if broker.routing_table.alive(access_broker):
                         sent += 1
-                        broker.send(access_broker, matches.delivery(number, entry.batch))
+                        self._send(entry, number)
 
     def moved_on(self, number: int) -> None:
         """The present owners have accepted what was sent on to them."""
@@ -408,6 +456,8 @@ class Deliveries:
 
     def _send_on(self, entry: InFlightBatch) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
+        if not self._is_here(entry):
+            return  # at a later beat
         points = self._broker.publishing.points_in(entry.batch) or ()
         away = [
             row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in entry.gone
@@ -445,3 +495,18 @@ class Deliveries:
                         self._shrink(entry, number, matches.without(over))
         for entry in list(self.in_flight.values()):
             self._check_finished(entry)
+
+
+def _in_groups(batches: Sequence[tuple[int, EventBatch]]) -> Iterator[tuple[tuple[int, EventBatch], ...]]:
+    """Divide batches into what fits into one message: so many, and of more than one so many bytes."""
+    group: list[tuple[int, EventBatch]] = []
+    octets = 0
+    for number, batch in batches:
+        size = batch.size
+        if group and (len(group) >= MOST_REDELIVERED or octets + size > MOST_OCTETS):
+            yield tuple(group)
+            group, octets = [], 0
+        group.append((number, batch))
+        octets += size
+    if group:
+        yield tuple(group)

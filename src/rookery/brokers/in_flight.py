@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rookery.brokers.batch_matches import BatchMatches
-from rookery.brokers.batches import NOTHING, EventBatch
+from rookery.brokers.batches import EventBatch, emptied
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.space.zones import Point
 
@@ -42,8 +42,7 @@ class InFlightBatch:
 
     def empty(self) -> None:
         """Let the events go: from here on the batch is remembered by its numbers only."""
-        batch = self.batch
-        self.batch = EventBatch(batch.publisher, batch.first, batch.count, NOTHING, batch.offsets)
+        self.batch = emptied(self.batch)
 
     def numbers(self) -> list[int]:
         """Return which events of the batch are this broker's affair."""

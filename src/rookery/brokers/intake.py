@@ -77,6 +77,7 @@ class Intake:
         number = broker.deliveries.next_number()
         entry = InFlightBatch(number, batch, routed.points[0], {routed.origin}, {}, owned, owned.grace_until)
         known.append(entry)
+        broker.spilling.hold((broker.id, number), batch)
         self._incoming.append((owned, entry, columns))
 
     def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
@@ -98,12 +99,17 @@ class Intake:
             waiting += len(self._matching.entries)
         if waiting >= broker.configuration.most_in_flight:
             return f"{waiting} batches are in flight, not acknowledged by their subscribers"
+        if not broker.spilling.has_room():
+            broker.counters["over budget"] += 1
+            held, most = broker.spilling.held, broker.configuration.memory
+            return f"{held} bytes of events wait in memory for the disk or for subscribers: the budget is {most}"
         if broker.configuration.durability is BrokerDurability.TWO_DISKS and broker.deliveries.is_alone():
             return ALONE
         return None
 
     def forget(self, entry: InFlightBatch) -> None:
         """A batch was refused after all, or sent on: if it is published again it is taken again."""
+        self._broker.spilling.release((self._broker.id, entry.number))
         known = self._taken.get(entry.batch.key)
         if known is not None and entry in known:
             known.remove(entry)

@@ -44,7 +44,9 @@ class Joining:
     def found(self) -> None:
         """Own everything."""
         broker = self._broker
-        self._membership.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
+        owned = self._membership.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
+        if broker.replicas.orphans:  # the whole network was down: who wants what its logs hold has still to say so
+            owned.grace_until = broker.now + broker.configuration.grace_period
         broker.emit(BrokerJoined(ROOT))
 
     def join(self, bootstrap: int) -> None:

@@ -8,7 +8,7 @@ the same orphan: numbers say what is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import (
@@ -21,6 +21,7 @@ from rookery.brokers.batches import (
     Replicate,
     Replicated,
     RoutedBatch,
+    emptied,
     is_readable,
     part_of,
 )
@@ -58,13 +59,40 @@ class Replicas:
         batches = self.batches.setdefault(owner, {})
         for number, batch in message.batches:
             batches[number] = batch
+            self._broker.spilling.hold((owner, number), batch)
             if (owner, number) in self._done:  # discarded a moment ago: what is done with is written after what is kept
                 self._done.remove((owner, number))
             self._unwritten.append((owner, number, batch))
 
-    def written(self, entries: Iterable[tuple[int, int]]) -> None:
+    def spill(self, key: tuple[int, int]) -> bool:
+        """Let a batch go out of memory, which the log has; False where it is on its way."""
+        owner, number = key
+        if key in self.orphans:
+            if key in self._sent:
+                return False
+            batch, accepted = self.orphans[key]
+            self.orphans[key] = (emptied(batch), accepted)
+            return True
+        batches = self.batches.get(owner, {})
+        if number in batches:
+            batches[number] = emptied(batches[number])
+        return number in batches
+
+    def loaded(self, key: tuple[int, int], batch: EventBatch) -> None:
+        """A batch is in memory again."""
+        owner, number = key
+        if key in self.orphans:
+            self.orphans[key] = (batch, self.orphans[key][1])
+            if self._broker.owned:
+                self._send(key)
+        elif number in self.batches.get(owner, ()):
+            self.batches[owner][number] = batch
+
+    def written(self, entries: Collection[tuple[int, int]]) -> None:
         """Replicas are on the disk: tell their owners."""
         by_owner: dict[int, list[int]] = {}
+        if self._broker.configuration.durability is not BrokerDurability.MEMORY:
+            self._broker.spilling.stored(entries)
         for owner, number in entries:
             by_owner.setdefault(owner, []).append(number)
         for owner, numbers in by_owner.items():
@@ -81,6 +109,7 @@ class Replicas:
             return
         for number in message.numbers:
             if batches.pop(number, None) is not None:
+                self._broker.spilling.release((owner, number))
                 self._done.append((owner, number))
         if not batches:
             del self.batches[owner]
@@ -105,8 +134,12 @@ class Replicas:
 
     def adopt(self, owner: int, number: int, batch: EventBatch) -> None:
         """Bring a batch to its present owners, however long that takes."""
-        if (owner, number) in self.orphans or not is_readable(batch):
+        is_away = self._broker.spilling.is_away((owner, number))
+        if (owner, number) in self.orphans or not (is_away or is_readable(batch)):
             return
+        if owner != self._broker.id and not is_away:
+            self._broker.spilling.hold((owner, number), batch)
+            self._broker.spilling.stored(((owner, number),))
         self._broker.counters["orphans"] += 1
         self.orphans[owner, number] = (batch, set())
         self._by_key.setdefault(batch.key, set()).add((owner, number))
@@ -115,8 +148,12 @@ class Replicas:
 
     def _send(self, orphan: tuple[int, int]) -> None:
         broker = self._broker
-        if len(self._sent) >= MOST_ORPHANS and orphan not in self._sent:
+        most = MOST_ORPHANS if broker.spilling.has_room() else 1  # one after the other where memory is short
+        if len(self._sent) >= most and orphan not in self._sent:
             return  # at a later beat
+        if orphan[0] != broker.id and broker.spilling.is_away(orphan):
+            broker.spilling.want(orphan)
+            return
         self._sent.sent(orphan, broker.now)
         batch, accepted = self.orphans[orphan]
         left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
@@ -145,6 +182,8 @@ class Replicas:
 
     def _settle(self, orphan: tuple[int, int]) -> None:
         batch, _ = self.orphans.pop(orphan)
+        if orphan[0] != self._broker.id:
+            self._broker.spilling.release(orphan)
         self._sent.acknowledged(orphan)
         others = self._by_key[batch.key]
         others.discard(orphan)

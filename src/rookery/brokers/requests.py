@@ -137,6 +137,11 @@ class Requests:
             broker.reply(client, SubscriptionRejected(name, "a subscription is named after its client"))
             return
         known = broker.placement.clients.get(name)
+        most = broker.configuration.most_subscriptions
+        if known is None and broker.sessions.count_of(client) >= most:
+            broker.counters["too many subscriptions"] += 1
+            broker.reply(client, SubscriptionRejected(name, f"you have {most} subscriptions here: end some first"))
+            return
         if known is not None and (version, request.where) != (known.version, known.where) and version <= known.version:
             broker.reply(client, Superseded(name, version, known.version))
             return

@@ -2,7 +2,8 @@
 
 A delivery is acknowledged to its owner when all clients that it concerns have acknowledged it. A client that is away,
 or has more events in flight than its window, is given nothing; the owner keeps its backlog and is asked to redeliver it
-when the client can take it. So an access broker has no events of its own, and nothing is lost with it.
+when the client can take it. So an access broker has no events of its own, and nothing is lost with it. What is in
+flight to clients is bounded in bytes too, for each and for all; where it is all taken, who takes nothing is let go.
 
 A subscription is placed when the zones that say they have it, in this version, tile its box: only then does the client
 hear that it will get every event published from now on. Where a zone has a later version, the client hears of that.
@@ -10,6 +11,7 @@ hear that it will get every event published from now on. Where a zone has a late
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from math import inf, nextafter
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
 from rookery.brokers.client_messages import DeliverToClient, Subscribed
+from rookery.machine import ClientId, Close
 from rookery.space.zones import ZoneBox, box_of, subtract
 
 if TYPE_CHECKING:
@@ -34,12 +37,18 @@ class Sessions:
         self._names: dict[int, set[str]] = {}
         #: The clients that are here, and how many events are in flight to each.
         self.attached: dict[int, int] = {}
+        #: Bytes in flight to each of them, and to all; of each delivery; and since when a client has taken none.
+        self._bytes: Counter[int] = Counter()
+        self.bytes_in_flight = 0
+        self._sizes: dict[tuple[int, int], int] = {}
+        self._since: dict[int, int] = {}
+        self._is_short = False
         #: Since when the other clients are away.
         self._away: dict[int, int] = {}
         #: By owner and delivery: the clients concerned; how many events each was given, -1 when it has acknowledged.
         self._in_flight: dict[tuple[int, int], dict[int, int]] = {}
-        #: By client that could take no more: what owners keep for it, as owner, delivery and count of events, in order.
-        self._backlog: dict[int, dict[tuple[int, int], int]] = {}
+        #: By client that could take no more: what owners keep for it, as owner and delivery, with events and bytes.
+        self._backlog: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._acknowledgments: dict[int, list[int]] = {}
         #: What of a subscription's box no zone has answered for, and when it was last sent.
         self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
@@ -57,9 +66,10 @@ class Sessions:
         if self.attached.pop(client, None) is None:
             return
         self._away[client] = self._broker.now
-        for (owner, number), clients in self._in_flight.items():
+        self.bytes_in_flight -= self._bytes.pop(client, 0)
+        for key, clients in self._in_flight.items():
             if clients.get(client, -1) >= 0:
-                self._backlog.setdefault(client, {})[owner, number] = clients[client]
+                self._backlog.setdefault(client, {})[key] = (clients[client], self._sizes.get(key, 0))
                 clients[client] = 0
 
     def subscribe(self, client: int, name: str) -> None:
@@ -72,6 +82,10 @@ class Sessions:
             self._placing[name] = (subscription.version, [ZoneBox(subscription.lower, upper)], self._broker.now)
         else:  # never true
             self._broker.reply(client, Subscribed(name, subscription.version))
+
+    def count_of(self, client: int) -> int:
+        """Return how many subscriptions a client has here."""
+        return len(self._names.get(client, ()))
 
     def is_here(self, name: str) -> bool:
         """Tell whether the client of a subscription is attached here."""
@@ -154,16 +168,41 @@ class Sessions:
 
     def _deliver_to(self, client: int, owner: int, message: DeliverBatch, *, alone: bool) -> int:
         """Give a client its events; return how many, 0 if it cannot take them now."""
-        waiting = self.attached.get(client)
-        if waiting is None or waiting >= self._broker.configuration.window:
-            self._backlog.setdefault(client, {})[owner, message.number] = message.batch.count
+        waiting, key = self.attached.get(client), (owner, message.number)
+        size = self._sizes[key] = message.batch.size
+        if waiting is None or waiting >= self._broker.configuration.window or not self._has_room(client, size):
+            self._backlog.setdefault(client, {})[key] = (message.batch.count, size)
             return 0
+        if not self._bytes[client]:
+            self._since[client] = self._broker.now
+        self._bytes[client] += size
+        self.bytes_in_flight += size
         if not alone:
             mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
             message = mine.delivery(message.number, message.batch)
         self.attached[client] = waiting + message.batch.count
         self._broker.reply(client, DeliverToClient(owner, message))
         return message.batch.count
+
+    def _has_room(self, client: int, size: int) -> bool:
+        """Tell whether a client may be given so many bytes more: one delivery always, others within the budget."""
+        memory = self._broker.configuration.memory
+        if self.bytes_in_flight + size > memory // 4 and self.bytes_in_flight:
+            self._is_short = True
+            return False
+        return not self._bytes[client] or self._bytes[client] + size <= memory // 16
+
+    def _drop_slowest(self) -> None:
+        """Where deliveries to clients fill the budget, let go of those that have taken nothing for some beats.
+
+        Their events stay with the owners, and they get them when they are back.
+        """
+        broker = self._broker
+        over = broker.now - broker.configuration.slow * broker.configuration.beat
+        for client in [one for one in self._bytes if self._bytes[one] and self._since.get(one, over + 1) <= over]:
+            broker.counters["too slow"] += 1
+            self.detach(client)
+            broker.effect(Close(ClientId(client), "too slow"))
 
     def acknowledge(self, client: int, keys: Iterable[tuple[int, int]]) -> None:
         """A client has these."""
@@ -180,21 +219,33 @@ class Sessions:
         if delivered < 0:
             return
         clients[client] = -1
-        if client in self.attached:
-            self.attached[client] = max(0, self.attached[client] - delivered)
+        if client in self.attached and delivered:
+            self._taken(key, client, delivered)
         if all(count < 0 for count in clients.values()):
             del self._in_flight[key]
+            self._sizes.pop(key, None)
             owner, number = key
             self._acknowledgments.setdefault(owner, []).append(number)
+
+    def _taken(self, key: tuple[int, int], client: int, delivered: int) -> None:
+        """A client has a delivery: there is room for another."""
+        self.attached[client] = max(0, self.attached[client] - delivered)
+        size = min(self._sizes.get(key, 0), self._bytes[client])
+        self._bytes[client] -= size
+        self.bytes_in_flight -= size
+        self._since[client] = self._broker.now
 
     def _request_backlog(self, client: int) -> None:
         """Ask for as much of a client's backlog as its window has room for; for more when it has acknowledged that."""
         backlog = self._backlog.get(client, {})
-        room = self._broker.configuration.window - self.attached.get(client, 0)
+        configuration = self._broker.configuration
+        room = configuration.window - self.attached.get(client, 0)
+        octets = configuration.memory // 16 - self._bytes[client]
         asked: dict[int, list[int]] = {}
-        while backlog and room > 0:
+        while backlog and room > 0 and octets > 0:
             owner, number = next(iter(backlog))
-            room -= max(1, backlog.pop((owner, number)))
+            count, size = backlog.pop((owner, number))
+            room, octets = room - max(1, count), octets - size
             asked.setdefault(owner, []).append(number)
         if not backlog:
             self._backlog.pop(client, None)
@@ -217,12 +268,16 @@ class Sessions:
         """An owner is gone: nobody waits for acknowledgments of its deliveries, others will deliver."""
         for key in [key for key in self._in_flight if key[0] == owner]:
             for client, delivered in self._in_flight.pop(key).items():
-                if client in self.attached:
-                    self.attached[client] = max(0, self.attached[client] - max(0, delivered))
+                if client in self.attached and delivered > 0:
+                    self._taken(key, client, delivered)
+            self._sizes.pop(key, None)
 
     def beat(self) -> None:
         """Ask again for what was not placed or not delivered; let go of clients that have been away for too long."""
         broker = self._broker
+        if self._is_short:
+            self._is_short = False
+            self._drop_slowest()
         for client in [client for client in self._backlog if self.attached.get(client, inf) == 0]:
             self._request_backlog(client)  # what was asked for did not come
         for name, (version, left, since) in list(self._placing.items()):

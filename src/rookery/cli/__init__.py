@@ -55,6 +55,7 @@ GROUPS = {
         "test": "Run everything CI runs, in a checkout.",
     },
     "Settings": {
+        "keys": "Make an authority and certificates for brokers, clients and operators.",
         "config": "Show each setting of a command, its value and where that comes from.",
         "completion": "Print the lines that make a shell complete `rookery`.",
     },

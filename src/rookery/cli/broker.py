@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rookery.cli.credentials import (
+    AuthorityFile,
+    CertificateFile,
+    Insecure,
+    KeyFile,
+    PrivateKeyFile,
+    read_credentials,
+    read_key,
+)
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_address, read_addresses, read_schema, read_space
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import ADDRESS, Join, Json, SchemaText, Space, write, write_json
@@ -20,6 +28,7 @@ from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
     from rookery.live.brokers.settings import BrokerSettings
+    from rookery.live.credentials import Credentials
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -29,6 +38,8 @@ EXAMPLES = [
     "rookery broker --listen 127.0.0.1:7401 --topic quotes --schema quotes.json --space price:0:1000,symbol",
     "rookery broker --listen 127.0.0.1:7402 --join 127.0.0.1:7401 --topic quotes --schema quotes.json "
     "--space price:0:1000,symbol",
+    "rookery broker --listen 10.0.0.1:7401 --topic quotes --schema quotes.json --space price:0:1000,symbol "
+    "--certificate keys/one.pem --private-key keys/one.key --authority keys/authority.pem",
     "rookery broker status --at 127.0.0.1:7401 --json",
     "rookery broker tree --at 127.0.0.1:7401 > tree.json",
     "rookery broker resplit --at 127.0.0.1:7401 --tree tree.json",
@@ -61,13 +72,25 @@ def command(
     backlog: Annotated[
         int, typer.Option(help="Events kept for a subscription whose client is slow or away.")
     ] = 100_000,
+    memory: Annotated[
+        int, typer.Option(help="MiB of events held in memory; the log on disk has what more there is.", min=1)
+    ] = 512,
+    client_subscriptions: Annotated[int, typer.Option(help="Subscriptions that one client may have.", min=1)] = 100_000,
+    client_batches: Annotated[int, typer.Option(help="Batches a second that one client may publish.", min=1)] = 20_000,
+    client_events: Annotated[int, typer.Option(help="Events a second that one client may publish.", min=1)] = 2_000_000,
     engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
     key_file: KeyFile = None,
-    certificate: Annotated[Path | None, typer.Option(help="For TLS: this broker's certificate, PEM.")] = None,
-    private_key: Annotated[Path | None, typer.Option(help="For TLS: the certificate's key, PEM.")] = None,
-    authority: Annotated[
-        Path | None, typer.Option(help="For TLS: who must have signed the others' certificates, PEM.")
+    broker_key_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with the key of brokers and operators, where they have no certificates."),
     ] = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
+    rights: Annotated[
+        Path | None, typer.Option(help="A file that says which certificates may publish and subscribe, TOML.")
+    ] = None,
+    insecure: Insecure = False,
     log_format: LogFormat = "text",
     metrics: MetricsPort = None,
     at: Annotated[
@@ -81,20 +104,23 @@ def command(
 ) -> int:
     """Run a broker of a topic until it is told to stop, show the status or the zones of a network, or share them anew.
 
-    Brokers divide the events of a topic among themselves by content. Clients use any of them. Without TLS everything is
-    sent in the clear, and with a key strangers stay out but can still listen: use loopback or a network you trust.
+    Brokers divide the events of a topic among themselves by content. Clients use any of them. With TLS both ends show
+    certificates, and roles and rights go by them: `rookery keys` makes them. With --key-file clients prove that they
+    have the key, and brokers and operators that they have the one of --broker-key-file; all can be listened to.
     """
     set_up_logs(log_format)
     if action != "run":
-        used = {"status": ("json",), "tree": (), "resplit": ("json", "tree")}[action]
+        own = {"status": ("json", "key_file"), "tree": ("key_file",), "resplit": ("json", "tree", "broker_key_file")}
         refuse_all_but(
-            "at", "key_file", "log_format", *used,
+            "at", "certificate", "private_key", "authority", "log_format", *own[action],
             where=f"on `rookery broker {action}`", instead="run a broker with `rookery broker`",
         )  # fmt: skip
         read_address("--at", at)
+        key = broker_key_file if action == "resplit" else key_file
+        credentials = read_credentials(key, certificate, private_key, authority)
         if action == "tree":
-            return _tree(at, key_file)
-        return _status(at, key_file, json) if action == "status" else _resplit(at, tree, key_file, json)
+            return _tree(at, credentials)
+        return _status(at, credentials, json) if action == "status" else _resplit(at, tree, credentials, json)
     refuse_unused("at", "json", where="on a broker that runs", instead="ask it with `rookery broker status`")
     refuse_unused("tree", where="on a broker that runs", instead="share zones anew with `rookery broker resplit`")
     missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
@@ -103,7 +129,8 @@ def command(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
     from rookery.brokers.configuration import BrokerDurability
-    from rookery.live.brokers.settings import BrokerSettings, tls_contexts
+    from rookery.live.brokers.settings import BrokerSettings
+    from rookery.live.rights import read_rights
 
     try:
         promise = BrokerDurability(durability)
@@ -112,13 +139,8 @@ def command(
     if promise is BrokerDurability.MEMORY:
         refuse_unused("data", where="with --durability memory", instead="ask for one-disk or two-disks")
     address = read_address("--listen", listen)
-    tls = None
     if certificate is None and private_key is None:
         refuse_unused("authority", where="without TLS", instead="give --certificate and --private-key too")
-    if certificate is not None or private_key is not None:
-        if certificate is None or private_key is None:
-            raise SettingsError("TLS needs --certificate and --private-key")
-        tls = tls_contexts(certificate, private_key, authority)
     settings = BrokerSettings(
         topic=topic,
         space=read_space(space, read_schema(schema)),
@@ -129,9 +151,15 @@ def command(
         beat=beat,
         refresh=refresh,
         backlog=backlog,
+        memory=memory << 20,
+        subscriptions=client_subscriptions,
+        batches_per_second=client_batches,
+        events_per_second=client_events,
         engine=engine,
-        key=read_key(key_file),
-        tls=tls,
+        credentials=read_credentials(key_file, certificate, private_key, authority),
+        broker_key=read_key(broker_key_file),
+        rights=None if rights is None else read_rights(rights),
+        insecure=insecure,
     )
     asyncio.run(_run(settings, metrics))
     return ExitCode.DONE
@@ -160,10 +188,10 @@ def _state_folder(topic: str, address: tuple[str, int]) -> Path:
     return state / "rookery" / "brokers" / f"{topic.replace('/', '_')}-{address[0]}-{address[1]}"
 
 
-def _status(at: str, key_file: Path | None, json: bool) -> int:
+def _status(at: str, credentials: Credentials, json: bool) -> int:
     from rookery.live.brokers.resplit import ask_all
 
-    documents = asyncio.run(ask_all(at, read_key(key_file)))
+    documents = asyncio.run(ask_all(at, credentials))
     if json:
         write_json(documents)
         return ExitCode.DONE
@@ -176,14 +204,14 @@ def _status(at: str, key_file: Path | None, json: bool) -> int:
     return ExitCode.DONE
 
 
-def _tree(at: str, key_file: Path | None) -> int:
+def _tree(at: str, credentials: Credentials) -> int:
     from rookery.live.brokers.resplit import ask_all, network_tree
 
-    write(network_tree(asyncio.run(ask_all(at, read_key(key_file))))[0].to_json())
+    write(network_tree(asyncio.run(ask_all(at, credentials)))[0].to_json())
     return ExitCode.DONE
 
 
-def _resplit(at: str, tree: Path | None, key_file: Path | None, json: bool) -> int:
+def _resplit(at: str, tree: Path | None, credentials: Credentials, json: bool) -> int:
     from rookery.live.brokers.resplit import read_statistics, resplit
 
     if tree is None:
@@ -192,7 +220,7 @@ def _resplit(at: str, tree: Path | None, key_file: Path | None, json: bool) -> i
         statistics = read_statistics(tree.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{tree}: {error}") from error
-    done = asyncio.run(resplit(at, *statistics, key=read_key(key_file), told=announce))
+    done = asyncio.run(resplit(at, *statistics, credentials=credentials, told=announce))
     if json:
         write_json({"moves": done.moves, "zones": done.zones})
     else:

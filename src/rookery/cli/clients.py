@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rookery.live.client import Client
+    from rookery.live.credentials import Credentials
     from rookery.live.opening import ClientOpening
     from rookery.live.subscription import Subscription
     from rookery.live.tcp import Address
@@ -52,7 +53,8 @@ def open_site(
     *,
     listen: Address | None,
     join: Sequence[Address],
-    key: bytes | None,
+    credentials: Credentials,
+    insecure: bool,
     domain_id: int,
     interface: str,
     name: str,
@@ -63,7 +65,7 @@ def open_site(
     from rookery.live.opening import open as open_client
 
     within = DdsOptions(interface=interface, name=name)
-    options = IslandOptions(listen=listen, key=key, domain_id=domain_id, dds=within)
+    options = IslandOptions(listen=listen, credentials=credentials, insecure=insecure, domain_id=domain_id, dds=within)
     return open_client(f"island://{site}@{_written(join)}", options)
 
 
@@ -74,7 +76,8 @@ def open_overlay(
     grid: Grid,
     listen: Address,
     join: Sequence[Address],
-    key: bytes | None,
+    credentials: Credentials,
+    insecure: bool,
     configuration: OverlayConfiguration,
 ) -> ClientOpening:
     """Open a peer of the overlay of a topic."""
@@ -82,17 +85,23 @@ def open_overlay(
     from rookery.live.overlay import OverlayOptions
 
     options = OverlayOptions(
-        topic=topic, schema=schema, grid=grid, listen=listen, key=key, configuration=configuration
-    )  # fmt: skip
+        topic=topic,
+        schema=schema,
+        grid=grid,
+        listen=listen,
+        credentials=credentials,
+        insecure=insecure,
+        configuration=configuration,
+    )
     return open_client(f"overlay://{_written(join)}", options)
 
 
-def open_brokers(brokers: Sequence[str], *, key: bytes | None) -> ClientOpening:
+def open_brokers(brokers: Sequence[str], *, credentials: Credentials) -> ClientOpening:
     """Open a client of a broker network, through any of the brokers."""
     from rookery.live.brokers.client import BrokerOptions
     from rookery.live.opening import open as open_client
 
-    return open_client(f"brokers://{','.join(brokers)}", BrokerOptions(key=key))
+    return open_client(f"brokers://{','.join(brokers)}", BrokerOptions(credentials))
 
 
 def read_topic(client: Client, topic: str, where: str | None, options: dict[str, Any]) -> Subscription[dict[str, Any]]:

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from rookery.cli.clients import open_site, read_topic
+from rookery.cli.credentials import AuthorityFile, CertificateFile, Insecure, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_address, read_addresses, read_topic_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
@@ -61,6 +61,10 @@ def command(
     best_effort: BestEffort = False,
     transient_local: TransientLocal = False,
     key_file: KeyFile = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
+    insecure: Insecure = False,
     record: Annotated[Path | None, typer.Option(help="Record the site for `rookery serve`.")] = None,
     seconds: Seconds = None,
     log_format: LogFormat = "text",
@@ -88,7 +92,8 @@ def command(
     place = {
         "listen": None if listen is None else read_address("--listen", listen),
         "join": read_addresses("--join", join),
-        "key": read_key(key_file),
+        "credentials": read_credentials(key_file, certificate, private_key, authority),
+        "insecure": insecure,
         "domain_id": domain_id,
         "interface": interface,
         "name": name,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rookery.cli.credentials import KeyFile, read_key
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.options import DomainId, Interface, Json, NoMulticast, Peers, note, reached, write_json
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.clients import open_overlay
+from rookery.cli.credentials import AuthorityFile, CertificateFile, Insecure, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_address, read_addresses, read_grid, read_schema
 from rookery.cli.operations import LogFormat, announce, set_up_logs
 from rookery.cli.options import ADDRESS, Join, NeededSchema, Seconds, Space, Where, write_now
@@ -49,6 +49,10 @@ def command(
         bool, typer.Option("--multicast", help="An event that came from a covering peer does not go up again.")
     ] = False,
     key_file: KeyFile = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
+    insecure: Insecure = False,
     seconds: Seconds = None,
     log_format: LogFormat = "text",
 ) -> int:
@@ -68,7 +72,8 @@ def command(
         "grid": read_grid(space, known),
         "join": read_addresses("--join", join),
         "listen": read_address("--listen", listen),
-        "key": read_key(key_file),
+        "credentials": read_credentials(key_file, certificate, private_key, authority),
+        "insecure": insecure,
         "configuration": OverlayConfiguration(arc=arc, downgrade=multicast),
     }
     with suppress(KeyboardInterrupt):

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from rookery.cli.credentials import KeyFile, read_key
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.options import DomainId, Interface, Json, NoMulticast, Peers, note, reached, write_json
 
 __all__ = ["EXAMPLES", "command"]

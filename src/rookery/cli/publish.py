@@ -7,16 +7,19 @@ import json as json_text
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rookery.cli.clients import open_brokers
+from rookery.cli.credentials import AuthorityFile, CertificateFile, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_addresses
 from rookery.cli.options import Brokers, Json, note, write_json
 from rookery.errors import BrokerError, EventError
+
+if TYPE_CHECKING:
+    from rookery.live.credentials import Credentials
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -34,12 +37,16 @@ def command(
     ] = "-",
     at: Brokers = None,
     key_file: KeyFile = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
     seconds: Annotated[float, typer.Option(help="How long to wait for the acknowledgments.", min=0.0)] = 30.0,
     json: Json = False,
 ) -> int:
     """Publish events, and end when all of them are acknowledged."""
     read_addresses("--at", at)
-    count = asyncio.run(_publish(topic, events, at or ["127.0.0.1:7401"], read_key(key_file), seconds))
+    credentials = read_credentials(key_file, certificate, private_key, authority)
+    count = asyncio.run(_publish(topic, events, at or ["127.0.0.1:7401"], credentials, seconds))
     if json:
         write_json({"topic": topic, "acknowledged": count})
     else:
@@ -47,9 +54,9 @@ def command(
     return ExitCode.DONE
 
 
-async def _publish(topic: str, source: str, brokers: list[str], key: bytes | None, seconds: float) -> int:
+async def _publish(topic: str, source: str, brokers: list[str], credentials: Credentials, seconds: float) -> int:
     count = 0
-    async with open_brokers(brokers, key=key) as client:
+    async with open_brokers(brokers, credentials=credentials) as client:
         lines = _lines(source)
         while True:
             # Off the loop: a pipe may have nothing to say for hours, and the broker must hear from us meanwhile.

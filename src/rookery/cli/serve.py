@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rookery.cli.credentials import AuthorityFile, CertificateFile, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.notations import read_address
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
@@ -20,6 +21,7 @@ from rookery.cli.unused import refuse_unused
 from rookery.errors import ServeError, SettingsError
 
 if TYPE_CHECKING:
+    from rookery.live.credentials import Credentials
     from rookery.web.broadcast import Broadcast
     from rookery.web.recorder import Recorder
 
@@ -48,6 +50,10 @@ def command(
     broker: Annotated[
         str | None, typer.Option(metavar=ADDRESS, help="Watch a live broker network, through one of its brokers.")
     ] = None,
+    key_file: KeyFile = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
     examples: Annotated[
         bool, typer.Option("--examples", help="Subscribe to all events of the brokers, to show them.")
     ] = False,
@@ -87,6 +93,7 @@ def command(
     if files:
         refuse_unused(
             "domain_id", "interface", "broker", "examples", "simulate", "brokers", "participants", "rate", "record",
+            "key_file", "certificate", "private_key", "authority",
             where="on files, which are records already", instead="leave the files out to watch what is live",
         )  # fmt: skip
     if not files or follow:
@@ -95,7 +102,10 @@ def command(
     if watched is None:
         refuse_unused("interface", where="without a DDS domain", instead="give --domain-id too")
     if broker is None:
-        refuse_unused("examples", where="without --broker", instead="give --broker too")
+        refuse_unused(
+            "examples", "key_file", "certificate", "private_key", "authority",
+            where="without --broker", instead="give --broker too",
+        )  # fmt: skip
     else:
         read_address("--broker", broker)
     if not simulate:
@@ -129,7 +139,8 @@ def command(
         if simulate:
             beside.append(_simulation(recorder, brokers, participants, rate))
         if broker is not None:
-            beside.append(_brokers(recorder, broker, examples))
+            credentials = read_credentials(key_file, certificate, private_key, authority)
+            beside.append(_brokers(recorder, broker, credentials, examples))
         if watched is not None:
             beside.append(_domain(recorder, watched, interface))
 
@@ -214,10 +225,10 @@ def _domain(recorder: Recorder, domain_id: int, interface: str) -> Callable[[], 
     return lambda: watch_domain(recorder, domain_id=domain_id, interface=interface)
 
 
-def _brokers(recorder: Recorder, entry: str, examples: bool) -> Callable[[], Awaitable[None]]:
+def _brokers(recorder: Recorder, entry: str, credentials: Credentials, examples: bool) -> Callable[[], Awaitable[None]]:
     from rookery.web.producers.live_brokers import watch_brokers
 
-    return lambda: watch_brokers(recorder, entry=entry, examples=examples)
+    return lambda: watch_brokers(recorder, entry=entry, credentials=credentials, examples=examples)
 
 
 def _simulation(recorder: Recorder, brokers: int, participants: int, rate: int) -> Callable[[], Awaitable[None]]:

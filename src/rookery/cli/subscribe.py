@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.clients import open_brokers
+from rookery.cli.credentials import AuthorityFile, CertificateFile, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.keys import KeyFile, read_key
 from rookery.cli.notations import read_addresses
 from rookery.cli.options import Brokers, IdType, Seconds, note, note_quarantined, write_now
 from rookery.cli.unused import refuse_unused
@@ -22,6 +22,7 @@ from rookery.errors import SettingsError
 
 if TYPE_CHECKING:
     from rookery.live.client import Client
+    from rookery.live.credentials import Credentials
     from rookery.live.subscription import Subscription
 
 __all__ = ["EXAMPLES", "command"]
@@ -45,6 +46,9 @@ def command(
     count: Annotated[int | None, typer.Option(help="Stop after so many events.", min=1)] = None,
     seconds: Seconds = None,
     key_file: KeyFile = None,
+    certificate: CertificateFile = None,
+    private_key: PrivateKeyFile = None,
+    authority: AuthorityFile = None,
 ) -> int:
     """Print events as JSON lines, each once, as they come; with --subscriptions, each with the rule that wants it."""
     table = None
@@ -58,7 +62,8 @@ def command(
         table = read_subscriptions(subscriptions, id_type=id_type)
     read_addresses("--at", at)
     wanted = Wanted(topic, where, table, count, seconds)
-    return asyncio.run(_subscribe(wanted, at or ["127.0.0.1:7401"], read_key(key_file)))
+    credentials = read_credentials(key_file, certificate, private_key, authority)
+    return asyncio.run(_subscribe(wanted, at or ["127.0.0.1:7401"], credentials))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Wanted:
     seconds: float | None
 
 
-async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> int:
+async def _subscribe(wanted: Wanted, brokers: list[str], credentials: Credentials) -> int:
     work = asyncio.current_task()
     assert work is not None
     loop = asyncio.get_running_loop()
@@ -80,7 +85,7 @@ async def _subscribe(wanted: Wanted, brokers: list[str], key: bytes | None) -> i
         loop.add_signal_handler(number, work.cancel)
     printed = 0
     try:
-        async with asyncio.timeout(wanted.seconds), open_brokers(brokers, key=key) as client:
+        async with asyncio.timeout(wanted.seconds), open_brokers(brokers, credentials=credentials) as client:
             feed, named = _open(client, wanted)
             if feed is None:
                 return ExitCode.FAILED

@@ -26,6 +26,7 @@ EXAMPLES = [
     "rookery test",
     "rookery test --slow",
     "rookery test --sparks",
+    "rookery test --hostile",
     "rookery test tests/filters -k ribbon",
     "rookery test tests/model -- --pdb -x",
 ]
@@ -36,6 +37,10 @@ SPREAD = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-load
 
 #: The tests behind --sparks.
 EVERY_SPARK = ("tests/spark/test_every_spark.py", "-v")
+
+
+#: The tests behind --hostile.
+HOSTILE = ("tests/hostile", "-v")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,10 @@ def command(
         bool,
         typer.Option("--sparks", help="Run one job in every way on each PySpark, 3.5 to 4.3, and nothing else."),
     ] = False,
+    hostile: Annotated[
+        bool,
+        typer.Option("--hostile", help="Run each attack on a broker's port, and the long ones too, and nothing else."),
+    ] = False,
     json: Json = False,
 ) -> int:
     """Run everything CI runs: lint, format, types, import layers and tests.
@@ -73,6 +82,8 @@ def command(
     selection = [*(tests or []), *(["-k", keyword] if keyword else []), *(["-m", marker] if marker else [])]
     if sparks:
         selection, slow = [*EVERY_SPARK, *selection], True
+    if hostile:
+        selection, slow = [*HOSTILE, *selection], True
     finished = []
     for step in steps(selection, slow=slow, coverage=coverage):
         note(f"{step.name}: {' '.join(step.command[1:])}")

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from rookery.machine import Close, Compute, ComputeFailed, Effect, Emit, Machine, Send, Write
+from rookery.machine import Close, Compute, ComputeFailed, Effect, Emit, Machine, Read, Send, Write
 
 __all__ = ["Driver", "Log", "Transport"]
 
@@ -49,6 +49,9 @@ class Log(Protocol):
         written: Callable[[str | None], None] | None,
     ) -> None:
         """Keep entries, forget what is done with, and say when that is safe, or why it is not."""
+
+    def read(self, keys: tuple[tuple[int, int], ...], then: Callable[[dict[tuple[int, int], Any]], None]) -> None:
+        """Read records again; what cannot be read is not among what is found."""
 
 
 def _no_wake() -> None:
@@ -178,6 +181,9 @@ class Driver:
             elif type(effect) is Write:
                 assert self.log is not None, "a machine that writes needs a log"
                 self.log.append(effect.entries, effect.done, self._when_written(effect))
+            elif type(effect) is Read:
+                assert self.log is not None, "a machine that reads needs a log"
+                self.log.read(effect.keys, self._when_read(effect))
             elif type(effect) is Compute:
                 self._compute(effect)
             elif type(effect) is Close:
@@ -215,6 +221,14 @@ class Driver:
                 self.flush()
 
         return written
+
+    def _when_read(self, read: Read) -> Callable[[dict[tuple[int, int], Any]], None]:
+        def found(values: dict[tuple[int, int], Any]) -> None:
+            if not self.is_closed:
+                self.machine.completed(read, values, self.now())
+                self.flush()
+
+        return found
 
     def _set_timer(self) -> None:
         when = self.machine.timer()

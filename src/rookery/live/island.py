@@ -19,6 +19,8 @@ from typing import Any
 
 from rookery.errors import ClientError, JoinError
 from rookery.gateway import Gateway, GatewayFound, SiteTakenOver, island_parameter
+from rookery.live.admission import check_exposure
+from rookery.live.credentials import Credentials
 from rookery.live.dds import DdsOptions, DdsTransport, participant_options, warmed
 from rookery.live.site_links import SiteLinks
 from rookery.live.subscription import Subscription
@@ -45,13 +47,19 @@ class IslandOptions:
 
     #: Where gateways of other sites reach this one; None where it only dials.
     listen: Address | None = None
-    #: The key that all gateways share.
-    key: bytes | None = None
+    #: The key that all gateways share, or their certificates, which are those of brokers.
+    credentials: Credentials = field(default_factory=Credentials)
+    #: Whether other machines may reach this gateway without TLS.
+    insecure: bool = False
     #: The DDS domain of the site, and how to be in it; a gateway is always an observer.
     domain_id: int = 0
     dds: DdsOptions = field(default_factory=DdsOptions)
     #: What the gateways of one backbone call it.
     network: str = "islands"
+
+    def __post_init__(self) -> None:
+        if self.listen is not None:
+            check_exposure(self.listen[0], has_tls=self.credentials.listening is not None, insecure=self.insecure)
 
 
 class IslandTransport:
@@ -190,7 +198,9 @@ async def open_island(site: str, join: Iterable[Address], options: IslandOptions
         identity=int.from_bytes(os.urandom(8)) >> 1,
         role="island",
         network=options.network,
-        key=options.key,
+        key=options.credentials.key,
+        tls_dial=options.credentials.dialing,
+        tls_listen=options.credentials.listening,
         heartbeat=_HEARTBEAT,
         silence=3 * _HEARTBEAT,
     )

@@ -24,10 +24,11 @@ from typing import Any
 import msgspec
 
 from rookery.errors import ClientError, HistoryFullError, JoinError, SchemaError, TopicError
-from rookery.live.overlay_peer import ROLE, BootstrapListener, LivePeer, reserve_port, who_is
+from rookery.live.admission import check_exposure
+from rookery.live.credentials import Credentials
+from rookery.live.overlay_peer import BootstrapListener, LivePeer, peer_settings, reserve_port, who_is
 from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address
-from rookery.live.tcp_hello import LinkSettings
 from rookery.live.transport import AnySchema, DdsWriterOptions, SubscriptionRequest, check_schema, refuse
 from rookery.machine.dedup import DedupWindow
 from rookery.model import Schema
@@ -73,8 +74,13 @@ class OverlayOptions:
     listen: Address = ("127.0.0.1", 0)
     host: str | None = None
     configuration: OverlayConfiguration = field(default_factory=OverlayConfiguration)
-    #: With a key strangers stay out.
-    key: bytes | None = None
+    #: With a key, or certificates of one authority, strangers stay out.
+    credentials: Credentials = field(default_factory=Credentials)
+    #: Whether other machines may reach this peer without TLS.
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        check_exposure(self.listen[0], has_tls=self.credentials.listening is not None, insecure=self.insecure)
 
 
 class OverlayTransport:
@@ -94,7 +100,7 @@ class OverlayTransport:
         self._early: list[bytes] = []
         self._listen, self._host, self._join = options.listen, options.host or options.listen[0], tuple(join)
         self._configuration = options.configuration
-        self._key = options.key
+        self._credentials = options.credentials
         self._attributes = _comparable_attributes(self.schema)
         self._conditions: dict[str | int, Condition] = {}
         #: By the number of a condition: whose it is, and its name there.
@@ -267,7 +273,7 @@ class OverlayTransport:
         await old.leave()
         if self._bootstrap is not None:
             await self._bootstrap.close()
-        settings = LinkSettings(identity=new.node, role=ROLE, network=self.network, key=self._key)
+        settings = peer_settings(new.node, self.network, self._credentials)
         self._bootstrap = BootstrapListener(settings)
         await self._bootstrap.open(self._listen)
 
@@ -278,7 +284,7 @@ class OverlayTransport:
             network=self.network,
             on_delivery=self._take,
             configuration=self._configuration,
-            key=self._key,
+            credentials=self._credentials,
         )
         try:
             await peer.start(listen, host=self._host, bootstraps=bootstraps)
@@ -303,7 +309,7 @@ class OverlayTransport:
         """Return the ids of those who answer at the addresses that were given; wait a little for who only starts."""
         deadline = asyncio.get_running_loop().time() + patience
         while True:
-            asked = (who_is(address, network=self.network, key=self._key) for address in self._join)
+            asked = (who_is(address, network=self.network, credentials=self._credentials) for address in self._join)
             answers = await asyncio.gather(*asked, return_exceptions=True)
             found = [one for one in answers if isinstance(one, int)]
             # Who has turned us away will do so again; where no port is open there may be one soon.

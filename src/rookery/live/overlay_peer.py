@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rookery.errors import JoinError
+from rookery.live.credentials import Credentials
 from rookery.live.driver import Driver
 from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, listen
 from rookery.live.tcp_peers import Peers, node_id
@@ -28,7 +29,7 @@ from rookery.overlay.messages import EventId, Message, encode
 from rookery.overlay.peer import Peer
 from rookery.overlay.state import Interests
 
-__all__ = ["ROLE", "BootstrapListener", "LivePeer", "reserve_port", "who_is"]
+__all__ = ["BootstrapListener", "LivePeer", "peer_settings", "reserve_port", "who_is"]
 
 ROLE = "overlay"
 _FREE_PORTS_TRIED = 20
@@ -47,14 +48,14 @@ class LivePeer:
         network: str,
         on_delivery: Callable[[Deliver], None],
         configuration: OverlayConfiguration | None = None,
-        key: bytes | None = None,
+        credentials: Credentials,
         patience: float = 0.25,
     ) -> None:
         self._interests = interests
         self._space = space
         self._network = network
         self._configuration = configuration or OverlayConfiguration()
-        self._key = key
+        self._credentials = credentials
         self._patience = patience
         self._on_delivery = on_delivery
         self._loop = asyncio.get_running_loop()
@@ -84,7 +85,7 @@ class LivePeer:
             port = reserve_port(address)
             node = node_id((host, port), int.from_bytes(os.urandom(2), "big"))
             peers = Peers(
-                LinkSettings(identity=node, role=ROLE, network=self._network, key=self._key),
+                peer_settings(node, self._network, self._credentials),
                 on_frames=self._receive,
                 on_undeliverable=self._undeliverable,
                 patience=self._patience,
@@ -250,11 +251,23 @@ class BootstrapListener:
             await self._listener.close()
 
 
-async def who_is(address: Address, *, network: str, key: bytes | None = None) -> int:
+def peer_settings(node: int, network: str, credentials: Credentials) -> LinkSettings:
+    """Return what a peer of an overlay says of itself on its links."""
+    return LinkSettings(
+        identity=node,
+        role=ROLE,
+        network=network,
+        key=credentials.key,
+        tls_dial=credentials.dialing,
+        tls_listen=credentials.listening,
+    )
+
+
+async def who_is(address: Address, *, network: str, credentials: Credentials) -> int:
     """Return the id of the peer at an address; raise `JoinError` where none answers, or one of another overlay."""
     caller = _Caller()
     try:
-        await dial(address, LinkSettings(identity=0, role=ROLE, network=network, key=key), caller)
+        await dial(address, peer_settings(0, network, credentials), caller)
         return await caller.answer
     finally:
         caller.answer.cancel()

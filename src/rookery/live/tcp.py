@@ -8,11 +8,12 @@ A handler has four methods (`LinkHandler`): `opened`, `received`, `writable`, `c
 id, dialed and dialed again, takes `Peers` from `tcp_peers.py`, which is built on this.
 
 Rules. A frame is four octets of length and that many octets; the top bit marks what the links say to each other. Both
-ends say hello first: who they are, what network they belong to; with a pre-shared key each proves that it has the key,
-the dialing end first, so a stranger sees no proof. A peer's mistake never raises: the link closes, `closed` gets the
-reason, and `faults` counts it. Everything is bounded: a frame, what comes before the hello is complete, the number of
-links, the time a silent link is kept. `congested` says that the other end does not keep up; `pause` and `resume` hold
-reading, and TCP holds the sender.
+ends say hello first: who they are, what network they belong to (`admission.py`: who may come in as what); with a
+pre-shared key each proves that it has the key, the dialing end first, so a stranger sees no proof. A peer's mistake
+never raises: the link closes, `closed` gets the reason, and `faults` counts it. Everything is bounded: a frame, frames
+that have begun over all links, what comes before the hello is complete and how long that may take (TLS included), the
+number of links in all and of one address, the time a silent link is kept. `congested` says that the other end does not
+keep up; `pause` and `resume` hold reading, and TCP holds the sender.
 
 The key keeps strangers out and nothing more: what is sent can be read and altered on the way unless TLS is on.
 """
@@ -22,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+import ssl
 import struct
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -29,9 +31,11 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from rookery.errors import JoinError
-from rookery.live.tcp_hello import MAGIC, Beat, Control, Goodbye, Hello, KeyProof, LinkLimits, LinkSettings, proof
+from rookery.live.admission import Certificate, certificate_of
+from rookery.live.doorway import Doorway
+from rookery.live.tcp_hello import Beat, Control, Goodbye, Hello, KeyProof, LinkLimits, LinkSettings, proof, refusal
 
-__all__ = ["Address", "Link", "LinkHandler", "LinkLimits", "LinkSettings", "dial", "frame_of", "listen"]
+__all__ = ["Address", "Link", "LinkHandler", "LinkLimits", "LinkSettings", "Listener", "dial", "frame_of", "listen"]
 
 Address: TypeAlias = tuple[str, int]
 
@@ -87,9 +91,14 @@ class Link(asyncio.Protocol):
         self._dialing = dialing
         self._listener = listener
         self._transport: asyncio.Transport | None = None
-        self._rest = b""
-        keyed = settings.key is not None
-        self._mine = Hello(MAGIC, settings.identity, settings.role, settings.network, os.urandom(16), keyed)
+        #: A frame that has begun, and how many octets it will have with its header.
+        self._rest = bytearray()
+        self._wanted = 4
+        #: What the other end's certificate says; None where it showed none.
+        self.certificate: Certificate | None = None
+        self._was_admitted = False
+        self._securing: asyncio.Task[None] | None = None
+        self._mine = settings.hello(os.urandom(16), dialing=dialing)
         self._theirs: Hello | None = None
         self._early = 0
         self._told = 0
@@ -98,6 +107,21 @@ class Link(asyncio.Protocol):
         self._reason = ""
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
+
+    @property
+    def host(self) -> str:
+        """The address of the other end."""
+        return self.address[0]
+
+    @property
+    def holder(self) -> str:
+        """Who the other end is, for bounds: the name in its certificate, or its address."""
+        return self.address[0] if self.certificate is None else self.certificate.name
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the other end is an equal of this one, and has proven it."""
+        return self.is_open and self.role == self.settings.role
 
     # ---- for its user --------------------------------------------------------------------------------------------
 
@@ -110,7 +134,7 @@ class Link(asyncio.Protocol):
         if self._transport is not None and not self._reason:
             self._transport.write(frames)
             if self.congested and self._transport.get_write_buffer_size() > self.settings.limits.hopeless:
-                self._fail("too slow")
+                self.let_go("too slow")
 
     def pause(self) -> None:
         """Read no more until `resume`."""
@@ -141,25 +165,58 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        limits = self.settings.limits
-        transport.set_write_buffer_limits(high=limits.congested)
         peer = transport.get_extra_info("peername")
         self.address = (str(peer[0]), int(peer[1])) if peer else ("", 0)
-        if self._listener is not None and not self._listener.admit(self):
-            self._fail("too many links")
+        if self._listener is not None and not self._listener.doorway.admit(self):
+            self.let_go("too many links")
             return
         self._heard = self._loop.time()
-        self._timer = self._loop.call_later(limits.handshake, self._late)
+        self._timer = self._loop.call_later(self.settings.limits.handshake, self._late)
+        if self._listener is not None and self.settings.tls_listen is not None:
+            # Not by the server itself: it would keep who never ends the TLS handshake out of our sight and bounds.
+            transport.pause_reading()
+            self._securing = self._loop.create_task(self._secure(transport, self.settings.tls_listen))
+        else:
+            self._begin(transport)
+
+    async def _secure(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        try:
+            secured = await self._loop.start_tls(
+                transport, self, context, server_side=True, ssl_handshake_timeout=self.settings.limits.handshake
+            )
+        except (OSError, ssl.SSLError):
+            self._reason = self._reason or "no TLS"
+            self.settings.faults[self._reason] += 1
+            transport.abort()
+        else:
+            self._securing = None
+            if secured is not None and not self._reason:
+                assert isinstance(secured, asyncio.Transport)
+                self._begin(secured)
+                said = bytes(self._rest)
+                self._rest.clear()
+                self._early -= len(said)
+                self.data_received(said)
+        finally:
+            self._securing = None
+
+    def _begin(self, transport: asyncio.Transport) -> None:
+        """Say hello, the line being as private as it will be."""
+        self._transport = transport
+        transport.set_write_buffer_limits(high=self.settings.limits.congested)
+        self.certificate = certificate_of(transport.get_extra_info("peercert"))
         self._control(self._mine)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._rest = b""
+        self._rest.clear()
+        self.settings.unfinished.release(self)
         was_open, self.is_open = self.is_open, False
         self._reason = self._reason or (f"lost: {error}" if error else "closed by the other end")
         if self._listener is not None:
-            self._listener.forget(self)
+            self._listener.doorway.forget(self, was_in=self._was_admitted)
+            self._was_admitted = False
         if self.handler is not None and (was_open or self._listener is None):
             self.handler.closed(self, self._reason)
 
@@ -176,18 +233,31 @@ class Link(asyncio.Protocol):
             return
         if not self.is_open:
             self._early += len(data)
+        if self._securing is not None:  # the other end is known when its certificate is: what it says waits for that
+            self._rest += data
+            if self._early > self.settings.limits.unauthenticated:
+                self.let_go("too much before hello")
+            return
         if self._rest:
-            data = self._rest + data
+            self._rest += data
+            if len(self._rest) < self._wanted and self.is_open:  # the rest of a long frame is joined once, at its end
+                self._heard = self._loop.time()
+                self.settings.unfinished.hold(self, len(self._rest), most=self.settings.limits.unfinished)
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
         frames: list[bytes] = []
         at, end, most = 0, len(data), self.settings.limits.frame
+        self._wanted = 4
         while end - at >= 4:
             (length,) = _HEADER.unpack_from(data, at)
             control = length & _CONTROL
             length &= ~_CONTROL
             if length > most:
-                self._fail("frame too large")
+                self.let_go("frame too large")
                 return
             if end - at - 4 < length:
+                self._wanted = 4 + length
                 break
             payload = data[at + 4 : at + 4 + length]
             at += 4 + length
@@ -201,12 +271,13 @@ class Link(asyncio.Protocol):
                 if self._reason:
                     return
             else:
-                self._fail("frame before hello")
+                self.let_go("frame before hello")
                 return
         if not self.is_open and self._early > self.settings.limits.unauthenticated:
-            self._fail("too much before hello")
+            self.let_go("too much before hello")
             return
-        self._rest = data[at:]
+        self._rest += data[at:]
+        self.settings.unfinished.hold(self, len(self._rest), most=self.settings.limits.unfinished)
         self._heard = self._loop.time()
         if frames:
             self._hand_over(frames)
@@ -223,10 +294,12 @@ class Link(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(_HEADER.pack(len(payload) | _CONTROL) + payload)
 
-    def _fail(self, reason: str) -> None:
+    def let_go(self, reason: str) -> None:
         """Close because of what the other end did."""
         self.settings.faults[reason] += 1
-        if self._transport is not None:
+        if self._transport is not None and self._securing is not None:
+            self.abort(reason)
+        elif self._transport is not None:
             self._control(Goodbye(reason))
             self._reason = reason
             self._transport.close()
@@ -240,7 +313,7 @@ class Link(asyncio.Protocol):
         try:
             message = _CONTROLS.decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            self._fail("malformed")
+            self.let_go("malformed")
             return
         match message:
             case Hello():
@@ -259,38 +332,46 @@ class Link(asyncio.Protocol):
 
     def _greet(self, hello: Hello) -> None:
         settings = self.settings
-        if self._theirs is not None or hello.magic != MAGIC or not 0 <= hello.identity < 1 << 63:
-            self._fail("malformed")
-        elif hello.network and settings.network and hello.network != settings.network:
-            self._fail("another network")
-        elif hello.keyed != (settings.key is not None):
-            self._fail("key expected" if settings.key is not None else "no key here")
-        else:
-            self._theirs = hello
-            self.identity, self.role, self.network = hello.identity, hello.role, hello.network
-            if settings.key is None:
-                self._open()
-            elif self._dialing:
-                self._control(KeyProof(self._proof(mine=True)))
+        reason = refusal(settings, hello, dialing=self._dialing, certificate=self.certificate, host=self.address[0])
+        if self._theirs is not None or reason is not None:
+            self.let_go(reason or "malformed")
+            return
+        self._theirs = hello
+        self.identity, self.role, self.network = hello.identity, hello.role, hello.network
+        if self._key is None:
+            self._open()
+        elif self._dialing:
+            self._control(KeyProof(self._proof(mine=True)))
+
+    @property
+    def _key(self) -> bytes | None:
+        """What the dialing end has to prove, once both have said hello."""
+        assert self._theirs is not None
+        return self.settings.key_for(self._mine.role if self._dialing else self._theirs.role)
 
     def _proof(self, *, mine: bool) -> bytes:
         assert self._theirs is not None
-        assert self.settings.key is not None
+        assert self._key is not None
         ends = (self._mine, self._theirs) if self._dialing else (self._theirs, self._mine)
         side = "dialing" if mine == self._dialing else "listening"
-        return proof(self.settings.key, side=side, dialing=ends[0], listening=ends[1])
+        return proof(self._key, side=side, dialing=ends[0], listening=ends[1])
 
     def _check(self, digest: bytes) -> None:
-        if self._theirs is None or self.settings.key is None or self.is_open:
-            self._fail("malformed")
+        if self._theirs is None or self._key is None or self.is_open:
+            self.let_go("malformed")
         elif not hmac.compare_digest(digest, self._proof(mine=False)):
-            self._fail("wrong key")
+            self.let_go("wrong key")
         else:
             if not self._dialing:
                 self._control(KeyProof(self._proof(mine=True)))
             self._open()
 
     def _open(self) -> None:
+        if self._listener is not None:
+            self._was_admitted = self._listener.doorway.enter(self)
+            if not self._was_admitted:
+                self.let_go("too many links")
+                return
         self.is_open = True
         if self._timer is not None:
             self._timer.cancel()
@@ -331,9 +412,14 @@ class Listener:
 
     def __init__(self, settings: LinkSettings, make_handler: Callable[[Link], LinkHandler]) -> None:
         self.settings = settings
-        self.links: set[Link] = set()
+        self.doorway: Doorway[Link] = Doorway(settings.limits)
         self._make_handler = make_handler
         self._server: asyncio.Server | None = None
+
+    @property
+    def links(self) -> set[Link]:
+        """The links that are there."""
+        return self.doorway.links
 
     @property
     def address(self) -> Address:
@@ -350,27 +436,14 @@ class Listener:
                 lambda: Link(self.settings, None, dialing=False, listener=self),
                 address[0],
                 address[1],
-                ssl=self.settings.tls_listen,
                 backlog=512,
             )
         except OSError as error:
             raise JoinError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror or error}") from error
 
-    def admit(self, link: Link) -> bool:
-        """Take a link in, if there is room."""
-        limits = self.settings.limits
-        if len(self.links) >= limits.links or sum(not one.is_open for one in self.links) >= limits.strangers:
-            return False
-        self.links.add(link)
-        return True
-
     def welcome(self, link: Link) -> LinkHandler:
         """Say who handles a link that has opened."""
         return self._make_handler(link)
-
-    def forget(self, link: Link) -> None:
-        """A link is gone."""
-        self.links.discard(link)
 
     async def close(self) -> None:
         """Close the port and every link."""

@@ -29,6 +29,8 @@ __all__ = ["Peers", "node_address", "node_id"]
 _INCARNATIONS = 1 << 15
 #: Frames after which a receiver says how many it has, beside the heartbeat.
 _CONFIRM_EVERY = 64
+#: Octets that come at once after which it does so too: the sender keeps them all until then.
+_CONFIRM_OCTETS = 64 << 10
 #: Seconds until a node that refused is dialed again.
 _FIRST_PAUSE = 0.02
 
@@ -133,7 +135,7 @@ class _Incoming:
 
     def received(self, link: Link, frames: list[bytes]) -> None:
         """Pass frames on, and say now and then how many there were."""
-        if link.received % _CONFIRM_EVERY < len(frames):
+        if link.received % _CONFIRM_EVERY < len(frames) or sum(map(len, frames)) >= _CONFIRM_OCTETS:
             link.confirm()
         self._peers.on_frames(link.identity, frames)
 

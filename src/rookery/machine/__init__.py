@@ -10,6 +10,7 @@ from rookery.machine.protocol import (
     Machine,
     Multicast,
     Node,
+    Read,
     Send,
     Write,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Machine",
     "Multicast",
     "Node",
+    "Read",
     "Send",
     "Write",
 ]

@@ -1,7 +1,9 @@
 """The log of a machine: records by key on a disk, until they are done with.
 
-Rule 1: a record is its length, its checksum and its bytes. A crash in the middle of a write leaves a tail that does not
-check; it was never promised to anybody, and is cut off when the log is opened.
+Rule 1: a record is a mark, its length, a checksum over that and its bytes, and its bytes; whatever is read is checked.
+A crash in the middle of a write leaves a tail that is too short; it was never promised to anybody, and is cut off when
+the log is opened. Any other record that does not check is damage: those behind it are found by their marks and count,
+and how many places are damaged is said (`damaged`), so that nobody takes what is left for all.
 Rule 2: what is written together is there whole or not at all (`AppendFile`). Where the disk does not let a refused one
 be cut off, and where a sync has failed, nothing is taken until that is mended.
 Rule 3: when more than half of a large file is done with, the rest moves to a new one. The new file is whole, checked
@@ -15,9 +17,9 @@ import errno
 import logging
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -31,8 +33,11 @@ Key: TypeAlias = tuple[int, int]
 Value = TypeVar("Value")
 
 _LOG = logging.getLogger("rookery.machine")
-_HEADER = struct.Struct("!II")
-_MAGIC = b"rookery log 2\n"
+_HEADER = struct.Struct("!4sII")
+_LENGTH = struct.Struct("!I")
+_MAGIC = b"rookery log 3\n"
+#: Opens every record: where one is damaged the next is found by it.
+_MARK = b"\xe7rk\x1e"
 #: No record is longer; a length beyond it is damage.
 LONGEST = 1 << 30
 #: A log smaller than this is not worth moving.
@@ -77,13 +82,13 @@ class RecordLog(Generic[Value]):
         name: str = "log",
         compact_from: int = COMPACT_FROM,
     ) -> None:
-        """Open the log, or begin one; `torn` are the bytes that were cut off its end."""
+        """Open the log, or begin one; `torn` bytes were cut off its end, so many places in it are `damaged`."""
         self._disk = disk
         self._encode = encode
         self._decode = decode
         self._name, self._new = name, f"{name}.new"
         self._compact_from = compact_from
-        self.torn = 0
+        self.torn = self.damaged = 0
         #: How often what is live was moved to a new file, and how often that could not be done.
         self.moves = self.moves_failed = 0
         self._live: dict[Key, tuple[int, int]] = {}
@@ -99,9 +104,9 @@ class RecordLog(Generic[Value]):
         file = disk.open(name)
         try:
             data = file.read(0, file.size())
-            if data.startswith(_MAGIC):
+            if data.startswith(_MAGIC) or _next_record(data, 0) is not None:
+                self.damaged += not data.startswith(_MAGIC)
                 end = self._scan(data)
-                self.torn = len(data) - end
             elif _MAGIC.startswith(data):
                 end = 0
             else:
@@ -126,12 +131,20 @@ class RecordLog(Generic[Value]):
 
     def entries(self) -> list[tuple[int, int, Value]]:
         """Return what is kept, in the order in which it was written."""
-        found = []
-        for (owner, part), (offset, length) in self._live.items():
-            kept = _DECODER.decode(memoryview(self._record(offset, length))[_HEADER.size :])
-            assert isinstance(kept, Kept)
-            found.append((owner, part, self._decode(kept.value)))
+        return [(owner, part, self._value(*place)) for (owner, part), place in self._live.items()]
+
+    def read_all(self, keys: Iterable[Key]) -> dict[Key, Value]:
+        """Return the records of some keys, without those that are not there or do not check any more."""
+        found = {}
+        for key in keys:
+            with suppress(KeyError, OSError):
+                found[key] = self._value(*self._live[key])
         return found
+
+    def _value(self, offset: int, length: int) -> Value:
+        kept = _DECODER.decode(memoryview(self._record(offset, length))[_HEADER.size :])
+        assert isinstance(kept, Kept)
+        return self._decode(kept.value)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -245,7 +258,7 @@ class RecordLog(Generic[Value]):
 
     def _record(self, offset: int, length: int) -> bytes:
         record = self._file.file.read(offset, length)
-        if len(record) < length or zlib.crc32(record[_HEADER.size :]) != _HEADER.unpack_from(record)[1]:
+        if len(record) < length or _payload_at(record, 0) is None:
             raise OSError(errno.EIO, "a record cannot be read again")
         return record
 
@@ -253,32 +266,68 @@ class RecordLog(Generic[Value]):
 
     def _scan(self, data: bytes) -> int:
         """Learn where everything lies; return the end of what counts."""
-        at = len(_MAGIC)
-        for record, end in _records(data, at):
+        at = end = len(_MAGIC)
+        while at < len(data):
+            record = _record_at(data, at)
+            if record is None:
+                following = _next_record(data, at + 1)
+                if following is not None or _is_whole(data, at):
+                    self.damaged += 1
+                if following is None:
+                    break
+                at = following
+                continue
+            size = _HEADER.size + _length_at(data, at)
             if isinstance(record, Kept):
-                self._keep((record.owner, record.part), at, end - at)
+                self._keep((record.owner, record.part), at, size)
             else:
                 self._finish(record.keys)
-            at = end
-        return at
+            at = end = at + size
+        self.torn = len(data) - end
+        return end
 
 
 def _framed(record: Kept | Done) -> bytes:
     payload = _encode(record)
-    return _HEADER.pack(len(payload), zlib.crc32(payload)) + payload
+    length = _LENGTH.pack(len(payload))
+    return _HEADER.pack(_MARK, len(payload), zlib.crc32(payload, zlib.crc32(length))) + payload
 
 
-def _records(data: bytes, at: int) -> Iterator[tuple[Any, int]]:
-    """Walk over whole records, each with where it ends; a tail that does not check ends the walk."""
-    view = memoryview(data)
-    while at + _HEADER.size <= len(data):
-        length, checksum = _HEADER.unpack_from(data, at)
-        payload = view[at + _HEADER.size : at + _HEADER.size + length]
-        if length > LONGEST or len(payload) < length or zlib.crc32(payload) != checksum:
-            return
-        try:
-            record = _DECODER.decode(payload)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return
-        at += _HEADER.size + length
-        yield record, at
+def _length_at(data: bytes, at: int) -> int:
+    """Return how long the record at a place says that it is."""
+    found = data[at + len(_MARK) : at + len(_MARK) + _LENGTH.size]
+    return int(_LENGTH.unpack(found)[0]) if len(found) == _LENGTH.size else LONGEST
+
+
+def _is_whole(data: bytes, at: int) -> bool:
+    """Tell a record that was written whole and is wrong now from the beginning of one."""
+    return data.startswith(_MARK, at) and _length_at(data, at) <= len(data) - at - _HEADER.size
+
+
+def _next_record(data: bytes, at: int) -> int | None:
+    """Return where the next record begins that checks."""
+    at = data.find(_MARK, at)
+    while at >= 0 and _record_at(data, at) is None:
+        at = data.find(_MARK, at + 1)
+    return at if at >= 0 else None
+
+
+def _payload_at(data: bytes, at: int) -> memoryview | None:
+    """Return the bytes of the record at a place; None where there is none that checks."""
+    if len(data) - at < _HEADER.size:
+        return None
+    mark, length, checksum = _HEADER.unpack_from(data, at)
+    payload = memoryview(data)[at + _HEADER.size : at + _HEADER.size + length]
+    if mark != _MARK or length > LONGEST or len(payload) < length:
+        return None
+    return payload if zlib.crc32(payload, zlib.crc32(_LENGTH.pack(length))) == checksum else None
+
+
+def _record_at(data: bytes, at: int) -> Kept | Done | None:
+    payload = _payload_at(data, at)
+    if payload is None:
+        return None
+    try:
+        return _DECODER.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

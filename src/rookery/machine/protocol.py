@@ -34,6 +34,7 @@ __all__ = [
     "Machine",
     "Multicast",
     "Node",
+    "Read",
     "Send",
     "Write",
 ]
@@ -80,6 +81,13 @@ class Write(NamedTuple):
     done: tuple[tuple[int, int], ...]
 
 
+class Read(NamedTuple):
+    """Read records of the log again by their keys, then say `completed` with what was found; damage is not found."""
+
+    token: int
+    keys: tuple[tuple[int, int], ...]
+
+
 class Compute(NamedTuple):
     """Do long work beside everything else, then say `completed` with its result, or `ComputeFailed` if it raised."""
 
@@ -98,7 +106,7 @@ class Emit(NamedTuple):
     event: Any
 
 
-Effect: TypeAlias = Send | Close | Write | Compute | Emit
+Effect: TypeAlias = Send | Close | Write | Read | Compute | Emit
 
 
 class Machine(Protocol):
@@ -113,7 +121,7 @@ class Machine(Protocol):
     def lose(self, node: Any, now: int) -> None:
         """Learn that the connection to a node is gone."""
 
-    def completed(self, effect: Write | Compute, result: Any, now: int) -> None:
+    def completed(self, effect: Write | Read | Compute, result: Any, now: int) -> None:
         """Learn that a `Write` is on the disk (None) or why the disk did not take it; or what a `Compute` has found."""
 
     def wake(self, now: int) -> None:

@@ -19,6 +19,8 @@ class Limits:
 
     participants: int = 1_024
     """Remote participants known at a time."""
+    unanswered_lease: int = 10_000_000
+    """Microseconds of silence after which one that has never answered us is forgotten, where the table is half full."""
     lease: int = 3_600_000_000
     """Microseconds of silence after which a participant is forgotten, whatever lease it claims."""
     endpoints_per_participant: int = 4_096

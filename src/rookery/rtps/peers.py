@@ -50,6 +50,11 @@ class RemoteParticipant:
         return self.announcement.prefix
 
     @property
+    def is_known(self) -> bool:
+        """Whether it has proved that it is there: by an answer to what was sent to it, or by the domain's seal."""
+        return bool(self.answered) or self.authentic
+
+    @property
     def metatraffic_destination(self) -> Destination:
         """Where discovery goes."""
         return Destination(self.prefix, self.metatraffic[0])
@@ -80,6 +85,18 @@ class RemoteParticipants:
             return False
         self._peers[peer.prefix] = peer
         return True
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there is so little room that who has never answered gets seconds."""
+        return 2 * len(self._peers) > self._limits.participants
+
+    def least_known(self) -> RemoteParticipant | None:
+        """Return who has to go where there is no room: the one heard least recently of those that never answered."""
+        if len(self._peers) < self._limits.participants:
+            return None
+        unknown = (peer for peer in self._peers.values() if not peer.is_known)
+        return min(unknown, key=lambda peer: peer.heard, default=None)
 
     def remove(self, prefix: bytes) -> RemoteParticipant | None:
         """Forget a peer."""

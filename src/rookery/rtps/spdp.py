@@ -4,7 +4,8 @@ Every participant repeats its announcement to a multicast address known to all. 
 participant in and answers once, directly, so that a newcomer need not wait for the others' next turn; an answer is
 marked as directed (INFO_DST) and is not answered. Each announcement grants a lease: anything heard from the participant
 renews it, and silence for its length means that the participant is gone. Who leaves in good order says so with a
-dispose, and is gone at once.
+dispose, and is gone at once. The table is bounded: where it is half full, who has never answered is given seconds, and
+where it is full that one makes room for whoever comes.
 
 An announcement can say more than who is there: vendor parameters carry discovery summaries. New content goes out under
 a new sequence number, with the same quick repetitions as the first; in the slow repetitions afterwards a shorter form
@@ -220,6 +221,10 @@ class ParticipantDiscovery:
             return
         peer = RemoteParticipant(announcement, message.sequence, metatraffic, default, heard=now, bytes_in=size_bytes)
         peer.authentic = authentic
+        stranger = self._context.peers.least_known()
+        if stranger is not None:
+            self._context.counters["participants"] += 1
+            self._remove(stranger.prefix, "no room", now)
         if not self._context.peers.add(peer):
             raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")
         self._watch_lease(peer, now)
@@ -254,14 +259,19 @@ class ParticipantDiscovery:
 
     def _watch_lease(self, peer: RemoteParticipant, now: int) -> None:
         def check(then: int) -> None:
-            end = peer.heard + lease
-            if end > then:
-                self._context.deadlines.arm(("lease", peer.prefix), end, check)
+            granted = lease
+            if not peer.is_known:  # who has nothing for us never answers: it has to go only where room is short
+                granted = min(lease, limits.unanswered_lease) if self._context.peers.is_crowded else lease
+            if peer.heard + granted > then:
+                again = peer.heard + lease if peer.is_known else min(peer.heard + lease, then + limits.unanswered_lease)
+                self._context.deadlines.arm(("lease", peer.prefix), again, check)
             else:
                 self._remove(peer.prefix, "expired", then)
 
-        lease = min(peer.announcement.lease, self._context.limits.lease)
-        self._context.deadlines.arm(("lease", peer.prefix), now + lease, check)
+        limits = self._context.limits
+        lease = min(peer.announcement.lease, limits.lease)
+        first = lease if peer.is_known else min(lease, limits.unanswered_lease)
+        self._context.deadlines.arm(("lease", peer.prefix), now + first, check)
 
     def _is_sealed(self, message: Data) -> bool:
         return self._seal is not None and self._seal.is_whole(message.payload or b"", sequence=message.sequence)

@@ -18,7 +18,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from rookery.machine import ClientId, Close, Compute, Emit, Machine, Multicast, Node, Send, Write
+from rookery.machine import ClientId, Close, Compute, Emit, Machine, Multicast, Node, Read, Send, Write
 from rookery.machine.log import RecordLog
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.connections import Connections, LinkEnd
@@ -184,6 +184,8 @@ class World:
             match effect:
                 case Write():
                     self.calendar.after(process.disk.write_time, lambda effect=effect: self._written(process, effect))  # type: ignore[misc]
+                case Read():
+                    self.calendar.after(process.disk.write_time, lambda effect=effect: self._read(process, effect))  # type: ignore[misc]
                 case Compute():
                     self._compute(process, effect)
                 case Close(LinkEnd() as end, _):
@@ -209,6 +211,12 @@ class World:
         if process.is_alive:  # else it died while it wrote
             failure = _append(process, write)
             self._call(process, lambda: process.machine.completed(write, failure, self.now + process.clock))
+
+    def _read(self, process: Process, read: Read) -> None:
+        if process.is_alive:
+            assert process.log is not None, "a machine that reads needs a log"
+            found = process.log.read_all(read.keys)
+            self._call(process, lambda: process.machine.completed(read, found, self.now + process.clock))
 
     def _compute(self, process: Process, effect: Compute) -> None:
         """Do a task when it is asked for, or when it is over: what it works on is its own, so that is all the same."""

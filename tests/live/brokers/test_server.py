@@ -165,28 +165,28 @@ def test_a_client_whose_clock_steps_back_loses_nothing(fleet: Fleet, monkeypatch
 
 
 @asynccontextmanager
-async def a_process(addresses: list[str], identity: int) -> AsyncIterator[Client]:
-    """A client with a number that it remembers, and nothing else."""
-    client = await clients_of(addresses, identity=identity)
+async def a_process(addresses: list[str], secret: bytes) -> AsyncIterator[Client]:
+    """A client with a secret that it remembers, and nothing else."""
+    client = await clients_of(addresses, secret=secret)
     try:
         yield client
     finally:
         await client.brokers.detach()
 
 
-async def resume(fleet: Fleet, identity: int) -> None:
+async def resume(fleet: Fleet, secret: bytes) -> None:
     by_the_clock = time.time_ns()
-    async with a_process(fleet.addresses(), identity) as before:
+    async with a_process(fleet.addresses(), secret) as before:
         before.brokers.machine.versions.learn(by_the_clock)
         await before.subscribe("quotes", overflow="wait").__aenter__()  # and not out again: the process just ends
         broker = before.brokers.addresses[0][1]
     fleet.kill(broker)
-    async with a_process(fleet.addresses(), identity) as after:
+    async with a_process(fleet.addresses(), secret) as after:
         await get_all(fleet, await after.subscribe("quotes", overflow="wait").__aenter__())
         again = after.brokers.machine.versions.next("")
         assert again is not None
         assert again > by_the_clock
-    async with a_process([f"127.0.0.1:{after.brokers.addresses[0][1]}"], identity) as last:
+    async with a_process([f"127.0.0.1:{after.brokers.addresses[0][1]}"], secret) as last:
         assert last.brokers.machine.versions.next("") == again  # its broker tells it at once
         await get_all(fleet, await last.subscribe("quotes", overflow="wait").__aenter__())
 
@@ -194,7 +194,7 @@ async def resume(fleet: Fleet, identity: int) -> None:
 def test_a_client_that_has_forgotten_its_count_goes_on_above_what_is_stored(fleet: Fleet) -> None:
     """The zones hold what a process of the same number made by its clock; the broker that knew of it is dead."""
     begin(fleet)
-    run(resume(fleet, 0x5E5510), 200)
+    run(resume(fleet, b"remembered"), 200)
 
 
 @pytest.mark.slow

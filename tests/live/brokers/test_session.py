@@ -58,9 +58,10 @@ def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None
     async def scenario() -> None:
         broker = a_broker()
         await broker.start()
-        address = "{}:{}".format(*broker.address)
+        address = "brokers://{}:{}".format(*broker.address)
         try:
-            async with rookery.open(f"brokers://{address}") as good, rookery.open(f"brokers://{address}") as bad:
+            operator = BrokerOptions(role="operator")
+            async with rookery.open(address) as good, rookery.open(address, operator) as bad:
                 assert bad.brokers._line is not None
                 bad.brokers._line.send(frame_of(frame))
                 while not broker.peers.settings.faults["malformed request"]:
@@ -84,7 +85,7 @@ def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
         clients = []
         try:
             for _ in range(2):
-                client = await rookery.open(address, BrokerOptions(identity=0x77, window=10, retry=1.0))
+                client = await rookery.open(address, BrokerOptions(secret=b"its own", window=10, retry=1.0))
                 clients.append(client)
                 if len(clients) == 1:
                     client.brokers._driver.close()  # it is dead: nobody dials again
@@ -106,7 +107,8 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         broker = a_broker()
         await broker.start()
         try:
-            async with rookery.open("brokers://{}:{}".format(*broker.address)) as client:
+            address, operator = "brokers://{}:{}".format(*broker.address), BrokerOptions(role="operator")
+            async with rookery.open(address, operator) as client:
                 client.brokers.order(TransferZone(5.0))
                 client.brokers.order(TransferZone(5.0, (0, math.nan)))
                 client.brokers.order(RequestZone(((0, 1, math.nan),), (0, math.inf)))

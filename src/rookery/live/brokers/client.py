@@ -11,10 +11,8 @@ subscription. The window is the client's: a subscription that is not read holds 
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -35,6 +33,8 @@ from rookery.brokers.client_events import (
 )
 from rookery.brokers.client_messages import FromBroker, RequestZone, TransferZone
 from rookery.errors import BrokerError, ClientError, EventError, JoinError, SubscriptionError, TopicError
+from rookery.live.admission import new_secret, session_number
+from rookery.live.credentials import Credentials
 from rookery.live.driver import Driver
 from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
@@ -57,17 +57,18 @@ _try_to_encode = msgspec.msgpack.Encoder().encode
 class BrokerOptions:
     """How to be a client of a broker network."""
 
-    #: The key that all brokers and clients share.
-    key: bytes | None = None
-    tls: ssl.SSLContext | None = None
+    #: What this client proves itself with; the key is the one that clients share, for an operator the brokers'.
+    credentials: Credentials = field(default_factory=Credentials)
+    #: What this client is to be: "client", or "operator", who may give orders.
+    role: str = "client"
     #: Events that may be published and not acknowledged.
     window: int = 65_536
     #: Seconds after which what is not acknowledged is sent again.
     retry: float = 2.0
     #: Seconds without an answer of any broker after which the client gives up.
     attempts: float = 10.0
-    #: The number of a client that was here before and has detached; a new one unless given.
-    identity: int | None = None
+    #: The secret of a client that was here before and has detached; a new one unless given.
+    secret: bytes | None = None
     #: Limits and heartbeats of the connection.
     links: LinkSettings | None = None
 
@@ -78,9 +79,17 @@ class BrokerTransport:
     default_queue = 10_000
 
     def __init__(self, brokers: tuple[Address, ...], options: BrokerOptions) -> None:
-        identity = int.from_bytes(os.urandom(8), "big") >> 1 if options.identity is None else options.identity
+        #: Who has it is this client: brokers are told, subscribers learn the number that is made of it.
+        self.secret = options.secret or new_secret()
+        identity = session_number(self.secret)
         self._settings = replace(
-            options.links or LinkSettings(0), identity=identity, role="client", key=options.key, tls_dial=options.tls
+            options.links or LinkSettings(0),
+            identity=identity,
+            secret=self.secret,
+            role=options.role,
+            key=options.credentials.key,
+            broker_key=options.credentials.key,
+            tls_dial=options.credentials.dialing,
         )
         self.machine = ClientMachine(
             identity,
@@ -265,7 +274,7 @@ class BrokerTransport:
     def _check(self, topic: str) -> None:
         self._raise()
         if self._driver.is_closed:
-            raise ClientError("this client has detached from its brokers: open another one with its identity")
+            raise ClientError("this client has detached from its brokers: open another one with its secret")
         if topic != self._topic:
             host, port = self.addresses[0]
             raise TopicError(f"the brokers at {host}:{port} serve {self._topic!r}")

@@ -31,6 +31,7 @@ class BrokerLog:
         self.folder = folder
         self._waiting: list[tuple[Group, Callable[[str | None], None] | None]] = []
         self._task: asyncio.Task[None] | None = None
+        self._reads: set[asyncio.Task[None]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="broker log")
         try:
             self._disk = FolderDisk(folder, mode=0o600)
@@ -70,10 +71,21 @@ class BrokerLog:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._commit())
 
+    def read(self, keys: tuple[Key, ...], then: Callable[[dict[Key, EventBatch]], None]) -> None:
+        """Read batches again, after all that is being written; `then` gets those that are there and whole."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._read(keys, then))
+        self._reads.add(task)
+        task.add_done_callback(self._reads.discard)
+
+    async def _read(self, keys: tuple[Key, ...], then: Callable[[dict[Key, EventBatch]], None]) -> None:
+        then(await asyncio.get_running_loop().run_in_executor(self._thread, self.file.read_all, keys))
+
     async def close(self) -> None:
         """Write what waits, and let go of the folder."""
         while self._task is not None:
             await self._task
+        await asyncio.gather(*self._reads, return_exceptions=True)
         self._thread.shutdown()
         self.file.close()
         self._disk.unlock()

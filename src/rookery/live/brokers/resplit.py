@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -25,6 +24,7 @@ from rookery.brokers import plans
 from rookery.brokers.client_messages import RequestZone, TransferZone
 from rookery.errors import BrokerError, JoinError, SpaceError
 from rookery.live.brokers.client import BrokerOptions, BrokerTransport
+from rookery.live.credentials import Credentials
 from rookery.live.opening import open as open_client
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
@@ -32,6 +32,7 @@ from rookery.space.zones import Cut, Path, bits_of, sibling
 
 __all__ = ["Resplit", "ask_all", "network_tree", "path_of", "read_statistics", "resplit"]
 
+_NO_CREDENTIALS = Credentials()
 #: Seconds between two looks at the brokers.
 PAUSE = 0.1
 #: Seconds after which an order that had no effect is given again.
@@ -72,7 +73,7 @@ def read_statistics(text: str) -> tuple[KdTree, list[float] | None]:
     return tree, [loads[zone] for zone in range(tree.zone_count)]
 
 
-async def ask_all(at: str, key: bytes | None = None, tls: ssl.SSLContext | None = None) -> list[dict[str, Any]]:
+async def ask_all(at: str, credentials: Credentials = _NO_CREDENTIALS, *, role: str = "client") -> list[dict[str, Any]]:
     """Return the status of a broker, and of every broker that it or another one knows as a neighbor."""
     found: dict[str, dict[str, Any] | None] = {}
     waiting = [at]
@@ -81,7 +82,7 @@ async def ask_all(at: str, key: bytes | None = None, tls: ssl.SSLContext | None 
         if address in found:
             continue
         try:
-            options = BrokerOptions(key=key, tls=tls, attempts=0.0)
+            options = BrokerOptions(credentials, role=role, attempts=0.0)
             async with open_client(f"brokers://{address}", options) as client:
                 document = await client.brokers.status()
         except JoinError:
@@ -111,21 +112,20 @@ async def resplit(
     tree: KdTree,
     loads: list[float] | None = None,
     *,
-    key: bytes | None = None,
-    tls: ssl.SSLContext | None = None,
+    credentials: Credentials = _NO_CREDENTIALS,
     seconds: float = 60.0,
     told: Callable[[str], None] = lambda text: None,
 ) -> Resplit:
     """Move the brokers of a network, named by any of them, so that they share the load that a tree describes.
 
-    `told` hears of each move. `BrokerError` if one of them is not done within so many seconds, or a broker is lost.
+    The orders are an operator's: the credentials must be one's. `told` hears of each move. `BrokerError` if one of them
+    is not done within so many seconds, or a broker is lost.
     """
-    addresses = [one["broker"] for one in await ask_all(at, key, tls)]
+    addresses = [one["broker"] for one in await ask_all(at, credentials, role="operator")]
+    options = BrokerOptions(credentials, role="operator")
     async with AsyncExitStack() as stack:
         clients = {
-            address: (
-                await stack.enter_async_context(open_client(f"brokers://{address}", BrokerOptions(key=key, tls=tls)))
-            ).brokers
+            address: (await stack.enter_async_context(open_client(f"brokers://{address}", options))).brokers
             for address in addresses
         }
         first = next(iter(clients.values()))

@@ -81,18 +81,20 @@ class LiveBroker:
         else:
             incarnation = int.from_bytes(os.urandom(8), "big")  # of a clock it would be the same twice
         identity = node_id(settings.listen, incarnation)
-        dialing, listening = settings.tls or (None, None)
         links = LinkSettings(
             identity,
             role="broker",
             network=settings.network(),
-            key=settings.key,
+            guests=frozenset({"client", "operator"}),
+            key=settings.credentials.key,
+            broker_key=settings.broker_key,
+            roles=settings.rights,
             # A link is given up for silence later than its broker is: who is only slow keeps it.
             heartbeat=2 * settings.beat,
             silence=6 * settings.beat,
             limits=settings.limits,
-            tls_dial=dialing,
-            tls_listen=listening,
+            tls_dial=settings.credentials.dialing,
+            tls_listen=settings.credentials.listening,
         )
         self.peers = Peers(
             links,
@@ -129,6 +131,12 @@ class LiveBroker:
             return []
         if self.log.file.torn:
             _LOG.warning("cut %d bytes of an unfinished write off the log", self.log.file.torn)
+        if self.log.file.damaged:
+            _LOG.error(
+                "%d places in the log are damaged: what lay there is gone from this disk; the other copy is sent on by "
+                "the broker that has it",
+                self.log.file.damaged,
+            )
         if self.log.entries:
             _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries

@@ -1,13 +1,27 @@
-"""The connection of a client to a live broker: frames become requests for the machine, its replies become frames."""
+"""The connection of a client to a live broker: frames become requests for the machine, its replies become frames.
+
+Rule: what a client may not do is refused here, before the machine hears of it. Orders are an operator's; who may
+publish and who may subscribe is in the rights, by the name in the certificate.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from rookery.brokers.batches import MALFORMED
-from rookery.brokers.client_messages import FromClient
+from rookery.brokers.batches import MALFORMED, Refused
+from rookery.brokers.client_messages import (
+    FromBroker,
+    FromClient,
+    PublishBatch,
+    RequestZone,
+    Subscribe,
+    SubscriptionRejected,
+    TransferZone,
+)
+from rookery.live.brokers.pace import Pace
 from rookery.live.slices import Slices
 from rookery.live.tcp import Link
 from rookery.machine import ClientId
@@ -28,6 +42,13 @@ class Session:
         self.client = ClientId(link.identity)
         self._broker = broker
         self._slices: Slices[bytes] = Slices(self._take)
+        self._pace = Pace(batches=broker.settings.batches_per_second, events=broker.settings.events_per_second)
+        #: When a client that has published too much is read from again.
+        self._resuming: asyncio.TimerHandle | None = None
+        name = "" if link.certificate is None else link.certificate.name
+        rights, topic = broker.settings.rights, broker.settings.topic
+        self._may_publish = rights is None or rights.may(name, "publish", topic)
+        self._may_subscribe = rights is None or rights.may(name, "subscribe", topic)
 
     def opened(self, link: Link) -> None:
         """The client speaks first."""
@@ -45,18 +66,48 @@ class Session:
         requests: list[FromClient] = []
         try:
             for frame in frames:
-                requests.append(_REQUESTS.decode(frame))
+                request = _REQUESTS.decode(frame)
+                if self._is_permitted(request):
+                    requests.append(request)
         except MALFORMED:
-            broker.peers.settings.faults["malformed request"] += 1
-            self.link.close("malformed request")
+            self.link.let_go("malformed request")
         if broker.is_session(self):
             broker.driver.receive(requests, self.client)
-        if not self._slices and not broker.is_paused:
+        pause = self._pace.spend(requests, asyncio.get_running_loop().time())
+        if pause:
+            broker.machine.counters["throttled"] += 1
+            self.link.pause()
+            self._resuming = asyncio.get_running_loop().call_later(pause, self._resume)
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        self._resuming = None
+        if not self._slices and not self._broker.is_paused:
             self.link.resume()
+
+    def _is_permitted(self, request: FromClient) -> bool:
+        """Tell whether this client may ask that; where not, it is told, or its link is closed."""
+        refused: FromBroker
+        if isinstance(request, PublishBatch) and not self._may_publish:
+            batch = request.batch
+            refused = Refused(batch.publisher, batch.first, "you may not publish to this topic: ask for the right")
+        elif isinstance(request, Subscribe) and not self._may_subscribe:
+            refused = SubscriptionRejected(request.name, "you may not subscribe to this topic: ask for the right")
+        elif isinstance(request, TransferZone | RequestZone) and self.link.role != "operator":
+            self.link.let_go("not an operator")
+            return False
+        else:
+            return True
+        self._broker.machine.counters["without right"] += 1
+        self._broker.send(self.client, [refused])
+        return False
 
     def writable(self, link: Link) -> None:
         """What waits for this client is kept by the owners, not here."""
 
     def closed(self, link: Link, reason: str) -> None:
         """The client is away."""
+        if self._resuming is not None:
+            self._resuming.cancel()
         self._broker.departed(self)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability
 from rookery.errors import SettingsError
+from rookery.live.admission import check_exposure, is_mutual
+from rookery.live.credentials import Credentials
+from rookery.live.rights import Rights
 from rookery.live.tcp import Address, LinkLimits
 from rookery.matching import ENGINES
 from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerSettings", "parse_address", "tls_contexts"]
+__all__ = ["BrokerSettings", "parse_address"]
 
 SECOND = 1_000_000
 #: A host's name or IPv4 address; what has a scheme, a path or a second port is none.
@@ -42,10 +44,23 @@ class BrokerSettings:
     detached: float = 3600.0
     #: Events that may be in flight to a client.
     window: int = 16_384
+    #: Bytes of events held in memory; what more there is goes to the log, or is refused where there is none.
+    memory: int = 512 << 20
+    #: Batches and events a second that one client may publish; what is above waits in its socket.
+    batches_per_second: int = 20_000
+    events_per_second: int = 2_000_000
+    #: Subscriptions of one client.
+    subscriptions: int = 100_000
     #: What matches events in a zone; brokers of one network may differ in it.
     engine: str = "bitmap"
-    key: bytes | None = None
-    tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
+    #: What this broker proves itself with; the key is what clients share.
+    credentials: Credentials = field(default_factory=Credentials)
+    #: The key that brokers and operators share, where they have no certificates.
+    broker_key: bytes | None = None
+    #: Who may publish and subscribe; everyone who is let in where nothing is said.
+    rights: Rights | None = None
+    #: Whether other machines may reach this broker without TLS.
+    insecure: bool = False
     limits: LinkLimits = field(default_factory=LinkLimits)
 
     def __post_init__(self) -> None:
@@ -53,6 +68,11 @@ class BrokerSettings:
             raise SettingsError(f"there is no engine {self.engine!r}: say {', '.join(ENGINES)}")
         if self.durability is not BrokerDurability.MEMORY and self.data is None:
             raise SettingsError("a log needs a folder: give --data, or ask for --durability memory")
+        check_exposure(self.listen[0], has_tls=self.credentials.listening is not None, insecure=self.insecure)
+        if self.rights is not None and not is_mutual(self.credentials.listening):
+            raise SettingsError(
+                "rights go by the names in certificates: give --certificate, --private-key and --authority"
+            )
         if not self.beat > 0 or self.refresh < self.beat:
             raise SettingsError("the beat must be positive, and subscriptions not be sent again more often than that")
 
@@ -68,6 +88,8 @@ class BrokerSettings:
             backlog=self.backlog,
             detached=round(self.detached * SECOND),
             window=self.window,
+            memory=self.memory,
+            most_subscriptions=self.subscriptions,
             engine=self.engine,
         )
 
@@ -84,18 +106,3 @@ def parse_address(text: str) -> Address:
     if not colon or not _HOST.fullmatch(host) or not (port.isascii() and port.isdigit()) or int(port) >= 1 << 16:
         raise SettingsError(f"{text!r} is no address: write host:port, for example 127.0.0.1:7401")
     return ("127.0.0.1" if host == "localhost" else host), int(port)
-
-
-def tls_contexts(certificate: Path, key: Path, authority: Path | None = None) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return the contexts to dial and to listen with; with an authority both ends must show its certificates."""
-    try:
-        dialing = ssl.create_default_context(cafile=None if authority is None else str(authority))
-        dialing.load_cert_chain(certificate, key)
-        listening = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        listening.load_cert_chain(certificate, key)
-        if authority is not None:
-            listening.load_verify_locations(str(authority))
-            listening.verify_mode = ssl.CERT_REQUIRED
-    except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"the certificate cannot be used: {error}") from error
-    return dialing, listening

@@ -39,6 +39,12 @@ def describe(
             "batches": len(machine.deliveries.in_flight),
             "events": sum(entry.batch.count for entry in machine.deliveries.in_flight.values()),
         },
+        "memory": {
+            "budget": machine.configuration.memory,
+            "held": machine.spilling.held,
+            "to_clients": machine.sessions.bytes_in_flight,
+            "spilled_batches": machine.spilling.spilled,
+        },
         "replicas": {
             _text(node_address(owner)): len(batches) for owner, batches in machine.replicas.batches.items() if batches
         },
@@ -68,6 +74,7 @@ def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
 def _log(log: BrokerLog) -> dict[str, Any]:
     file = log.file
     counts = {"bytes": file.size, "syncs": file.syncs, "moves": file.moves, "moves_failed": file.moves_failed}
+    counts |= {"damaged": file.damaged, "torn": file.torn}
     return {"folder": str(log.folder), **counts}
 
 

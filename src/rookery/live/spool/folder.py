@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SchemaError, SpoolError
-from rookery.live.spool.frames import MARK_OCTETS, Mark, best_mark, frames, segment_name
+from rookery.live.spool.frames import MARK_OCTETS, Frame, Mark, best_mark, frames, segment_name
 from rookery.model import Schema
 
 __all__ = ["RECORD_COLUMNS", "Description", "Spool", "record_schema"]
@@ -197,7 +197,7 @@ class Spool:
                 if frame.last <= first or not frame.rows:
                     continue
                 frame.verify()
-                batch = pa.ipc.read_record_batch(pa.py_buffer(frame.batch), self._stored)
+                batch = _records(frame, self._stored)
                 low = max(first - frame.first, 0)
                 yield self._numbered(batch.slice(low, min(last, frame.last) - frame.first - low), frame.first + low)
         except SpoolError as error:
@@ -208,3 +208,18 @@ class Spool:
         numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
         offsets = pa.Array.from_buffers(pa.int64(), batch.num_rows, [None, pa.py_buffer(numbers)])
         return pa.record_batch([offsets, *batch.columns], schema=self.schema)
+
+
+def _records(frame: Frame, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the records of a frame; raise where they are not what the frame says, whoever wrote it.
+
+    A checksum says that nothing has changed since, not that it was right: lengths and offsets inside are checked too.
+    """
+    try:
+        batch = pa.ipc.read_record_batch(pa.py_buffer(frame.batch), schema)
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise SpoolError(f"the frame at octet {frame.position} holds no records of this spool: {error}") from error
+    if batch.num_rows != frame.rows:
+        raise SpoolError(f"the frame at octet {frame.position} says {frame.rows} records and has {batch.num_rows}")
+    return batch

@@ -17,6 +17,7 @@ import msgspec
 from rookery.errors import RookeryError
 from rookery.live.brokers.client import BrokerOptions
 from rookery.live.client import Client
+from rookery.live.credentials import Credentials
 from rookery.live.opening import open as open_client
 from rookery.model import Schema
 from rookery.space.axes import Axis, EventSpace
@@ -33,16 +34,17 @@ PATIENCE = 3.0
 MOST_BROKERS = 2_000
 #: Brokers that are asked at the same time.
 AT_ONCE = 16
+_NO_CREDENTIALS = Credentials()
 
 
-async def ask_all(entry: str, *, key: bytes | None = None) -> dict[str, dict[str, Any]]:
+async def ask_all(entry: str, credentials: Credentials = _NO_CREDENTIALS) -> dict[str, dict[str, Any]]:
     """Return the status of every broker that can be reached from one."""
     answers: dict[str, dict[str, Any]] = {}
     asked = {entry}
     waiting = [entry]
     while waiting and len(asked) < MOST_BROKERS:
         batch, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
-        for answer in await asyncio.gather(*(_ask(address, key) for address in batch)):
+        for answer in await asyncio.gather(*(_ask(address, credentials) for address in batch)):
             if answer is None:
                 continue
             answers[answer["broker"]] = answer
@@ -53,10 +55,10 @@ async def ask_all(entry: str, *, key: bytes | None = None) -> dict[str, dict[str
     return answers
 
 
-async def _ask(address: str, key: bytes | None) -> dict[str, Any] | None:
+async def _ask(address: str, credentials: Credentials) -> dict[str, Any] | None:
     """Ask one broker; None where it does not answer, which its neighbors will notice too."""
     try:
-        options = BrokerOptions(key=key, attempts=PATIENCE)
+        options = BrokerOptions(credentials, attempts=PATIENCE)
         async with asyncio.timeout(PATIENCE), open_client(f"brokers://{address}", options) as client:
             return await client.brokers.status()
     except (RookeryError, TimeoutError, OSError):
@@ -134,15 +136,17 @@ class RecordedBrokerNetwork:
             self._recorder.write(records.SpaceRecord(at=self._recorder.clock(), axes=named))
 
 
-async def watch_brokers(recorder: Recorder, *, entry: str, key: bytes | None = None, examples: bool = False) -> None:
+async def watch_brokers(
+    recorder: Recorder, *, entry: str, credentials: Credentials = _NO_CREDENTIALS, examples: bool = False
+) -> None:
     """Record a broker network until cancelled; the first broker must answer."""
     network = RecordedBrokerNetwork(recorder)
-    async with open_client(f"brokers://{entry}", BrokerOptions(key=key)) as client:
+    async with open_client(f"brokers://{entry}", BrokerOptions(credentials)) as client:
         network.began(client)
         taking = asyncio.ensure_future(_take(client, network)) if examples else None
         try:
             while True:
-                network.report((await ask_all(entry, key=key)).values())
+                network.report((await ask_all(entry, credentials)).values())
                 if taking is not None and taking.done():
                     taking.result()
                 await asyncio.sleep(PERIOD)
