@@ -1,7 +1,8 @@
 """Seeded histories of the overlay: joins, leaves, crashes, changed interests, events, loss, duplicates, delays, cuts.
 
-A history is a list of steps that its seed gives, in rounds. After each round everything is whole again for a quiet
-time; then the tables must be those of the oracle, and what is published must reach exactly who wants it. What is
+A history is a list of steps that its seed gives, in rounds. After each round everything is whole again, streams that a
+storm held up included. At the latest a quiet time after that the tables are those of the oracle and stay so (a look
+that finds them right may come before a loss is noticed), and what is published must reach exactly who wants it. What is
 published before that may miss somebody, but comes to nobody twice, and never to who does not want it. Histories of even
 seeds run over datagrams, those of odd ones over streams; every other two spread events by arcs; some send octets.
 
@@ -33,8 +34,9 @@ MARKET = StockMarket(stocks=3, buckets=4)
 QUIET = 150 * SECOND
 #: Seconds that a cut or a storm lasts at the most.
 LONGEST = 60
-#: How often it is looked whether it has.
+#: How often it is looked whether it has, and how many looks in a row must find that it has.
 LOOK = 10 * SECOND
+LOOKS = 3
 FIRST, ROUNDS, STEPS, MOST = 5, 3, 6, 12
 #: Later than any delay by so much that all are overtaken by some.
 LATE = LinkConditions(latency=1_000, jitter=59_000)
@@ -143,14 +145,18 @@ class History:
     def rest(self) -> None:
         """Let everything be whole, wait, and hold the overlay to its promises."""
         world = self.overlay.world
-        until = world.now + LONGEST * SECOND + QUIET
         self.overlay.run(max(0, self.whole_at - world.now))
         assert world.links.conditions == self.whole
-        while not self._is_quiet() and world.now < until:
+        self.overlay.run(max(0, world.links.held_up_until() - world.now))
+        until = world.now + QUIET
+        looks = [self._is_quiet()]
+        while not (len(looks) >= LOOKS and all(looks[-LOOKS:])) and world.now < until:
             self.overlay.run(LOOK)
+            looks.append(self._is_quiet())
         # It stays so: while leases are renewed, and in some histories until everything has run out that can.
-        self.overlay.run(max(0, until - world.now) if self.rests_long else 2 * LOOK)
+        self.overlay.run(max(0, until - world.now) if self.rests_long else 0)
         check_quiet_tables(self.overlay)
+        assert all(looks[-LOOKS:]), "the tables are right at times"
         rolls = random.Random(f"rest {self.seed}")
         before = self.overlay.counters["duplicate"]
         published = []

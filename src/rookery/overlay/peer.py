@@ -277,7 +277,12 @@ def _receive_pong(state: PeerState, now: int, sender: int, pong: Pong) -> None:
         finger = next((one for one in state.fingers if one.node == sender), None)
         if finger is not None and finger.random_id != pong.own.random_id:
             state.fingers.remove(sender)  # it stands elsewhere now
+        is_back = state.tombstones.pop(sender, None) is not None  # whoever buried it was wrong
         state.learn_finger(pong.own, now)
+        known = state.table.known.get(sender)
+        if is_back or (known is not None and known.epoch < pong.own.epoch):
+            state.learn((pong.own,), now)
+            linking.watch_predecessor(state, now)
 
 
 #: What a message does, by its kind, where it matters who sent it.
