@@ -1,8 +1,8 @@
 """Seeded histories of the overlay: joins, leaves, crashes, changed interests, events, loss, duplicates, delays, cuts.
 
 A history is a list of steps that its seed gives, in rounds. After each round everything is whole again, streams that a
-storm held up included. At the latest a quiet time after that the tables are those of the oracle and stay so (a look
-that finds them right may come before a loss is noticed), and what is published must reach exactly who wants it. What is
+storm held up included. At the latest a quiet time after that the tables are those of the oracle, from when they first
+are they stay so, and what is published must reach exactly who wants it. What is
 published before that may miss somebody, but comes to nobody twice, and never to who does not want it. Histories of even
 seeds run over datagrams, those of odd ones over streams; every other two spread events by arcs; some send octets.
 
@@ -34,9 +34,8 @@ MARKET = StockMarket(stocks=3, buckets=4)
 QUIET = 150 * SECOND
 #: Seconds that a cut or a storm lasts at the most.
 LONGEST = 60
-#: How often it is looked whether it has, and how many looks in a row must find that it has.
+#: How often it is looked whether it has.
 LOOK = 10 * SECOND
-LOOKS = 3
 FIRST, ROUNDS, STEPS, MOST = 5, 3, 6, 12
 #: Later than any delay by so much that all are overtaken by some.
 LATE = LinkConditions(latency=1_000, jitter=59_000)
@@ -149,14 +148,11 @@ class History:
         assert world.links.conditions == self.whole
         self.overlay.run(max(0, world.links.held_up_until() - world.now))
         until = world.now + QUIET
-        looks = [self._is_quiet()]
-        while not (len(looks) >= LOOKS and all(looks[-LOOKS:])) and world.now < until:
+        while not self._is_quiet() and world.now < until:
             self.overlay.run(LOOK)
-            looks.append(self._is_quiet())
         # It stays so: while leases are renewed, and in some histories until everything has run out that can.
-        self.overlay.run(max(0, until - world.now) if self.rests_long else 0)
+        self.overlay.run(max(0, until - world.now) if self.rests_long else 2 * LOOK)
         check_quiet_tables(self.overlay)
-        assert all(looks[-LOOKS:]), "the tables are right at times"
         rolls = random.Random(f"rest {self.seed}")
         before = self.overlay.counters["duplicate"]
         published = []

@@ -30,6 +30,7 @@ from rookery.overlay import (
     walks,
 )
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.directory import Directory
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import (
     CellEvent,
@@ -173,6 +174,7 @@ class Peer:
             node=old.node, random_id=old.random_id, cells=interests.cells, epoch=was + 1, address=old.address
         )
         state.reset(state.self_descriptor)
+        state.directory, state.copies = Directory(), Directory()  # of our old place, with ourselves as we were
         state.bootstraps = ways_in
         if alone:  # nobody to ask; should those that we once came through be back, the heartbeat finds them
             joining.activate(state, now)

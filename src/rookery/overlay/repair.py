@@ -18,7 +18,7 @@ from rookery.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.overlay.linking import watch_predecessor
 from rookery.overlay.messages import Failed, Leave, LinkHeartbeat, Ping, Unlink
 from rookery.overlay.paper import PaperTable
-from rookery.overlay.ring import blocks_of, hand_over_everything, start_lookup
+from rookery.overlay.ring import blocks_of, hand_over_everything, start_lookup, withdraw
 from rookery.overlay.state import PeerState, Phase
 
 __all__ = ["fail", "heartbeat", "leave", "receive_failed", "receive_heartbeat", "receive_leave"]
@@ -153,15 +153,18 @@ def leave(state: PeerState, now: int) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None:
         state.send(state.primary.node, Leave(()))
     elif state.phase is Phase.ACTIVE and state.members:
-        successor = state.members[0].node
-        state.send(successor, cluster.picture(state))
-        state.send(successor, Leave(tuple(state.table.known.values())))
+        successor = state.members[0]
+        state.send(successor.node, cluster.picture(state))
+        state.send(successor.node, Leave(tuple(state.table.known.values())))
+        if state.configuration.directory:
+            hand_over_everything(state, now, successor)
     elif state.phase is Phase.ACTIVE:
         table = tuple(state.table.known.values())
         for node in state.table.known:
             state.send(node, Leave(table))
         following = state.table.ring_next(state.space.shared_cell)
         if following is not None and state.configuration.directory:
+            withdraw(state, now)
             hand_over_everything(state, now, following)
     state.phase = Phase.LEFT
 
@@ -181,4 +184,6 @@ def receive_leave(state: PeerState, now: int, sender: int, message: Leave) -> No
         state.remote_tables.pop(sender, None)
     else:
         state.bury(sender, now, epoch=0)
+        state.directory.drop(sender)
+        state.copies.drop(sender)
         state.learn(message.table, now)
