@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
-from rookery.overlay.configuration import SECOND
-from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.messages import ClusterJoin, Join, LinkHeartbeat, LinkRequest, Ping, Pong
+from rookery.overlay.configuration import SECOND, OverlayConfiguration
+from rookery.overlay.messages import ClusterJoin, Join, Leave, LinkHeartbeat, LinkRequest, Lookup, Ping, Pong
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 
 from .oracle import check_quiet_tables
-from .peers import CHEAP, SPACE, alone, described, linked, peer, sent
+from .peers import CHEAP, MARKET, SPACE, alone, described, linked, peer, sent
 
 OTHER = described(4, (0, 0.0, 1.9), (1, 0.0, 0.5))
 #: The same peer, after it left for other interests.
@@ -79,14 +78,82 @@ def test_a_joiner_remembers_who_wants_to_join_through_it() -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_all_that_change_their_interests_at_once_find_each_other(count: int) -> None:
     """Nobody has its place any more, and each waits for the others."""
-    market = StockMarket(stocks=3, buckets=4)
-    overlay = SimulatedOverlay(seed=count, space=SemanticSpace(cell_count=market.cell_count))
+    overlay = SimulatedOverlay(seed=count, space=SPACE)
     dice = random.Random(count)
     for _ in range(count):
-        overlay.join(market.draw_interests(dice))
+        overlay.join(MARKET.draw_interests(dice))
         overlay.run(20 * SECOND)
     for node in range(count):
-        overlay.subscribe(node, market.interests([(node, 0.0, 1.9)]))
+        overlay.subscribe(node, MARKET.interests([(node, 0.0, 1.9)]))
     assert {one.state.phase for one in overlay} == {Phase.JOINING}
     overlay.run(150 * SECOND)
     check_quiet_tables(overlay)
+
+
+def test_the_directory_forgets_a_stranger_that_leaves() -> None:
+    made = alone()
+    made.receive_many([Lookup(0, frozenset({0}), OTHER, True, True, 10, 1)], 4, 0)
+    assert made.state.directory.contacts(0, now=0)[-1] == OTHER
+    made.receive_many([Leave(())], 4, 0)
+    assert OTHER not in made.state.directory.contacts(0, now=0)
+
+
+def test_where_a_linked_peer_stood_before_it_is_no_finger() -> None:
+    """Also where it is no finger now, since another of its distance stands nearer."""
+    near, moved = described(12, (0, 0.0, 1.9), (2, 0.0, 0.5), place=5 << 60), described(4, (0, 0.0, 0.4), place=6 << 60)
+    made = linked(alone(), near, msgspec.structs.replace(moved, epoch=1))
+    assert [one.node for one in made.state.fingers] == [12]
+    made.receive_many([LinkHeartbeat(True, (msgspec.structs.replace(moved, random_id=2 << 60),))], 12, 0)
+    assert [one.node for one in made.state.fingers] == [12]
+
+
+def static(seed: int, count: int) -> SimulatedOverlay:
+    """Peers that joined one by one; no heartbeat, so no lease ends and nothing is renewed."""
+    overlay = SimulatedOverlay(seed=seed, space=SPACE, configuration=OverlayConfiguration(heartbeat=None, block_size=4))
+    dice = random.Random(seed)
+    for _ in range(count):
+        overlay.join(MARKET.draw_interests(dice))
+        overlay.settle()
+    return overlay
+
+
+def named(overlay: SimulatedOverlay) -> set[tuple[int, int]]:
+    """Return who is named by the directory, as a contact or a primary, and in which epoch."""
+    found = set()
+    for one in overlay:
+        contacts, claims = one.state.directory.select(lambda cell: True, now=0)
+        found |= {(peer.node, peer.epoch) for peers in (*contacts.values(), claims) for peer in peers}
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_goes_is_named_by_no_directory_any_more(seed: int) -> None:
+    overlay = static(seed, 12)
+    for node in (3, 7, 11):
+        overlay.leave(node)
+        overlay.settle()
+        assert node not in {one for one, _ in named(overlay)}
+    for node, stocks in ((0, 3), (5, 2)):
+        before = overlay.peers[node].descriptor
+        overlay.subscribe(node, MARKET.interests([(stock, 0.0, 3.9) for stock in range(stocks)]))
+        overlay.settle()
+        assert overlay.peers[node].descriptor.cells != before.cells
+        assert (node, before.epoch) not in named(overlay)
+        contacts, claims = overlay.peers[node].state.copies.select(lambda cell: True, now=0)
+        assert before not in {one for peers in (*contacts.values(), claims) for one in peers}
+
+
+def test_who_takes_over_a_place_has_its_part_of_the_directory() -> None:
+    overlay = static(0, 6)
+    for _ in range(2):
+        overlay.join(CHEAP)
+        overlay.settle()
+    first, second = (overlay.peers[node] for node in (6, 7))
+    assert second.state.primary == first.descriptor
+    kept = first.state.directory.select(lambda cell: True, now=0)[0]
+    others = {cell: [one for one in peers if one.node != 6] for cell, peers in kept.items()}
+    assert any(others.values())
+    overlay.leave(6)
+    overlay.settle()
+    found = second.state.directory.select(lambda cell: True, now=0)[0]
+    assert all(set(peers) <= set(found.get(cell, ())) for cell, peers in others.items())
