@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 
 import pytest
+from tests.histories import Faults, live_or_shrink, live_through_all, replayed
 
-from rookery.simulated.histories import Faults, live_or_shrink, live_through_all, replayed
 from rookery.simulated.links import LinkConditions
 
 from .invariants import SECOND, SETTLED, network

@@ -11,10 +11,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from tests.histories import Faults
+
 from rookery.brokers.client_events import ClientEvent, InForce
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers
-from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .invariants import LOOK, NAMES, SECOND, SETTLED, check_all, network, settled
