@@ -22,10 +22,10 @@ FOUND = (
     1636,  # all that a joiner knew had gone, and it forgot who asked to join through it
     6376,  # the same
     4614,  # a newcomer heard of a peer as it was, and nothing told it of the peer's new epoch
-    5901,  # a walk was led to where a finger had stood before, and back, until its hops were used up
-    6306,  # the same: a newcomer never heard from the directory
+    6306,  # walks were led to where a finger had stood before, and back: a newcomer never heard from the directory
+    5901,  # an event missed somebody at rest; mended with the others, its own cause was not traced
     5044,  # two that a storm made silent to each other were a gap in their rings for the life of a tombstone
-    6622,  # right by chance before a cluster was one again
+    6622,  # right by chance before a cluster was one again; which of the mends ended that was not traced
     2334,  # the directory went on naming a peer that had left
     4194,  # a peer that had moved held a copy of its own old claim, which came into force
     755,  # a stream was held up beyond the storm: not yet whole when it was looked at
