@@ -66,7 +66,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "overlay/links": ("overlay/test_selection.py", "the choice of links is what the table is for"),
     "overlay/paper": ("overlay/test_selection.py", "the printed table beside the sound one"),
     "overlay/publishing": ("overlay/test_dissemination.py", "what is published is followed to everybody"),
-    "overlay/repair": ("overlay/test_dynamics.py", "there is nothing to repair without deaths"),
     "overlay/ring": ("overlay/test_invariants.py", "a ring is closed by all of its peers"),
     "overlay/soundness": ("overlay/test_dissemination.py", "sound is what misses nobody"),
     "overlay/state": ("overlay/test_joining.py", "the state that all parts share"),

@@ -1,7 +1,8 @@
 """Seeded histories of the overlay: joins, leaves, crashes, changed interests, events, loss, duplicates, delays, cuts.
 
-A history is a list of steps that its seed gives, in rounds. After each round everything is whole again for a quiet
-time; then the tables must be those of the oracle, and what is published must reach exactly who wants it. What is
+A history is a list of steps that its seed gives, in rounds. After each round everything is whole again, streams that a
+storm held up included. At the latest a quiet time after that the tables are those of the oracle, from when they first
+are they stay so, and what is published must reach exactly who wants it. What is
 published before that may miss somebody, but comes to nobody twice, and never to who does not want it. Histories of even
 seeds run over datagrams, those of odd ones over streams; every other two spread events by arcs; some send octets.
 
@@ -144,9 +145,10 @@ class History:
     def rest(self) -> None:
         """Let everything be whole, wait, and hold the overlay to its promises."""
         world = self.overlay.world
-        until = world.now + LONGEST * SECOND + QUIET
         self.overlay.run(max(0, self.whole_at - world.now))
         assert world.links.conditions == self.whole
+        self.overlay.run(max(0, world.links.held_up_until() - world.now))
+        until = world.now + QUIET
         while not self._is_quiet() and world.now < until:
             self.overlay.run(LOOK)
         # It stays so: while leases are renewed, and in some histories until everything has run out that can.

@@ -39,3 +39,16 @@ def test_a_finger_is_replaced_by_a_newer_self_and_never_by_ourselves() -> None:
     assert not fingers.consider(old)
     assert not fingers.consider(own)
     assert [one.epoch for one in fingers] == [1]
+
+
+def test_where_a_peer_stood_before_it_is_no_finger() -> None:
+    """A walk would be led there, and on to where the peer is now, and back."""
+    own, near, far = (
+        SPACE.describe(node=node, random_id=place, cells=(), epoch=epoch)
+        for node, place, epoch in ((0, 0, 0), (5, 1 << 20, 0), (5, 1 << 50, 1))
+    )
+    for order in ((near, far), (far, near)):
+        fingers = Fingers(own)
+        for one in order:
+            fingers.consider(one)
+        assert list(fingers) == [far]

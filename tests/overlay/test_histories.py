@@ -13,11 +13,32 @@ REPLAY = "tests/overlay/test_histories.py -k replay"
 #: Histories that found defects, now mended: ways back given up while the overlay was in two parts (71, 107, 123), a
 #: member that looked things up through fingers which were long gone (206), and a newcomer that did not take its place
 #: because an event that it had published found nobody (737). They had fewer doubles, and rested for long.
-FOUND = (71, 107, 123, 137, 169, 175, 206, 737)
+FOUND_FIRST = (71, 107, 123, 137, 169, 175, 206, 737)
+#: Histories that found defects since, lived through as all others.
+FOUND = (
+    1086,  # a member left for other interests, its LEAVE was lost, and its primary kept it beside its new link
+    1134,  # the same
+    1620,  # the same
+    1636,  # all that a joiner knew had gone, and it forgot who asked to join through it
+    6376,  # the same
+    4614,  # a newcomer heard of a peer as it was, and nothing told it of the peer's new epoch
+    6306,  # walks were led to where a finger had stood before, and back: a newcomer never heard from the directory
+    5901,  # an event missed somebody at rest; mended with the others, its own cause was not traced
+    5044,  # two that a storm made silent to each other were a gap in their rings for the life of a tombstone
+    6622,  # right by chance before a cluster was one again; which of the mends ended that was not traced
+    2334,  # the directory went on naming a peer that had left
+    4194,  # a peer that had moved held a copy of its own old claim, which came into force
+    755,  # a stream was held up beyond the storm: not yet whole when it was looked at
+    1519,  # the same
+    3677,  # the same
+    4187,  # the same
+    5819,  # the same
+    6139,  # the same
+)
 
 
 def live(seed: int, faults: Faults) -> History:
-    is_old = seed in FOUND
+    is_old = seed in FOUND_FIRST
     history = History(seed, faults, rests_long=is_old or seed % 16 in (0, 9), doubled=0.05 if is_old else 0.3)
     history.run()
     return history
@@ -28,7 +49,7 @@ def test_histories(first: int) -> None:
     live_through_all(live, range(first, first + 10), test=REPLAY)
 
 
-@pytest.mark.parametrize("seed", FOUND)
+@pytest.mark.parametrize("seed", FOUND_FIRST + FOUND)
 def test_histories_that_found_something(seed: int) -> None:
     live_or_shrink(live, seed, test=REPLAY)
 

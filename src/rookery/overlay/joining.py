@@ -65,9 +65,11 @@ def receive_join(state: PeerState, now: int, join: Join) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None and join.hops_left > 0:
         state.send(state.primary.node, Join(join.origin, join.residual, join.hops_left - 1, join.request))
         return
-    if state.phase is not Phase.ACTIVE and not _takes_part(state):
-        return  # the newcomer will ask somebody else
     state.remember(join.origin.node)
+    if state.phase is not Phase.ACTIVE and not _takes_part(state):
+        if not _leads_joiners(state, join):
+            return  # the newcomer will ask somebody else
+        activate(state, now)
     onward = _toward_place(state, join) if state.configuration.directory else _down_the_metric(state, join)
     if onward is not None and join.hops_left > 0:
         state.send(onward, Join(join.origin, join.residual, join.hops_left - 1, join.request))
@@ -91,6 +93,13 @@ def _takes_part(state: PeerState) -> bool:
     newcomer that were silent until its own join is over would wait for others, who wait for it.
     """
     return state.phase is Phase.JOINING and not state.configuration.directory
+
+
+def _leads_joiners(state: PeerState, join: Join) -> bool:
+    """Of peers that join through each other, and hear of nobody who has its place, the first on the circle takes its
+    own: should others be there after all, it is an island that finds them."""
+    asked = any(one.kind == "join" and one.attempt >= state.configuration.attempts for one in state.requests.values())
+    return state.phase is Phase.JOINING and asked and state.own.position < join.origin.position
 
 
 def _toward_place(state: PeerState, join: Join) -> int | None:

@@ -139,10 +139,11 @@ class Redirect(msgspec.Struct, frozen=True, array_like=True, tag=10):
 
 
 class LinkHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=11):
-    """I am alive, and choose you or not; my table, when it changed since the last one you were sent."""
+    """I am alive, and choose you or not; my table, when it changed since the last one you were sent; my epoch."""
 
     chosen: bool
     table: Table | None
+    epoch: int = 0
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag=12):

@@ -30,6 +30,7 @@ from rookery.overlay import (
     walks,
 )
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.overlay.directory import Directory
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import (
     CellEvent,
@@ -173,6 +174,7 @@ class Peer:
             node=old.node, random_id=old.random_id, cells=interests.cells, epoch=was + 1, address=old.address
         )
         state.reset(state.self_descriptor)
+        state.directory, state.copies = Directory(), Directory()  # of our old place, with ourselves as we were
         state.bootstraps = ways_in
         if alone:  # nobody to ask; should those that we once came through be back, the heartbeat finds them
             joining.activate(state, now)
@@ -277,7 +279,12 @@ def _receive_pong(state: PeerState, now: int, sender: int, pong: Pong) -> None:
         finger = next((one for one in state.fingers if one.node == sender), None)
         if finger is not None and finger.random_id != pong.own.random_id:
             state.fingers.remove(sender)  # it stands elsewhere now
+        is_back = state.tombstones.pop(sender, None) is not None  # whoever buried it was wrong
         state.learn_finger(pong.own, now)
+        known = state.table.known.get(sender)
+        if is_back or (known is not None and known.epoch < pong.own.epoch):
+            state.learn((pong.own,), now)
+            linking.watch_predecessor(state, now)
 
 
 #: What a message does, by its kind, where it matters who sent it.

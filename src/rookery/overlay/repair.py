@@ -4,8 +4,10 @@ Rule 1: every period T each peer tells all ends of its links that it lives, with
 is linked to a peer knows its links, and can step over it when it is gone.
 Rule 2: silent for 3 T means gone. The first to notice tells all others that were linked to it; each removes it, takes
 its links as candidates, and remembers it as gone, so that slower peers cannot bring it back.
-Rule 3: a ring on which a neighbor was lost is in doubt until the directory's contacts show nobody nearer.
-Rule 4: tables that arrive are candidates: who stands between me and my neighbor is found this way (stabilization).
+Rule 3: who is named by others though it is taken for gone is asked: two peers that a storm made silent to each other
+would else be a gap in their rings for as long as they remember that.
+Rule 4: a ring on which a neighbor was lost is in doubt until the directory's contacts show nobody nearer.
+Rule 5: tables that arrive are candidates: who stands between me and my neighbor is found this way (stabilization).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from rookery.overlay.joining import rejoin, renew, walk_shared_ring
 from rookery.overlay.linking import watch_predecessor
 from rookery.overlay.messages import Failed, Leave, LinkHeartbeat, Ping, Unlink
 from rookery.overlay.paper import PaperTable
-from rookery.overlay.ring import blocks_of, hand_over_everything, start_lookup
+from rookery.overlay.ring import blocks_of, hand_over_everything, start_lookup, withdraw
 from rookery.overlay.state import PeerState, Phase
 
 __all__ = ["fail", "heartbeat", "leave", "receive_failed", "receive_heartbeat", "receive_leave"]
@@ -34,6 +36,9 @@ def heartbeat(state: PeerState, now: int) -> None:
     for node in [node for node in state.table.known if now - state.heard.setdefault(node, now) > 3 * period]:
         if node in state.table.known:
             fail(state, now, node, tell=True)
+    for node in state.rumored:
+        state.send(node, Ping())
+    state.rumored = set()
     for node in state.far:
         if now - state.heard.setdefault(node, now) > 3 * period:
             state.bury(node, now)
@@ -47,9 +52,9 @@ def heartbeat(state: PeerState, now: int) -> None:
         if state.sent_tables.get(node) != state.table.version:
             state.sent_tables[node] = state.table.version
             table = table or tuple(state.table.known.values())
-            state.send(node, LinkHeartbeat(chosen, table))
+            state.send(node, LinkHeartbeat(chosen, table, state.own.epoch))
         else:
-            state.send(node, LinkHeartbeat(chosen, None))
+            state.send(node, LinkHeartbeat(chosen, None, state.own.epoch))
     state.rounds += 1
     _tidy(state)
     if state.configuration.directory:
@@ -100,6 +105,8 @@ def receive_heartbeat(state: PeerState, now: int, sender: int, message: LinkHear
         state.send(sender, Unlink(stranger=True))
         return
     state.heard[sender] = now
+    if message.epoch > state.table.known[sender].epoch:
+        state.send(sender, Ping())  # it is another now; the answer says which
     if message.chosen:  # where a LINK or UNLINK was lost or overtaken
         state.table.admit(state.table.known[sender])
     else:
@@ -146,15 +153,18 @@ def leave(state: PeerState, now: int) -> None:
     if state.phase is Phase.MEMBER and state.primary is not None:
         state.send(state.primary.node, Leave(()))
     elif state.phase is Phase.ACTIVE and state.members:
-        successor = state.members[0].node
-        state.send(successor, cluster.picture(state))
-        state.send(successor, Leave(tuple(state.table.known.values())))
+        successor = state.members[0]
+        state.send(successor.node, cluster.picture(state))
+        state.send(successor.node, Leave(tuple(state.table.known.values())))
+        if state.configuration.directory:
+            hand_over_everything(state, now, successor)
     elif state.phase is Phase.ACTIVE:
         table = tuple(state.table.known.values())
         for node in state.table.known:
             state.send(node, Leave(table))
         following = state.table.ring_next(state.space.shared_cell)
         if following is not None and state.configuration.directory:
+            withdraw(state, now)
             hand_over_everything(state, now, following)
     state.phase = Phase.LEFT
 
@@ -174,4 +184,6 @@ def receive_leave(state: PeerState, now: int, sender: int, message: Leave) -> No
         state.remote_tables.pop(sender, None)
     else:
         state.bury(sender, now, epoch=0)
+        state.directory.drop(sender)
+        state.copies.drop(sender)
         state.learn(message.table, now)

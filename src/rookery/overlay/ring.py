@@ -29,6 +29,7 @@ __all__ = [
     "receive_handover",
     "receive_lookup",
     "start_lookup",
+    "withdraw",
 ]
 
 
@@ -244,7 +245,16 @@ def adopt_copies(state: PeerState, now: int) -> None:
 
 
 def hand_over_everything(state: PeerState, now: int, to: Descriptor) -> None:
-    """We go: give all entries to the one after us, who owns them then."""
+    """We go: give all entries but our own to the one after us or to our successor, who owns them then."""
+    state.directory.drop(state.own.node)
     contacts, claims = state.directory.take(lambda cell: True, now=now)
     if contacts or claims:
         state.send(to.node, Handover(contacts, claims))
+
+
+def withdraw(state: PeerState, now: int) -> None:
+    """We go: let the owners of our blocks forget us, or they would name us until the lease ends."""
+    own, limits = state.own, state.configuration
+    for block, cells in blocks_of(own.cells, limits, shared_cell=state.space.shared_cell).items():
+        if not owns(state, block_position(block)):
+            receive_lookup(state, now, Lookup(block, cells, own, False, False, limits.hop_limit // 4, 0, own.node))

@@ -122,6 +122,7 @@ class PeerState:
         "request_number",
         "requests",
         "rounds",
+        "rumored",
         "seen",
         "self_descriptor",
         "sent_tables",
@@ -164,6 +165,8 @@ class PeerState:
         self.directory = Directory()
         self.copies = Directory()
         self.tombstones: dict[int, Tombstone] = {}
+        self.rumored: set[int] = set()
+        """Buried, and named by others since: asked with the next heartbeat whether they live after all."""
         self.avoided: dict[int, int] = {}
         self.acquaintances: list[int] = []
         self.outgoing: dict[EventId, tuple[int, Any]] = {}
@@ -225,9 +228,15 @@ class PeerState:
         changed = False
         # Who is known by hearsay has one period to speak for itself: a table may name peers that are gone too.
         spoken = now - 2 * (self.configuration.heartbeat or 0)
-        members = {one.node for one in self.members}  # they stand on no ring, whatever is said of them
+        members = {one.node: one for one in self.members}  # they stand on no ring, whatever is said of them, unless
         for peer in peers:
-            if peer.node in members or self.is_gone(peer, now):
+            member = members.get(peer.node)
+            if member is not None and member.epoch < peer.epoch and peer.cells != self.own.cells:
+                self.members.remove(member)  # it left for other interests, and we did not hear of it
+            elif member is not None:
+                continue
+            if self.is_gone(peer, now):
+                self.rumored.add(peer.node)
                 continue
             strange = peer.node not in self.table.known
             if strange:
@@ -262,6 +271,9 @@ class PeerState:
         """Take a peer as finger, and in `arc` mode as shortcut; say whether it is a new one. As printed: neither."""
         if not self.configuration.directory:
             return False
+        known = self.table.known.get(peer.node)
+        if known is not None and known.epoch > peer.epoch:
+            return False  # where it stood before
         taken = self.configuration.arc and self.shortcuts.consider(peer)
         return self.fingers.consider(peer) or taken
 

@@ -103,6 +103,10 @@ class Links:
             self._arrivals[sender, receiver] = when
         return when
 
+    def held_up_until(self) -> int:
+        """Return when the last message of a stream arrives that has been sent: a link that lost packets is held up."""
+        return max(self._arrivals.values(), default=0)
+
     def repeated(self, sender: Any, receiver: Any, message: Any, now: int) -> list[Any]:
         """Return what is sent once more behind a message of a stream, because the connection broke: mostly nothing."""
         if not self.conditions.duplication:
