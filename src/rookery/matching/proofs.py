@@ -23,6 +23,7 @@ from rookery.matching.bitmap.kernels import BLOCK_ROWS
 from rookery.matching.checks import require
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.programs import Programs
 from rookery.matching.rows import Rows
 from rookery.matching.staging import Stage, lower_record
 from rookery.matching.view import View
@@ -185,15 +186,32 @@ def prove_texts(view: View, index: BitmapIndex) -> None:
     verified = set(view.inexact_slots())
     require(stage.inexact <= verified, "a subscription that its rows do not hold exactly is not verified")
     number = view.space.known(TIME.path)
-    rows = index_rows(index)
+    rows, programs = index_rows(index), view.programs
     for moves in stage.moves:  # a condition that nothing satisfies has no rows, and its texts need no label in the set
-        rows = rows.relabeled(moves)
+        rows, programs = rows.relabeled(moves), programs.relabeled(moves)
     said, held = _tests(stage.take_rows(), number), _tests(rows, number)
     dated = view.dated > 0 or "version" in view.records.slim_table().schema.names
     for slot in range(len(view.records)):
         mine = held.get(slot, set())
         same = slot in boxes or mine == said.get(slot, set()) or (dated and not mine)  # a version that never decides
         require(same, f"the rows of {view.records[slot].subscription_id!r} are not those of its text")
+    if not dated:  # a program holds the times at which its version decides
+        same = [_steps(one) for one in (stage.programs, programs)]
+        require(same[0] == same[1], "a program is not that of its text")
+
+
+def _steps(programs: Programs) -> list[Any]:
+    """Return programs as plain data: the steps of each, in order, with where they go."""
+    rows, jumps = programs.whole()
+    numbers, bounds, pool, goes = (one.tolist() for one in (rows.attribute, rows.bounds, rows.pool, jumps))
+    found = []
+    for slot, first, last in zip(rows.slot.tolist(), rows.start[:-1].tolist(), rows.start[1:].tolist(), strict=True):
+        steps = [
+            (numbers[at], pool[slice(*bounds[at])] if numbers[at] & SET_FLAG else bounds[at], goes[at])
+            for at in range(first, last)
+        ]
+        found.append((slot, steps))
+    return found
 
 
 def _tests(rows: Rows, ignored: int | None) -> dict[int, set[frozenset[Any]]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["like_prefix", "like_regex"]
+__all__ = ["like_pieces", "like_prefix", "like_regex"]
 
 
-def _pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+def like_pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
     """Cut a pattern into (is a wildcard, character)."""
     pieces: list[tuple[bool, str]] = []
     characters = iter(pattern)
@@ -27,7 +27,7 @@ def like_regex(pattern: str, escape: str | None) -> str:
     place is as good as any, and a backtracking search would take time exponential in the number of `%`.
     """
     segments = [""]
-    for wild, character in _pieces(pattern, escape):
+    for wild, character in like_pieces(pattern, escape):
         if wild and character == "%":
             segments.append("")
         else:
@@ -51,7 +51,7 @@ def like_prefix(pattern: str, escape: str | None) -> tuple[str, str]:
     The kind is "equal" (no wildcard), "prefix" (only `%` at the end) or "other" (the prefix is necessary, not enough).
     """
     prefix: list[str] = []
-    pieces = _pieces(pattern, escape)
+    pieces = like_pieces(pattern, escape)
     for index, (wild, character) in enumerate(pieces):
         if wild:
             rest = pieces[index:]

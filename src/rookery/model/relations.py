@@ -14,6 +14,7 @@ from typing import Any
 
 from rookery.errors import SubscriptionError
 from rookery.model.check import checking
+from rookery.model.computed import COMPUTED
 from rookery.model.expressions import (
     And,
     Between,
@@ -76,6 +77,8 @@ def _texts(parameters: Sequence[object] | None) -> list[str]:
 
 def _holds(outer: Term, inner: Term) -> bool:
     """Say whether the box `inner` lies in the box `outer`. The inner box may be larger than the truth; that is safe."""
+    if not outer.texts <= inner.texts:
+        return False
     for path, (null, intervals) in outer.constraints.items():
         mine = inner.constraints.get(path)
         if mine is None:
@@ -95,7 +98,11 @@ def merge(
     terms = [term for text, values in zip(filters, given, strict=True) for term in _terms(text, schema, values)[1]]
     if not terms:
         return to_text(Constant(False))
-    shared = [path for path in terms[0].constraints if all(path in term.constraints for term in terms)]
+    shared = [
+        path
+        for path in terms[0].constraints
+        if path[0] != COMPUTED and all(path in term.constraints for term in terms)
+    ]
     conditions: list[Expression] = []
     for path in shared:
         kind = schema.attribute(path).type
