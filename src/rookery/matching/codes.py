@@ -28,7 +28,8 @@ from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, 
 from rookery.matching.labels import Labels, Moves
 from rookery.matching.texts.index import NO_TEXT, TEXT, TextIndex, text_attributes
 from rookery.model.batches import Batch, Events, batch_of, event_column
-from rookery.model.computed import COMPUTED, ComputedAttribute, computed_attribute
+from rookery.model.check import COMPUTED, ComputedAttribute
+from rookery.model.computed import computed_attribute, computed_column, computed_value
 from rookery.model.event_columns import narrow_steps, read_column
 from rookery.model.events import comparable, read_value
 from rookery.model.schema import Attribute, Schema
@@ -132,15 +133,23 @@ class CodeSpace:
 
     def read_attributes(self) -> list[Attribute]:
         """Return the attributes of events that are read, those that others are computed from included."""
+        number = self.known(TEXT.path)
+        sought = [] if number is None else text_attributes(self.labels[number], self.attribute)
         found: dict[tuple[str | int, ...], Attribute] = {}
-        for number, one in enumerate(self.attributes):
-            if isinstance(one, ComputedAttribute):
-                found.update({field.path: field for field in one.fields})
-            elif one is TEXT:
-                found.update({field.path: field for field in text_attributes(self.labels[number], self.schema)})
-            elif one.path not in _HIDDEN:
-                found[one.path] = one
+        for one in (*self.attributes, *sought):
+            for field in one.fields if isinstance(one, ComputedAttribute) else (one,):
+                if field.path not in _HIDDEN:
+                    found[field.path] = field
         return list(found.values())
+
+    def column(self, batch: Batch, attribute: Attribute, missing: str, on_error: str) -> pa.Array:
+        """Return an attribute of a batch, computed or as the events have it."""
+        if isinstance(attribute, ComputedAttribute):
+            arrays = {
+                one.path: event_column(batch, one, missing=missing, on_error=on_error) for one in attribute.fields
+            }
+            return computed_column(attribute, arrays)
+        return event_column(batch, attribute, missing=missing, on_error=on_error)
 
     @property
     def texts(self) -> TextIndex | None:
@@ -177,7 +186,12 @@ class CodeSpace:
         used = distinct(rows.attribute & ATTRIBUTE_MASK).tolist()
         space, number = CodeSpace(self.schema), np.zeros(len(self), np.int64)
         for old in used:
-            labels = self.labels[old].kept(rows.bounds_of(old)) if old in self.labels else None
+            labels = self.labels.get(old)
+            if labels is not None:
+                bounds = rows.bounds_of(old)
+                if self.attributes[old] is TEXT:  # every set with conditions on texts has it
+                    bounds = np.concatenate([bounds, np.full((1, 2), labels[NO_TEXT], np.int64)])
+                labels = labels.kept(bounds)
             number[old] = space.register(self.attributes[old], labels)
         return space, rows.renumbered(number)
 
@@ -226,16 +240,11 @@ class CodeSpace:
             elif attribute is TEXT:
                 codes[:, number] = self.labels[number][NO_TEXT]
                 continue
-            elif attribute is TOPIC or attribute is TIME or (tested is not None and number not in tested):
-                codes[:, number] = NULL_CODE
-                continue
-            elif isinstance(attribute, ComputedAttribute):
-                array = attribute.column(_columns(batch, attribute.fields, missing, on_error))
-            elif missing == "null" and attribute.path[0] not in batch:
+            elif attribute is TOPIC or attribute is TIME or (tested is not None and number not in tested) or (missing == "null" and attribute.path[0] not in batch and attribute.path[0] != COMPUTED):
                 codes[:, number] = NULL_CODE
                 continue
             else:
-                array = event_column(batch, attribute, missing=missing, on_error=on_error)
+                array = self.column(batch, attribute, missing, on_error)
             self.encode_column(array, number, codes, number)
         return codes
 
@@ -327,7 +336,7 @@ class CodeSpace:
             elif tested is not None and number not in tested:
                 value = None
             elif isinstance(attribute, ComputedAttribute):
-                value = attribute.value(lambda one: read_value(event, one, on_error))
+                value = computed_value(attribute, lambda one: read_value(event, one, on_error))
             elif len(path) == 1:
                 value = event.get(path[0])  # type: ignore[arg-type]
                 kind = type(value)
@@ -353,12 +362,6 @@ class CodeSpace:
             if moved is not None:
                 moves[number] = moved
         return moves
-
-
-def _columns(
-    batch: Batch, attributes: Iterable[Attribute], missing: str, on_error: str
-) -> dict[tuple[str | int, ...], pa.Array]:
-    return {one.path: event_column(batch, one, missing=missing, on_error=on_error) for one in attributes}
 
 
 def is_everything(low: Key, high: Key) -> bool:

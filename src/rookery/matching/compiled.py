@@ -362,9 +362,10 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array], verify: bool |
     *steps, jumps = (arrays[f"program_{name}"] for name in _PROGRAM_ARRAYS)
     check_programs(steps, jumps, attributes=len(space), slots=table.num_rows)
     programs = Programs.of(Rows(*steps), jumps)
-    if (number := space.known(TEXT.path)) is not None:
-        require(NO_TEXT in space.labels[number].texts, "it has conditions on texts, and no label for none")
-        text_attributes(space.labels[number], space.schema)
+    text = space.known(TEXT.path)
+    if text is not None:
+        require(NO_TEXT in space.labels[text].texts, "it has conditions on texts, and no label for none")
+        text_attributes(space.labels[text], space.attribute)
     if verify:
         prove_index(index, space)
         prove_records(index, space, table)

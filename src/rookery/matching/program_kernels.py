@@ -38,7 +38,7 @@ def decide_pairs(
             place = first + step
             number = np.int64(attribute[place] & ATTRIBUTE_MASK)
             held = False
-            if number == text:
+            if number == text and bounds[place, 0] == bounds[place, 1]:  # what always holds is a range
                 label = bounds[place, 0]
                 low, high = truth_first[event], truth_first[event + 1]
                 while low < high:

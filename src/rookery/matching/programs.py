@@ -62,7 +62,9 @@ class Programs:
     def whole(self) -> tuple[Rows, Array]:
         """Return all programs as rows, and where their steps go."""
         jumps = [part.jumps for part in self.parts]
-        return Rows.concatenate([part.rows for part in self.parts]), np.concatenate([np.empty((0, 2), np.int32), *jumps])
+        return Rows.concatenate([part.rows for part in self.parts]), np.concatenate(
+            [np.empty((0, 2), np.int32), *jumps]
+        )
 
     def slots(self) -> Array:
         """Return the slots that have a program."""
@@ -73,9 +75,7 @@ class Programs:
         parts = [*self.parts, *more.parts]
         while len(parts) > 1 and len(parts[-2].rows) <= 2 * len(parts[-1].rows):
             last, before = parts.pop(), parts.pop()
-            parts.append(
-                _Part(Rows.concatenate([before.rows, last.rows]), np.concatenate([before.jumps, last.jumps]))
-            )
+            parts.append(_Part(Rows.concatenate([before.rows, last.rows]), np.concatenate([before.jumps, last.jumps])))
         return Programs(tuple(parts))
 
     def relabeled(self, moves: Mapping[int, Moves]) -> Programs:

@@ -198,7 +198,7 @@ class RowsBuilder:
             predicates, exact = self._predicates(term)
             if any(not intervals for _, intervals in predicates):
                 continue  # nothing satisfies it: a version that is never in effect
-            if not exact:
+            if not exact and slot not in self._decisions:
                 inexact.add(slot)
             if term.texts:
                 steps = self._text_steps(term)

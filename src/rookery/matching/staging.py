@@ -13,8 +13,8 @@ from rookery.matching.catalog import Catalog
 from rookery.matching.codes import HIGHEST_CODE, TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import NULL_CODE
 from rookery.matching.labels import Moves
-from rookery.matching.records import Records
 from rookery.matching.programs import Programs, ProgramsBuilder
+from rookery.matching.records import Records
 from rookery.matching.rows import Rows, RowsBuilder
 from rookery.matching.texts.index import NO_TEXT, TEXT
 from rookery.matching.timeline import Dating, deciding_times

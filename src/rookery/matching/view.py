@@ -23,20 +23,22 @@ from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.catalog import SHOWN_TOPICS, Catalog, Topics
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, order_pairs
-from rookery.matching.records import Records
 from rookery.matching.programs import Programs
+from rookery.matching.records import Records
 from rookery.matching.rows import Rows
 from rookery.matching.texts.index import TEXT, Truths
 from rookery.matching.times import event_time, event_times
 from rookery.model.batches import Batch, Events, batch_of, event_column
-from rookery.model.check import checking
+from rookery.model.check import ComputedAttribute, checking
+from rookery.model.computed import computed_value
 from rookery.model.evaluate import Condition, condition
 from rookery.model.event_columns import array_of, comparables
 from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
+from rookery.model.expressions import fields_of
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 
-__all__ = ["BY_VALUE", "PROGRAM", "Engine", "View", "fields_of", "used_part"]
+__all__ = ["BY_VALUE", "PROGRAM", "Engine", "View", "used_part"]
 
 Array = np.ndarray[Any, Any]
 Path = tuple[str | int, ...]
@@ -95,9 +97,7 @@ class View:
     programs: Programs = field(default_factory=Programs)
 
     @classmethod
-    def of(
-        cls, space: CodeSpace, engine: Engine, records: Records, inexact: Iterable[int], programs: Programs
-    ) -> View:
+    def of(cls, space: CodeSpace, engine: Engine, records: Records, inexact: Iterable[int], programs: Programs) -> View:
         """Return the view of records that are all alive; `inexact` are the slots that are decided by value."""
         flags = np.zeros(len(records), np.uint8)
         flags[programs.slots()] = PROGRAM
@@ -158,7 +158,7 @@ class View:
         hidden = self._hidden_event(event, topic, time, on_error)
         codes, truths = self._coded(
             partial(self.space.encode_event, event, hidden, on_error=on_error),
-            partial(self._truths, 1, lambda one: array_of(one.type, [read_value(event, one, on_error)])),
+            partial(self._truths, 1, lambda one: self._one_text(event, one, on_error)),
         )
         slots: list[int] = np.unique(self._probe(codes, truths)).tolist()  # one event, so a pair is its slot
         if self.inexact_count:
@@ -170,9 +170,14 @@ class View:
             ]
         return slots
 
-    def _coded(
-        self, encode: Callable[..., Array], find: Callable[..., Truths | None]
-    ) -> tuple[Array, Truths | None]:
+    def _one_text(self, event: Mapping[str, Any], attribute: Attribute, on_error: str) -> pa.Array:
+        if isinstance(attribute, ComputedAttribute):
+            value = computed_value(attribute, lambda one: read_value(event, one, on_error))
+        else:
+            value = read_value(event, attribute, on_error)
+        return array_of(attribute.type, [value])
+
+    def _coded(self, encode: Callable[..., Array], find: Callable[..., Truths | None]) -> tuple[Array, Truths | None]:
         """Return the codes of events and what texts say of them.
 
         What only removed subscriptions named may be missing in them, or not fit.
@@ -201,8 +206,7 @@ class View:
     ) -> Truths | None:
         """Return which conditions on texts are TRUE of events, None where the set has none."""
         texts = self.space.texts
-        schema = self.space.schema
-        return None if texts is None else texts.truths(count, lambda path: read(schema.attribute(path)), wanted)
+        return None if texts is None else texts.truths(count, lambda path: read(self.space.attribute(path)), wanted)
 
     def _probe(self, codes: Array, truths: Truths | None) -> Array:
         """Return the pairs `event << 32 | slot` of the rows that hold, those that need a text of the events with it."""
@@ -285,7 +289,7 @@ class View:
             partial(
                 self._truths,
                 batch.num_rows,
-                lambda one: event_column(batch, one, missing=missing, on_error=on_error),
+                lambda one: self.space.column(batch, one, missing, on_error),
             ),
         )
         events, slots = order_pairs(self._probe(codes, truths), len(codes))
@@ -408,17 +412,3 @@ def used_part(space: CodeSpace, rows: Rows, programs: Programs) -> tuple[CodeSpa
         whole.take(np.arange(count)).trimmed(),
         Programs.of(whole.take(np.arange(count, len(whole))).trimmed(), jumps),
     )
-
-
-def fields_of(expression: Any) -> list[Path]:
-    """Return the paths of the fields that an expression names, in order."""
-    from rookery.model.expressions import And, Comparison, Constant, Field, Not, Or
-
-    if isinstance(expression, And | Or):
-        return [path for operand in expression.operands for path in fields_of(operand)]
-    if isinstance(expression, Not):
-        return fields_of(expression.operand)
-    if isinstance(expression, Comparison):
-        other = [expression.right.path] if isinstance(expression.right, Field) else []
-        return [expression.left.path, *other]
-    return [] if isinstance(expression, Constant) else [expression.field.path]

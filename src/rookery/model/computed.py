@@ -1,12 +1,14 @@
-"""Computed attributes: what a filter says of several fields at once, as one attribute of the event.
+"""Computed attributes: what a filter says of fields beyond their own values, as one attribute of the event.
 
-`price > lim` is TRUE, FALSE or UNKNOWN of an event, so it is a boolean attribute that the event does not carry: it is
-computed from those it does, once per batch for all subscriptions that name it. Filters that mean the same share it:
-`a < b`, `b > a` and NOT `a >= b` are one attribute.
+`price > lim` is TRUE, FALSE or UNKNOWN of an event, so it is a boolean attribute that the event does not carry, and
+`lower(symbol)` is a text that it does not carry. They are computed from those it does, once per batch for all
+subscriptions that name them; what is compared with their values is a set of values like any other. Filters that mean
+the same share one: `a < b`, `b > a` and NOT `a >= b` are one attribute.
 
 Rule 1: its path is ("$=", text), and the text parses to the expression again, so that a saved set needs nothing else.
-Rule 2: a column is computed by Arrow where Arrow is exact for these types, and by value elsewhere (a double against a
-decimal, an int64 past 2⁵³ against a double): exact always, and once per event, whatever the number of subscriptions.
+Rule 2: a column is computed by Arrow and NumPy where they are exact for these types, and by value elsewhere (a double
+against a decimal, an int64 past 2⁵³ against a double, texts that are not ASCII): exact always, and once per event,
+whatever the number of subscriptions.
 """
 
 from __future__ import annotations
@@ -14,86 +16,137 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import SchemaError
-from rookery.model.check import Checker, TypeFault
+from rookery.model.check import Checker, ComputedAttribute, TypeFault
 from rookery.model.evaluate import condition
-from rookery.model.event_columns import comparables
-from rookery.model.expressions import Comparison, Field, field_text, to_text
+from rookery.model.event_columns import array_of, comparables
+from rookery.model.expressions import Call, Comparison, Field, Literal, Operand, fields_of, value_text
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import BooleanType, EnumType, FloatType, IntegerType, LeafType, StringType, TimestampType
 
-__all__ = ["COMPUTED", "ComputedAttribute", "comparison_path", "computed_attribute"]
+__all__ = ["comparison_attribute", "computed_attribute", "computed_column", "computed_value"]
 
-#: The first step of a computed attribute's path.
-COMPUTED = "$="
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<>": "=", ">=": "<", "<=": ">"}
 _ARROW = {"=": pc.equal, "<": pc.less, ">": pc.greater}
+_FLOAT_SUMS = {"+": np.add, "-": np.subtract, "*": np.multiply}
+_ASCII = {"lower": pc.ascii_lower, "upper": pc.ascii_upper, "length": pc.binary_length}
 
 Path = tuple[str | int, ...]
+Arrays = Mapping[Path, pa.Array]
 
 
-def comparison_path(node: Comparison) -> tuple[Path, bool]:
-    """Return the path of a comparison of fields, and whether it is TRUE where that attribute is (FALSE otherwise)."""
-    left, right, sign = node.left, node.right, node.operator
-    assert isinstance(right, Field)
-    if field_text(right.path) < field_text(left.path):
+def comparison_attribute(node: Comparison, checker: Checker) -> tuple[ComputedAttribute, bool]:
+    """Return the attribute of a comparison of operands, and whether it is TRUE where that is (FALSE otherwise)."""
+    left, right, sign = checker.bound(node.left), checker.bound(node.right), node.operator
+    if value_text(right) < value_text(left):
         left, right, sign = right, left, _MIRRORED[sign]
     wanted = sign not in _OPPOSITE
-    return (COMPUTED, to_text(Comparison(sign if wanted else _OPPOSITE[sign], left, right))), wanted
+    bound = Comparison(sign if wanted else _OPPOSITE[sign], left, right)
+    fields = tuple(checker.attribute(Field(path)) for path in dict.fromkeys(fields_of(bound)))
+    return ComputedAttribute(bound, BooleanType(), fields, condition(bound, checker.schema)), wanted
 
 
-class ComputedAttribute(Attribute):
-    """An attribute that is computed from others."""
+def computed_attribute(schema: Schema, path: Path) -> ComputedAttribute:
+    """Return the computed attribute of a path; SchemaError where its text is none over this schema."""
+    checker = Checker(schema)
+    text = str(path[-1])
+    try:
+        node = parse(text)
+        if not isinstance(node, Comparison):
+            raise SchemaError(f"{text!r:.60} is no computed attribute")
+        if isinstance(node.right, Field | Call):
+            checker.comparison(node)
+            found = comparison_attribute(node, checker)[0]
+        else:
+            computed = checker.attribute(node.left)
+            if not isinstance(computed, ComputedAttribute):
+                raise SchemaError(f"{text!r:.60} is no computed attribute")
+            found = computed
+    except (ValueError, TypeFault) as error:
+        raise SchemaError(f"{text!r:.60} is no computed attribute: {error}") from None
+    if found.path != path:
+        raise SchemaError(f"{text!r:.60} is no computed attribute")
+    return found
 
-    __slots__ = ("_decide", "_node", "fields")
 
-    def __init__(self, path: Path, node: Comparison, fields: tuple[Attribute, ...], schema: Schema) -> None:
-        super().__init__(path, BooleanType())
-        self._node = node
-        #: The attributes that it is computed from.
-        self.fields = fields
-        self._decide = condition(node, schema)
+def computed_value(attribute: ComputedAttribute, read: Callable[[Attribute], Any]) -> Any:
+    """Return the value for one event, whose values `read` gives as the language compares them."""
+    return attribute.value_of({one.path: read(one) for one in attribute.fields})
 
-    def value(self, read: Callable[[Attribute], Any]) -> Any:
-        """Return its value for one event, whose values `read` gives as the language compares them."""
-        return self._decide({one.path: read(one) for one in self.fields})
 
-    def column(self, arrays: Mapping[Path, pa.Array]) -> pa.Array:
-        """Return its column from those of its fields, as `event_column` gives them."""
-        kinds = [one.type for one in self.fields]
-        columns = [arrays[one.path] for one in self.fields]
-        try:
-            left, right = (
-                _plain(kind, array, kinds) for kind, array in zip(_both(kinds), _both(columns), strict=True)
-            )
-            return _ARROW[self._node.operator](left, right)
-        except (_InexactError, pa.ArrowException):
-            values = [comparables(one, array) for one, array in zip(self.fields, columns, strict=True)]
-            paths = [one.path for one in self.fields]
-            decide = self._decide
-            return pa.array(
-                [decide(dict(zip(paths, row, strict=True))) for row in zip(*values, strict=True)], pa.bool_()
-            )
+def computed_column(attribute: ComputedAttribute, arrays: Arrays) -> pa.Array:
+    """Return the column of a computed attribute from those of its fields, as `event_column` gives them."""
+    kinds = {one.path: one.type for one in attribute.fields}
+    try:
+        return _vectorised(attribute, arrays, kinds)
+    except (_InexactError, pa.ArrowException):
+        values = [comparables(one, arrays[one.path]) for one in attribute.fields]
+        paths = [one.path for one in attribute.fields]
+        found = [attribute.value_of(dict(zip(paths, row, strict=True))) for row in zip(*values, strict=True)]
+        return array_of(attribute.type, found)
 
 
 class _InexactError(Exception):
-    """Arrow would not compare these types exactly."""
+    """Arrow would not compute this exactly."""
 
 
-def _both(items: list[Any]) -> list[Any]:
-    """Return two items; a field that is compared with itself stands once among the fields."""
-    return items * 2 if len(items) == 1 else items
+def _vectorised(attribute: ComputedAttribute, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> pa.Array:
+    node = attribute.node
+    if isinstance(node, Call):
+        if isinstance(attribute.type, FloatType):
+            values = _doubles(node, arrays, kinds)
+            return pa.array(values, mask=np.isnan(values))
+        if node.name in _ASCII and isinstance(node.arguments[0], Field):
+            texts = _texts(arrays[node.arguments[0].path])
+            if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+                found = _ASCII[node.name](texts)
+                return found.cast(pa.int64()) if node.name == "length" else found
+        raise _InexactError
+    sides = (node.left, node.right)
+    if all(isinstance(one, Field) for one in sides):
+        both = [kinds[one.path] for one in sides if isinstance(one, Field)]
+        left, right = (_plain(kinds[one.path], arrays[one.path], both) for one in sides if isinstance(one, Field))
+        return _ARROW[node.operator](left, right)
+    one, other = (_doubles(side, arrays, kinds) for side in sides)
+    compare = {"=": np.equal, "<": np.less, ">": np.greater}[node.operator]
+    return pa.array(compare(one, other), mask=np.isnan(one) | np.isnan(other))
+
+
+def _doubles(node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> np.ndarray[Any, Any]:
+    """Return an operand that is computed in doubles, NaN for NULL; a double among its operands makes it so."""
+    if isinstance(node, Field):
+        if not isinstance(kinds[node.path], FloatType):
+            raise _InexactError
+        doubles = arrays[node.path].cast(pa.float64())
+        return np.asarray(doubles.fill_null(np.nan).to_numpy(zero_copy_only=False))
+    if isinstance(node, Literal):
+        if isinstance(node.value, bool | str) or not hasattr(node.value, "__float__"):
+            raise _InexactError
+        return np.float64(node.value)  # type: ignore[return-value]
+    if not isinstance(node, Call) or node.name not in _FLOAT_SUMS:
+        raise _InexactError
+    with np.errstate(all="ignore"):
+        left, right = (_doubles(one, arrays, kinds) for one in node.arguments)
+        if np.ndim(left) == 0 and np.ndim(right) == 0:  # literals alone are computed exactly
+            raise _InexactError
+        found: np.ndarray[Any, Any] = _FLOAT_SUMS[node.name](left, right)
+        return found
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    return (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).cast(pa.large_string())
 
 
 def _plain(kind: LeafType, array: pa.Array, kinds: list[LeafType]) -> pa.Array:
     """Return one side of a comparison as an array that Arrow compares with the other side exactly."""
     if isinstance(kind, StringType | EnumType):
-        return (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).cast(pa.large_string())
+        return _texts(array)
     if isinstance(kind, TimestampType):
         if len({one.unit for one in kinds if isinstance(one, TimestampType)}) > 1:
             raise _InexactError
@@ -109,22 +162,6 @@ def _plain(kind: LeafType, array: pa.Array, kinds: list[LeafType]) -> pa.Array:
         if all(isinstance(one, IntegerType) for one in kinds):
             return array.cast(pa.int64())  # and this what an int64 does not
         raise _InexactError
-    if isinstance(kind, BooleanType):
-        return array
     if len(set(kinds)) > 1:  # decimals of several scales
         raise _InexactError
     return array
-
-
-def computed_attribute(schema: Schema, path: Path) -> ComputedAttribute:
-    """Return the computed attribute of a path; SchemaError where its text is none over this schema."""
-    try:
-        (_, text) = path
-        node = parse(str(text))
-        if not isinstance(node, Comparison) or not isinstance(node.right, Field) or comparison_path(node)[0] != path:
-            raise SchemaError(f"{text!r:.60} is no computed attribute")
-        left, right, _ = Checker(schema).comparison(node)
-    except (ValueError, TypeFault) as error:
-        raise SchemaError(f"{path[-1]!r:.60} is no computed attribute: {error}") from None
-    assert right is not None
-    return ComputedAttribute(path, node, (left,) if left.path == right.path else (left, right), schema)

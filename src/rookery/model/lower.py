@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from rookery.model.check import Checker
-from rookery.model.computed import comparison_path
+from rookery.model.computed import comparison_attribute
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
-from rookery.model.patterns import like_pieces, like_prefix
+from rookery.model.patterns import folded_pattern, like_pieces, like_prefix
 from rookery.model.schema import Attribute, Schema
 from rookery.model.texts import TextLeaf, like_pattern, text_key, text_leaves
 from rookery.model.types import Key
@@ -107,13 +107,12 @@ def _term(attribute: Attribute, intervals: Intervals, negated: bool) -> list[Ter
     return [Term({attribute.path: (False, intervals)})] if intervals else []
 
 
-
 def _comparison(node: Comparison, checker: Checker, negated: bool) -> list[Term]:
     attribute, other, value = checker.comparison(node)
     if other is not None:
-        path, wanted = comparison_path(node)
+        computed, wanted = comparison_attribute(node, checker)
         truth = int(wanted != negated)
-        return [Term({path: (False, ((truth, truth),))})]
+        return [Term({computed.path: (False, ((truth, truth),))})]
     negated = negated != (node.operator == "<>")
     kind = attribute.type
     return _term(attribute, allowed(node.operator, *kind.enclose(value), *everything(kind)[0]), negated)
@@ -169,8 +168,13 @@ def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
 
 def _like(node: Like, checker: Checker, negated: bool) -> list[Term]:
     attribute, pattern = checker.pattern(node)
-    prefix, kind = like_prefix(pattern, node.escape)
     outside = negated != node.negated
+    if node.word == "RLIKE":
+        return [_text_term(attribute, text_key([TextLeaf(attribute.path, "regex", pattern)]), outside)]
+    if node.word == "ILIKE":
+        pieces = like_pieces(*folded_pattern(pattern, node.escape))
+        return [_text_term(attribute, text_key([TextLeaf(attribute.path, "fold", like_pattern(pieces))]), outside)]
+    prefix, kind = like_prefix(pattern, node.escape)
     if kind == "equal":
         return _term(attribute, (((prefix, 0), (prefix, 0)),), outside)
     inside = (((prefix, 0), _prefix_end(prefix)),)

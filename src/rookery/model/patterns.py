@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["like_pieces", "like_prefix", "like_regex"]
+from rookery.model.folding import folded
+
+__all__ = ["folded_pattern", "like_pieces", "like_prefix", "like_regex"]
 
 
 def like_pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
@@ -43,6 +45,13 @@ def like_regex(pattern: str, escape: str | None) -> str:
 def like_matcher(pattern: str, escape: str | None) -> re.Pattern[str]:
     """Return the compiled pattern; a dot is any character, a line's end included."""
     return re.compile(like_regex(pattern, escape), re.DOTALL)
+
+
+def folded_pattern(pattern: str, escape: str | None) -> tuple[str, str]:
+    """Return a pattern with its characters folded, and the backslash as its escape."""
+    return "".join(
+        character if wild else "\\" + folded(character) for wild, character in like_pieces(pattern, escape)
+    ), "\\"
 
 
 def like_prefix(pattern: str, escape: str | None) -> tuple[str, str]:

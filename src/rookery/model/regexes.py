@@ -88,7 +88,9 @@ def _runs(pattern: str) -> list[str]:
         literal = None
         if piece not in _META and len(piece) == 1:
             literal = piece
-        elif len(piece) == 2 and piece[0] == "\\" and piece[1].isascii() and not (piece[1].isalnum() or piece[1] == "_"):
+        elif (
+            len(piece) == 2 and piece[0] == "\\" and piece[1].isascii() and not (piece[1].isalnum() or piece[1] == "_")
+        ):
             literal = piece[1]
         repeated = pattern[end : end + 1] in _REPEATS
         if literal is not None and not repeated:

@@ -13,8 +13,7 @@ from math import isfinite
 from typing import Any
 
 from rookery.errors import SubscriptionError
-from rookery.model.check import checking
-from rookery.model.computed import COMPUTED
+from rookery.model.check import COMPUTED, checking
 from rookery.model.expressions import (
     And,
     Between,
@@ -50,7 +49,16 @@ __all__ = ["covers", "merge"]
 
 def _terms(text: str, schema: Schema, parameters: Sequence[object] | None) -> tuple[Expression, list[Term]]:
     expression = parse(text)
-    return expression, checking(text, expression, lambda tree: lower(tree, schema, parameters))
+    terms = checking(text, expression, lambda tree: lower(tree, schema, parameters))
+    for term in terms:
+        for path, (null, _) in list(term.constraints.items()):
+            compared: Any = parse(str(path[1])) if path[0] == COMPUTED and not null else None
+            # A comparison of two fields says something only where neither is NULL.
+            for field in (compared.left, compared.right) if isinstance(compared, Comparison) else ():
+                if isinstance(field, Field):
+                    kind = schema.attribute(field.path).type
+                    term.constraints.setdefault(field.path, (False, everything(kind)))
+    return expression, terms
 
 
 def covers(
@@ -99,9 +107,7 @@ def merge(
     if not terms:
         return to_text(Constant(False))
     shared = [
-        path
-        for path in terms[0].constraints
-        if path[0] != COMPUTED and all(path in term.constraints for term in terms)
+        path for path in terms[0].constraints if path[0] != COMPUTED and all(path in term.constraints for term in terms)
     ]
     conditions: list[Expression] = []
     for path in shared:

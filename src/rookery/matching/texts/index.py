@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from rookery.errors import SchemaError
 from rookery.matching.kernels import order_pairs
-from rookery.matching.labels import Labels, LabelPart
+from rookery.matching.labels import LabelPart, Labels
 from rookery.matching.texts.patterns import Pattern, PatternTable, like_parts, regex_parts
 from rookery.model.folding import folded_column
-from rookery.model.schema import Attribute, Schema
+from rookery.model.schema import Attribute
 from rookery.model.texts import TextLeaf, text_leaves
 from rookery.model.types import StringType
 
@@ -102,11 +102,14 @@ class _Conditions:
             kept = self._asked(texts, events, leaves)
             events, leaves = events[kept], leaves[kept]
         counts = self.owner_first[leaves + 1] - self.owner_first[leaves]
+        found: Array
         if (counts == 1).all():
-            return (events << 32) | self.owners[self.owner_first[leaves]]
+            found = (events << 32) | self.owners[self.owner_first[leaves]]
+            return found
         ends = np.cumsum(counts)
         places = np.repeat(self.owner_first[leaves] - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-        return (np.repeat(events, counts) << 32) | self.owners[places]
+        found = (np.repeat(events, counts) << 32) | self.owners[places]
+        return found
 
     def _asked(self, texts: pa.Array, events: Array, leaves: Array) -> Array:
         """Ask the regular expressions of the events that have their literals."""
@@ -162,9 +165,7 @@ class TextIndex:
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._parts) + 2 * self.labels.nbytes
 
-    def truths(
-        self, count: int, read: Callable[[Path], pa.Array], wanted: Collection[int] | None = None
-    ) -> Truths:
+    def truths(self, count: int, read: Callable[[Path], pa.Array], wanted: Collection[int] | None = None) -> Truths:
         """Return what is TRUE of `count` events, whose columns `read` gives; with `wanted`, of these labels only."""
         found = []
         for part, rank in zip(self._parts, self._rank, strict=True):
@@ -195,19 +196,20 @@ def _in_column(part: _Conditions, column: _Column, texts: pa.Array) -> Array:
         return part.find(column, texts.dictionary_decode())
     pairs = np.sort(part.find(column, texts.dictionary))
     first = np.searchsorted(pairs, np.arange(len(texts.dictionary) + 1) << 32)
-    valid = texts.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(valid)
+    # Of the places alone: a text of the dictionary may be NULL too, and then nothing is TRUE of it.
+    rows = np.flatnonzero(texts.indices.is_valid().to_numpy(zero_copy_only=False))
     entry = texts.indices.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     counts = first[entry + 1] - first[entry]
     ends = np.cumsum(counts)
     places = np.repeat(first[entry] - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
-    return (np.repeat(rows, counts) << 32) | (pairs[places] & 0xFFFFFFFF)
+    found: Array = (np.repeat(rows, counts) << 32) | (pairs[places] & 0xFFFFFFFF)
+    return found
 
 
-def text_attributes(labels: Labels, schema: Schema) -> list[Attribute]:
+def text_attributes(labels: Labels, attribute_of: Callable[[Path], Attribute]) -> list[Attribute]:
     """Return the attributes that conditions on texts read; SchemaError where one is no string."""
     paths = dict.fromkeys(leaf.path for part in labels.parts for leaf in _conditions(part).leaves)
-    found = [schema.attribute(path) for path in paths]
+    found = [attribute_of(path) for path in paths]
     for attribute in found:
         if not isinstance(attribute.type, StringType):
             raise SchemaError(f"{attribute.text} is no text, and a pattern is sought in it")

@@ -138,9 +138,7 @@ def find_grams(
                 if not _literal_at(data, start, literals, begin, end):
                     continue
                 seen[one] = event
-                if sort == GLOB and not glob_holds(
-                    data, first, last, tokens, token_first[one], token_first[one + 1]
-                ):
+                if sort == GLOB and not glob_holds(data, first, last, tokens, token_first[one], token_first[one + 1]):
                     continue
                 found = append_pair(found, count, event, one)
                 count += 1

@@ -85,7 +85,7 @@ class PatternTable:
         self.leaf = np.array([one.leaf for one in patterns], np.int64)
         literals = b"".join(one.literal for one in patterns)
         tokens = [token for one in patterns for token in one.tokens]
-        self._arrays = (
+        self._arrays: Any = (
             np.array([one.kind for one in patterns], np.int8),
             np.cumsum([0, *(len(one.literal) for one in patterns)], dtype=np.int64),
             np.frombuffer(literals or b"\0", np.uint8),
@@ -93,7 +93,7 @@ class PatternTable:
             np.array(tokens or [0], np.int16),
         )
         self._everywhere = np.array([place for place, one in enumerate(patterns) if not one.literal], np.int64)
-        self._windows = [
+        self._windows: list[Any] = [
             _window_table(width, mine, patterns)
             for width in range(1, WIDEST + 1)
             if (mine := [n for n, one in enumerate(patterns) if min(len(one.literal), WIDEST) == width])
@@ -107,7 +107,7 @@ class PatternTable:
     def find(self, data: Array, offsets: Array, valid: Array) -> Array:
         """Return the pairs `event << 32 | pattern` that hold, those of regular expressions perhaps; some may repeat."""
         kind, _, _, token_first, tokens = self._arrays
-        found = [find_grams(data, offsets, valid, *window, *self._arrays) for window in self._windows]
+        found: list[Array] = [find_grams(data, offsets, valid, *window, *self._arrays) for window in self._windows]
         if len(self._everywhere):
             found.append(find_everywhere(data, offsets, valid, self._everywhere, kind, token_first, tokens))
         return np.concatenate(found) if found else np.empty(0, np.int64)
@@ -118,7 +118,9 @@ def _window_table(width: int, mine: list[int], patterns: list[Pattern]) -> tuple
     shared = Counter(
         window
         for place in mine
-        for window in {patterns[place].literal[at : at + width] for at in range(len(patterns[place].literal) - width + 1)}
+        for window in {
+            patterns[place].literal[at : at + width] for at in range(len(patterns[place].literal) - width + 1)
+        }
     )
     grams, offsets = [], []
     for place in mine:
