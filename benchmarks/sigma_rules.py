@@ -128,7 +128,10 @@ def _value(field: str, kind: str, value: Any, counter: list[int]) -> Pair:
     wild = "*" in plain or "?" in plain
     pattern_text = re.sub(r"([%_!])", r"!\1", text.replace("'", "''"))
     pattern_text = pattern_text.replace("*", "%").replace("?", "_") if wild else pattern_text
-    before, after = ("%" if kind in ("contains", "endswith") else ""), ("%" if kind in ("contains", "startswith") else "")
+    before, after = (
+        ("%" if kind in ("contains", "endswith") else ""),
+        ("%" if kind in ("contains", "startswith") else ""),
+    )
     where = f"{field} ILIKE '{before}{pattern_text}{after}' ESCAPE '!'"
     low = text.lower()
     decide: Decide

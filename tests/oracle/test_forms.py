@@ -17,7 +17,7 @@ from rookery.matching import INDEXES, CompiledSet
 SCHEMA = rookery.Schema.from_dict(
     {
         "note": "string", "other": "string", "a": "int64", "b": "int32", "x": "float64", "y": "float64",
-        "d": "decimal(10,2)", "flag": "boolean", "at": "timestamp", "odd name": "int64",
+        "d": "decimal(10,2)", "flag": "boolean", "moment": "timestamp", "odd name": "int64",
     }
 )  # fmt: skip
 
@@ -77,8 +77,8 @@ FORMS = [
     ("`odd name` > 3", '"odd name" > 3'),
     ("a > 3 -- not this\n AND b > 1", None),
     ("a /* nor this */ > 3", None),
-    ("at >= DATE '2026-05-01'", "at >= TIMESTAMP '2026-05-01'"),
-    ("at < '2026-05-02'", "at < TIMESTAMP '2026-05-02'"),
+    ("moment >= DATE '2026-05-01'", "moment >= TIMESTAMP '2026-05-01'"),
+    ("moment < '2026-05-02'", "moment < TIMESTAMP '2026-05-02'"),
     ("a + b > 7", None),
     ("a - b = 1", None),
     ("a * b >= 12", None),
@@ -109,9 +109,9 @@ FORMS = [
     ("trim(note) = 'bean'", None),
     ("length(note) BETWEEN 3 AND 4", None),
     ("substring(note, 2, 2) = 'ea'", None),
-    ("year(at) = 2026 AND month(at) = 5", None),
-    ("hour(at) > 11", None),
-    ("date_trunc('day', at) = TIMESTAMP '2026-05-01T00:00:00Z'", "date_trunc('day', at) = TIMESTAMP '2026-05-01'"),
+    ("year(moment) = 2026 AND month(moment) = 5", None),
+    ("hour(moment) > 11", None),
+    ("date_trunc('day', moment) = DATE '2026-05-01'", "date_trunc('day', moment) = TIMESTAMP '2026-05-01'"),
 ]  # fmt: skip
 TEXTS = [
     "bean", "apple", "an apple", "", "a", "Bean", "BANANA", " bean ", "plum", "aéc", "ÉCLAIR", "50%", "b", "ab", "nb",
@@ -137,7 +137,7 @@ def events(random: Random, count: int) -> pa.Table:
             "y": pa.array(column(lambda: random.choice([0.5, 1.0, 2.0, 3.25])), pa.float64()),
             "d": pa.array(column(lambda: Decimal(random.randint(0, 18)) / 2), pa.decimal128(10, 2)),
             "flag": pa.array(column(lambda: random.random() < 0.5), pa.bool_()),
-            "at": pa.array([None if random.random() < 0.1 else at for at in moments], pa.timestamp("us")),
+            "moment": pa.array([None if random.random() < 0.1 else at for at in moments], pa.timestamp("us")),
             "odd name": pa.array(column(lambda: random.randint(1, 6)), pa.int64()),
         }
     )

@@ -240,7 +240,12 @@ class CodeSpace:
             elif attribute is TEXT:
                 codes[:, number] = self.labels[number][NO_TEXT]
                 continue
-            elif attribute is TOPIC or attribute is TIME or (tested is not None and number not in tested) or (missing == "null" and attribute.path[0] not in batch and attribute.path[0] != COMPUTED):
+            elif (
+                attribute is TOPIC
+                or attribute is TIME
+                or (tested is not None and number not in tested)
+                or (missing == "null" and attribute.path[0] not in batch and attribute.path[0] != COMPUTED)
+            ):
                 codes[:, number] = NULL_CODE
                 continue
             else:

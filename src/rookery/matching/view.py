@@ -3,8 +3,8 @@
 Rule 1: a view never changes, so any number of threads may read it while another makes the next one.
 Rule 2: all engines answer through this one path. Codes in, pairs out, decide what the rows could not hold exactly, then
 name the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
-Rule 3: what the rows do not hold is decided by programs (`programs.py`), in a kernel for all pairs of a batch. Only what
-codes do not tell apart (decimals past 18 digits, the ends of 64 bits) is asked of the evaluator, pair by pair.
+Rule 3: what the rows do not hold is decided by programs (`programs.py`), in a kernel for all pairs of a batch. Only
+what codes do not tell apart (decimals past 18 digits, the ends of 64 bits) is asked of the evaluator, pair by pair.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ BATCH_EVENTS = 131_072
 BATCH_CODES = 1 << 25
 #: Codes of events that are matched at a time for their texts.
 INSTANCE_CODES = 1 << 21
+#: Conditions that are TRUE of a batch, for each subscription, from which on it pays to look which of them rows need.
+MANY_TRUTHS = 4
 #: How a slot is decided whose rows are larger than the truth.
 PROGRAM, BY_VALUE = 1, 2
 
@@ -79,8 +81,8 @@ class View:
     """One state of a set: the parts that a match reads. An edit makes another view, which shares what stays.
 
     `alive` and `inexact` say of each slot whether it is in the set, and how it is decided if its rows are larger than
-    the truth; they may be longer than the records. `conditions` is filled as it is needed: what a slot's condition is, never
-    changes, so all states that number their slots alike share it.
+    the truth; they may be longer than the records. `conditions` is filled as it is needed: what a slot's condition is,
+    never changes, so all states that number their slots alike share it.
     """
 
     space: CodeSpace
@@ -214,14 +216,21 @@ class View:
         if truths is None or not len(truths.labels):
             return pairs
         number = self.space.number(TEXT.path)
+        events, labels = truths.pairs()
+        if len(labels) > MANY_TRUTHS * len(self.records):
+            # Most conditions on texts stand beside another one, by which their rows are found: these need no look-up.
+            rows = self.engine.rows()
+            needed = distinct(rows.bounds[rows.attribute == number, 0])
+            kept = needed[np.minimum(np.searchsorted(needed, labels), len(needed) - 1)] == labels
+            events, labels = events[kept], labels[kept]
         found = [pairs]
         step = max(1, INSTANCE_CODES // codes.shape[1])
-        for begin in range(0, len(truths.labels), step):
-            events, labels = truths.instances(begin, min(len(truths.labels), begin + step))
-            instances = codes[events]
-            instances[:, number] = labels
+        for begin in range(0, len(labels), step):
+            mine = events[begin : begin + step]
+            instances = codes[mine]
+            instances[:, number] = labels[begin : begin + step]
             pairs = self.engine.probe(instances, self.alive)
-            found.append((events[pairs >> 32] << 32) | (pairs & 0xFFFFFFFF))
+            found.append((mine[pairs >> 32] << 32) | (pairs & 0xFFFFFFFF))
         return np.concatenate(found)
 
     def _decided(self, events: Array, slots: Array, codes: Array, truths: Truths | None) -> Array:

@@ -1,9 +1,9 @@
 """Case folding: Unicode's simple folding, one character to one character.
 
 Two texts are equal but for case when their foldings are equal. Simple folding never changes a text's length in
-characters, so `_` in a pattern keeps its meaning: `ß` folds to itself and not to `ss`, `İ` to itself; the Kelvin sign is
-a `k` and the long s an `s`. Spark's `lower` differs: it maps `İ` to two characters, a final `Σ` to `ς`, and leaves the
-Kelvin sign's relatives `ſ` and `ς` as they are.
+characters, so `_` in a pattern keeps its meaning: `ß` folds to itself and not to `ss`, `İ` to itself; the Kelvin sign
+is a `k` and the long s an `s`. Spark's `lower` differs: it maps `İ` to two characters, a final `Σ` to `ς`, and leaves
+the Kelvin sign's relatives `ſ` and `ς` as they are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Functions and arithmetic: a closed list, each with its types and its exact meaning.
 
 Rule 1: a function of NULL is NULL, except `coalesce`, `nullif`, `least` and `greatest`, which say what they do with it.
-Rule 2: whole numbers are computed exactly, and a result that no int64 holds is NULL. Decimals are computed exactly, and a
-result of more than 38 digits is NULL. Where one operand is a double, both are: the result is that of IEEE 754, and NaN is
-NULL. `/` is always of doubles. Division by zero is NULL. `%` and `mod` have the sign of the dividend.
+Rule 2: whole numbers are computed exactly, and a result that no int64 holds is NULL. Decimals are computed exactly, and
+a result of more than 38 digits is NULL. Where one operand is a double, both are: the result is that of IEEE 754, and
+NaN is NULL. `/` is always of doubles. Division by zero is NULL. `%` and `mod` have the sign of the dividend.
 Rule 3: texts are counted in characters (code points), from 1. `lower` and `upper` map one character to one.
 Rule 4: instants are taken in UTC.
 """
@@ -88,7 +88,7 @@ def _strict(evaluate: Evaluate) -> Evaluate:
     return lambda *values: None if any(value is None for value in values) else evaluate(*values)
 
 
-# ---- numbers -----------------------------------------------------------------------------------------------------------
+# ---- numbers -----------------------------------------------------------------------------------------------
 
 
 def _numeric(name: str, kinds: Sequence[LeafType], literals: Sequence[Any]) -> tuple[LeafType, Evaluate]:
@@ -241,7 +241,7 @@ def _common(name: str, kinds: Sequence[LeafType]) -> LeafType:
     return _WHOLE
 
 
-# ---- texts and instants ------------------------------------------------------------------------------------------------
+# ---- texts and instants ------------------------------------------------------------------------------------
 
 
 def _by_character(convert: Callable[[str], str]) -> Callable[[str], str]:

@@ -5,12 +5,12 @@ what is left is AND and OR over predicates that are TRUE or not, which is exact 
 OR are monotone. Each predicate is a set of values of one attribute, AND intersects, OR lists.
 
 What no set of values of one attribute holds is of two kinds. An expression over several fields (`price > lim`) is an
-attribute of its own, computed from the event, with a set of values like any other (`computed.py`). A condition on a text
-(`note LIKE '%w%'`) is TRUE or is not, and a term lists the ones that it needs and the ones that it must not meet
+attribute of its own, computed from the event, with a set of values like any other (`computed.py`). A condition on a
+text (`note LIKE '%w%'`) is TRUE or is not, and a term lists the ones that it needs and the ones that it must not meet
 (`texts.py`); FALSE is "not TRUE, and the field is not NULL".
 
-Rule 1: a term is never smaller than the truth. Where it may be larger (more than MAXIMUM_TERMS terms) it says so: `exact`
-is False, and what is true is then said by `decision` alone.
+Rule 1: a term is never smaller than the truth. Where it may be larger (more than MAXIMUM_TERMS terms) it says so:
+`exact` is False, and what is true is then said by `decision` alone.
 Rule 2: an empty term is dropped, so a condition that is never true has no term.
 """
 

@@ -1,8 +1,8 @@
 r"""Regular expressions: RE2's syntax and meaning, and the literals that a match cannot do without.
 
 `required_literals` reads a safe part of the syntax: plain characters, escaped punctuation, `.`, anchors, classes,
-groups and repetitions. What it does not know it takes for a gap, which needs nothing. So it may name fewer literals than
-it could, never one that a match can lack.
+groups and repetitions. What it does not know it takes for a gap, which needs nothing. So it may name fewer literals
+than it could, never one that a match can lack.
 """
 
 from __future__ import annotations

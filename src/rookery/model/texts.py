@@ -7,8 +7,8 @@ A leaf is an attribute, a kind of pattern and the pattern:
 - `fold`: the same of folded texts (`folding.py`), for ILIKE; the pattern is folded.
 - `regex`: a regular expression, sought anywhere in the text, in RE2's syntax.
 
-A text condition is one leaf or several of which any may hold; its key is that as JSON, leaves in order. It is TRUE or it
-is not: where a filter asks for FALSE, it also asks that the attributes are not NULL.
+A text condition is one leaf or several of which any may hold; its key is that as JSON, leaves in order. It is TRUE or
+it is not: where a filter asks for FALSE, it also asks that the attributes are not NULL.
 """
 
 from __future__ import annotations

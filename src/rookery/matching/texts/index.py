@@ -1,12 +1,12 @@
 """Which conditions on texts are TRUE of which events.
 
 The conditions of a set are the texts of one hidden attribute, `$text`, so they have labels like any other text: what is
-TRUE of an event is a list of labels. Labels are a large part that stays and a few newest (`labels.py`), and patterns are
-filed per part: one more pattern files the few anew, never the many.
+TRUE of an event is a list of labels. Labels are a large part that stays and a few newest (`labels.py`), and patterns
+are filed per part: one more pattern files the few anew, never the many.
 
 An event is then matched once for what needs no text, with the label of the empty text in `$text`, and once for each
-condition that is TRUE of it; a row that needs a text has one of those labels as its value of `$text`, so to every engine
-it is one more equality.
+condition that is TRUE of it; a row that needs a text has one of those labels as its value of `$text`, so to every
+engine it is one more equality.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ Path = tuple[str | int, ...]
 #: The hidden attribute of the conditions on texts, and its text where no text is needed.
 TEXT = Attribute(("$text",), StringType())
 NO_TEXT = ""
+#: Texts at the head of a column by which it is judged whether texts repeat.
+SAMPLE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,9 @@ class Truths:
     first: Array
     labels: Array
 
-    def instances(self, begin: int, end: int) -> tuple[Array, Array]:
-        """Return the event of each label of a range of labels, and the labels."""
-        events = np.searchsorted(self.first, np.arange(begin, end), side="right") - 1
-        return events, self.labels[begin:end]
+    def pairs(self) -> tuple[Array, Array]:
+        """Return the event of each label, and the labels."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first)), self.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,12 @@ class TextIndex:
 
 
 def _in_column(part: _Conditions, column: _Column, texts: pa.Array) -> Array:
-    """Return the pairs of one column; each text of a dictionary is looked at once."""
+    """Return the pairs of one column; each text of a dictionary is looked at once, and so is one that repeats."""
     if not pa.types.is_dictionary(texts.type):
-        return part.find(column, texts)
+        few = texts.slice(0, SAMPLE)
+        if len(texts) <= SAMPLE or len(few.unique()) > SAMPLE // 2:
+            return part.find(column, texts)
+        texts = texts.dictionary_encode()
     if len(texts.dictionary) > len(texts):
         return part.find(column, texts.dictionary_decode())
     pairs = np.sort(part.find(column, texts.dictionary))

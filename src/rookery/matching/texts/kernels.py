@@ -68,10 +68,10 @@ def glob_holds(data: Any, first: Any, last: Any, tokens: Any, begin: Any, end: A
 
 @kernel
 def _literal_at(data: Any, at: Any, literals: Any, first: Any, last: Any) -> bool:
-    for place in range(last - first):
-        if data[at + place] != literals[first + place]:
-            return False
-    return True
+    place = 0
+    while place < last - first and data[at + place] == literals[first + place]:
+        place += 1
+    return bool(place == last - first)
 
 
 @kernel
@@ -131,9 +131,9 @@ def find_grams(
                 if start < first or stop > last:
                     continue
                 sort = kind[one]
-                if (sort == PREFIX or sort == EQUALS) and start != first:
+                if start != first and sort in (PREFIX, EQUALS):
                     continue
-                if (sort == SUFFIX or sort == EQUALS) and stop != last:
+                if stop != last and sort in (SUFFIX, EQUALS):
                     continue
                 if not _literal_at(data, start, literals, begin, end):
                     continue
