@@ -99,7 +99,7 @@ def test_a_text_that_a_regular_expression_matches_has_one_of_its_literals(patter
 
 def test_a_bad_regular_expression_is_refused_at_its_place() -> None:
     matcher = rookery.matcher(rookery.Schema(s=str))
-    with pytest.raises(rookery.errors.SubscriptionError, match="no regular expression.*missing") as caught:
+    with pytest.raises(rookery.errors.SubscriptionError, match=r"no regular expression.*missing") as caught:
         matcher.add("bad", "s RLIKE 'a(b'")
     assert caught.value.position == 8
 
