@@ -48,6 +48,7 @@ from rookery.matching.rows import Rows
 from rookery.matching.texts.index import NO_TEXT, TEXT, text_attributes
 from rookery.matching.view import BY_VALUE, View, used_part
 from rookery.model.batches import Events
+from rookery.model.expressions import Field, value_text
 from rookery.model.schema import Schema
 from rookery.space.axes import EventSpace
 from rookery.space.boxes import Boxes
@@ -112,8 +113,13 @@ class CompiledSet:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes that its filters test, as text."""
-        return [one.text for one in self._view.space.read_attributes()]
+        """The attributes that its filters read, as filters write them."""
+        return [value_text(Field(one.path)) for one in self._view.space.read_attributes()]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of events that its filters read."""
+        return list(dict.fromkeys(str(one.path[0]) for one in self._view.space.read_attributes()))
 
     @property
     def version(self) -> int | None:

@@ -7,7 +7,6 @@ A bad rule never stops a job: it is quarantined with its reason and the good one
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -83,7 +82,7 @@ class CompiledRules:
     @property
     def columns(self) -> list[str]:
         """The columns of the events that the rules read."""
-        return [re.split(r"[.\[]", text, maxsplit=1)[0] for text in self.compiled.attributes]
+        return self.compiled.columns
 
 
 def schema_of(arrow: pa.Schema) -> Schema:
