@@ -13,8 +13,9 @@ from rookery.matching.program_kernels import decide_pairs
 from rookery.matching.programs import Programs, ProgramsBuilder
 from rookery.matching.texts.index import Truths
 
-ALWAYS = (0, [(NULL_CODE, (1 << 63) - 1)])
 TEXT = 3
+#: A set that tests texts alone has no other attribute: what always holds is then a range of `$text`.
+ALWAYS = (TEXT, [(NULL_CODE, (1 << 63) - 1)])
 
 
 def random_tree(random: Random, depth: int) -> Any:

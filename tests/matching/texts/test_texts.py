@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import rookery
 from rookery.matching.texts.index import _buffers
+from rookery.matching.texts.kernels import glob_holds
 from rookery.matching.texts.patterns import Pattern, PatternTable, like_parts, regex_parts
 from rookery.matching.texts.twin import plain_find, plain_glob
 from rookery.model.folding import folded, folded_column
@@ -38,6 +40,19 @@ def test_the_kernels_find_what_their_twin_finds(pieces: list[str], texts: list[s
                 said = like_matcher(canonical, "\\").fullmatch(text) is not None
                 mine = plain_find([text], [part for part in patterns if part.leaf == place])
                 assert bool(mine) == said, (one, text)
+
+
+@settings(max_examples=200)
+@given(PIECES, st.text(st.sampled_from("abcé😀\n%"), max_size=12))
+def test_a_glob_holds_where_its_twin_says(piece: str, text: str) -> None:
+    tokens = tuple(
+        token
+        for wild, character in pattern_tokens(like_pattern(pattern_tokens(piece)))
+        for token in ([256 if character == "_" else 257] if wild else character.encode())
+    )
+    data = np.frombuffer(text.encode() or b"\0", np.uint8)
+    held = glob_holds(data, 0, len(text.encode()), np.array(tokens or (0,), np.int16), 0, len(tokens))
+    assert held == plain_glob(text, tokens)
 
 
 def test_a_glob_that_fails_many_times_takes_no_time_that_grows_with_its_wildcards() -> None:
