@@ -162,7 +162,7 @@ class View:
             partial(self.space.encode_event, event, hidden, on_error=on_error),
             partial(self._truths, 1, lambda one: self._one_text(event, one, on_error)),
         )
-        slots: list[int] = np.unique(self._probe(codes, truths)).tolist()  # one event, so a pair is its slot
+        slots = sorted(set(self._probe(codes, truths).tolist()))  # one event, so a pair is its slot
         if self.inexact_count:
             decided = self._decided(np.zeros(len(slots), np.int64), np.array(slots, np.int64), codes, truths)
             slots = [
