@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.scale import network
 
-from rookery.brokers.static import StaticBrokers
+from rookery.papers.seed_003.static import StaticBrokers
 
 __all__ = ["main"]
 
@@ -89,14 +89,14 @@ def load() -> None:
 
 def stretch_on(source: Path) -> None:
     """Routed time over direct time for each way to choose residents."""
-    from rookery.brokers.coordinates import (
+    from rookery.papers.seed_003.coordinates import (
         choose_landmarks,
         extent_of,
         place_host,
         place_landmarks,
         relative_errors,
     )
-    from rookery.brokers.stretch import CHOICES, stretch
+    from rookery.papers.seed_003.stretch import CHOICES, stretch
 
     times = np.loadtxt(source)
     hosts = len(times)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from benchmarks.matching_report import header
 
-from rookery.experiments.telemetry import ATTRIBUTES, TOP, nanoseconds_each, subscriptions
 from rookery.matching.baselines import Counting, PredicateIndex, PredicateMatrix
 from rookery.matching.baselines.predicates import Domains
 from rookery.matching.bitmap.build import build_index
 from rookery.matching.bitmap.engine import BitmapEngine
 from rookery.matching.rows import Rows
+from rookery.papers.telemetry import ATTRIBUTES, TOP, nanoseconds_each, subscriptions
 
 __all__ = ["report"]
 

@@ -9,11 +9,11 @@ from statistics import fmean
 from benchmarks.overlay_dynamic import join
 from benchmarks.overlay_runs import SIZES, market_of, publish, static_overlay
 
-from rookery.overlay.baselines import build_hypercube, build_mesh
 from rookery.overlay.identity import SemanticSpace
-from rookery.overlay.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
-from rookery.overlay.workload import StockMarket
-from rookery.simulated.baselines import SimulatedBaseline
+from rookery.papers.seed_002.baseline_world import SimulatedBaseline
+from rookery.papers.seed_002.baselines import build_hypercube, build_mesh
+from rookery.papers.seed_002.overhead import crossover, join_overhead, relay_overhead, unwanted_probability
+from rookery.papers.seed_002.workload import StockMarket
 
 __all__ = ["baselines", "overhead"]
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 
 __all__ = ["SIZES", "market_of", "publish", "report", "static_overlay"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import rookery
 from rookery import IslandOptions, OverlayOptions, Schema
-from rookery.live.brokers.loopback import loopback_brokers
+from rookery.papers.loopback import loopback_brokers
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.grid import Grid, NumericAxis
 

@@ -35,6 +35,7 @@ from rookery.rtps.identity import VENDOR, is_builtin
 from rookery.rtps.messages import HEADER_LENGTH, decode_message, encode_message
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import Data, DataFragment, HeartbeatFragment, Submessage, ToParticipant
+from rookery.rtps.types import CdrEnum, CdrMember, CdrSequence, CdrString, CdrStruct
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "cases" / "rtps"
@@ -51,6 +52,7 @@ LIMITS = Limits(
     history_samples=64,
     queued_events=256,
     summary_bytes=4_096,
+    type_bytes=1_024,
     contacts_per_second=20,
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
@@ -59,6 +61,18 @@ INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x8
 WIDTHS = {DataFragment: 0xFFFF, HeartbeatFragment: 0xFFFFFFFF}
 NUMBERS = ("sequence", "first", "last", "start", "count", "sample_size")
 TOPICS = (("hello", "test::Message", False), ("quotes", "test::Quote", True), ("mixed", "test::Mixed", False))
+
+
+#: The type that everyone has but the one under attack, whose own differs in a bound: so each asks the others.
+TYPE = CdrStruct(
+    "T",
+    (
+        CdrMember("color", CdrEnum("Color", (("RED", 0), ("BLUE", 1)))),
+        CdrMember("words", CdrSequence(CdrString(), 9)),
+        CdrMember("text", CdrString(20)),
+    ),
+)
+OWN_TYPE = replace(TYPE, fields=(*TYPE.fields[:2], CdrMember("text", CdrString())))
 
 
 def corpus() -> list[bytes]:
@@ -99,9 +113,10 @@ def conversations() -> tuple[Conversation, ...]:
         # The second has so many endpoints that its summary is announced by reference.
         members = [network.join(discovery=protocol, pre_shared_key=key) for _ in range(3)]
         for member, noise in zip(members, (0, 400, 5), strict=True):
+            of = OWN_TYPE if member is members[0] else TYPE
             for topic, type_name, keyed in TOPICS:
-                member.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0)
-                member.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0)
+                member.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0, type=of)
+                member.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0, type=of)
             for index in range(noise):
                 member.participant.create_writer(f"noise{index}", "T", RELIABLE, keyed=False, now=0)
             member.flush()
@@ -196,8 +211,9 @@ class Target:
         self.sent = 0
         self.events = 0
         for topic, type_name, keyed in TOPICS:
-            self.writer = self.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0)
-            self.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0)
+            common = {"keyed": keyed, "now": 0, "type": OWN_TYPE if prefix.startswith(VENDOR) else None}
+            self.writer = self.participant.create_writer(topic, type_name, RELIABLE, **common)
+            self.participant.create_reader(topic, type_name, RELIABLE, **common)
             self.participant.write(self.writer, b"\0\1\0\0" + bytes(4_000), now=0)
         self.participant.start(0)
         for datagram in conversation.datagrams[:60]:
@@ -227,6 +243,7 @@ class Target:
         assert len(peers) <= LIMITS.participants
         assert len(participant.remote_endpoints) <= LIMITS.endpoints
         assert participant.summary_bytes <= LIMITS.summary_bytes
+        assert participant.type_bytes <= LIMITS.type_bytes
         # One packet of at most 64 KiB and what falls due at one time may not cause megabytes.
         assert sent < 4 << 20, sent
         for peer in peers:

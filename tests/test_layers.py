@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent.name for path in (ROOT / "src" / "rookery").glob("*/__init__.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 #: From `gateway` down nothing opens a socket, reads a clock or rolls dice; a world makes its dice from its seed.
-WITH_EFFECTS = {"cli", "web", "experiments", "spark", "live", "simulated"}
+WITH_EFFECTS = {"cli", "web", "papers", "spark", "live", "simulated"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

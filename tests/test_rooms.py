@@ -33,6 +33,16 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "rtps/policies": ("rtps/test_qos.py", "the policies and their compatibility are one table"),
     "rtps/submessages": ("rtps/test_codec_properties.py", "one property for all that is encoded"),
     "rtps/types": ("rtps/test_cdr.py", "a type is tested by the values that it encodes"),
+    "rtps/xtypes/identifiers": (
+        "rtps/xtypes/test_objects.py",
+        "every object has identifiers, hashed as by Cyclone",
+    ),
+    "rtps/xtypes/information": (
+        "rtps/xtypes/test_objects.py",
+        "it comes back; damage is refused",
+    ),
+    "rtps/xtypes/lookup": ("rtps/xtypes/test_objects.py", "questions and answers carry objects"),
+    "rtps/xtypes/writing": ("rtps/xtypes/test_objects.py", "what is written is hashed, and compared with Cyclone's"),
     # participant: parts of one machine
     "machine/randomness": ("overlay/test_histories.py", "an interface: `random.Random` has it all"),
     # gateway: values that its machine emits
@@ -46,10 +56,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "brokers/configuration": ("live/brokers/test_settings.py", "data: settings become it"),
     "brokers/events": ("brokers/test_turmoil.py", "data: what a broker says when its network falls apart"),
     "brokers/in_flight": ("brokers/test_deliveries.py", "data of the deliveries"),
-    "brokers/kernels": ("brokers/test_static.py", "the kernel is compared with the plain router there"),
     "brokers/membership": ("brokers/test_state_machine.py", "joins and leaves are checked by the zones of all brokers"),
-    "brokers/stretch": ("brokers/test_coordinates.py", "it compares coordinates with true times"),
-    "brokers/tables": ("brokers/test_static.py", "itself the slow answer that others are compared with"),
     # overlay: parts of one machine
     "overlay/arcs": ("overlay/test_dissemination.py", "an event reaches every arc once"),
     "overlay/bulk": ("overlay/test_selection.py", "tables of all peers at once, beside those of each"),
@@ -63,11 +70,9 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "overlay/ring": ("overlay/test_invariants.py", "a ring is closed by all of its peers"),
     "overlay/soundness": ("overlay/test_dissemination.py", "sound is what misses nobody"),
     "overlay/state": ("overlay/test_joining.py", "the state that all parts share"),
-    "overlay/workload": ("overlay/test_identity.py", "input of experiments and tests"),
     # gateway: parts of one machine
     # live: sockets of the machines above
     "live/brokers/client": ("conformance/test_delivery.py", "one suite for all networks"),
-    "live/brokers/loopback": ("live/brokers/test_status.py", "a fixture of tests and experiments"),
     "live/brokers/subscriptions": ("cli/test_subscription_files.py", "all kinds of files, at a real broker"),
     "live/client": ("conformance/test_client.py", "what a program may rely on, on every network"),
     "live/groups": ("live/test_survey.py", "groups are listened to by a survey"),
@@ -89,7 +94,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/transport": ("conformance/test_client.py", "an interface: what the suite asks of every network"),
     "live/udp": ("live/test_cyclone.py", "the other end is another implementation"),
     # simulated
-    "simulated/baselines": ("overlay/test_baselines.py", "run beside the overlay that they are a baseline of"),
     "simulated/disks": ("machine/test_log.py", "the faults of a disk are judged by the log that outlives them"),
     "simulated/links": ("simulated/test_world.py", "what arrives when is seen in a world"),
     "simulated/overlay": ("overlay/test_dynamics.py", "the world of the overlay's own tests"),
@@ -106,7 +110,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "filters/bloom/kernels": ("filters/test_bloom.py", "kernels, compared with the plain twin of the filter"),
     "filters/hashing/kernels": ("filters/test_filter_hashing.py", "kernels, compared with the plain twin"),
     "filters/tree/elements": ("filters/test_bloom_tree.py", "a part of the tree"),
-    "filters/tree/index": ("filters/test_bloom_tree.py", "a part of the tree"),
     "matching/baselines/sections": ("matching/test_engines.py", "one suite for all engines"),
     "matching/baselines/topics": ("matching/test_engines.py", "one suite for all engines"),
     "matching/bitmap/line_kernels": ("matching/test_engines.py", "one suite for all engines"),
@@ -134,7 +137,7 @@ LOADED: dict[str, tuple[str, str]] = {
     "cli/completion": ("cli/test_config_and_completion.py", "the command line imports the chosen command"),
     "cli/explain": ("cli/test_rules_commands.py", "the command line imports the chosen command"),
     "cli/environment": ("test_launcher.py", "run by the launcher, with the Python that there is"),
-    "experiments/*": ("experiments/test_claims.py", "a claim is loaded by its name, and with it what claims share"),
+    "papers/*": ("papers/test_claims.py", "a claim is loaded by its name, and with it what claims share"),
     "__main__": ("cli/test_config_and_completion.py", "run as `python -m rookery`"),
 }
 

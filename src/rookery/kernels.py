@@ -1,7 +1,7 @@
 """How kernels are compiled, and where the compiled code is kept.
 
-Rule 1: a kernel lives in a file whose name ends in `kernels.py`, with its plain twin beside it; every such file is
-decorated from here.
+Rule 1: a kernel lives in a file whose name ends in `kernels.py`, with its plain twin in `tests/twins`; every such file
+is decorated from here.
 Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the hash of
 *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
 Rule 3: whoever must wait for a compilation is told why: the first one of a process is logged.

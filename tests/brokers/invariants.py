@@ -9,9 +9,9 @@ from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.spanhop import next_hop
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import face_neighbors
 from rookery.errors import SpaceError
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.tables import face_neighbors
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
 from rookery.space.axes import Axis, EventSpace

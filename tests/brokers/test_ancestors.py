@@ -6,7 +6,7 @@ import random
 
 from rookery.brokers.ancestors import AncestorQueue
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.static import StaticBrokers
+from rookery.papers.seed_003.static import StaticBrokers
 from rookery.space.zones import (
     box_of,
     contains,

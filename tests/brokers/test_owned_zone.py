@@ -7,8 +7,8 @@ from random import Random
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import face_neighbors
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.tables import face_neighbors
 from rookery.space.zones import Path, box_of, contains, sibling, split
 
 from .invariants import configuration

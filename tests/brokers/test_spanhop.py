@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rookery.brokers.spanhop import greedy_hop, next_hop
-from rookery.brokers.static import StaticBrokers
-from rookery.brokers.tables import exact_tables
+from rookery.papers.seed_003.static import StaticBrokers
+from rookery.papers.seed_003.tables import exact_tables
 from rookery.space.zones import (
     box_of,
     contains,

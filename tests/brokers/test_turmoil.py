@@ -6,20 +6,12 @@ import random
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import Faults, live_or_shrink, live_through_all, replayed
-from rookery.simulated.links import LinkConditions
+from tests.histories import Faults, live_or_shrink, live_through_all, replayed
 
 from .invariants import SECOND, SETTLED, network
-from .turmoil import TAKEOVER, History, live_through
+from .turmoil import LOSSY, SILENT, TAKEOVER, History, live_through
 
 REPLAY = "tests/brokers/test_turmoil.py -k replay"
-#: Half of the histories run over lossless links; in the others packets are lost, latencies vary, connections break and
-#: repeat what was sent, and deaths show late.
-LOSSY = LinkConditions(
-    latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, jitter=30_000, loss=0.05, duplication=0.02
-)
-SILENT = LinkConditions(latency=5_000, refusal=12 * SECOND)
 #: Histories that found defects, now mended.
 FOUND = (239, 268, 819, 2516)
 

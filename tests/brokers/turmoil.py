@@ -11,10 +11,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from tests.histories import Faults
+
 from rookery.brokers.client_events import ClientEvent, InForce
 from rookery.brokers.messages import EventId
 from rookery.simulated.brokers import SimulatedBrokers
-from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .invariants import LOOK, NAMES, SECOND, SETTLED, check_all, network, settled
@@ -23,6 +24,12 @@ Interest = tuple[tuple[float, float], ...]
 Point = tuple[float, ...]
 #: Long enough for a death to be found out, and for the clients of the dead to have found another broker.
 TAKEOVER = 60 * SECOND
+#: Half of the histories run over lossless links; in the others packets are lost, latencies vary, connections break and
+#: repeat what was sent, and deaths show late.
+LOSSY = LinkConditions(
+    latency=lambda one, other: 500 + (one * 7919 + other * 104_729) % 80_000, jitter=30_000, loss=0.05, duplication=0.02
+)
+SILENT = LinkConditions(latency=5_000, refusal=12 * SECOND)
 
 
 @dataclass

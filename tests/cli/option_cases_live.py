@@ -7,6 +7,10 @@ from .option_modes import JSON, KEY_FILE, LOG_FORMAT, METRICS, Mode, joined
 __all__ = ["MODES"]
 
 DOMAIN = {"domain_id": ("--domain-id 7", "domain_id=7"), "interface": ("--interface eth0", "interface='eth0'")}
+PEERS = {
+    "peer": ("--peer 10.0.0.7", "initial_peers=('10.0.0.7',)"),
+    "no_multicast": ("--no-multicast", "multicast=False"),
+}
 TOPIC = {
     "topic": ("--topic other", "'other'"),
     "where": ("--where 'x > 3'", "'x > 3'"),
@@ -48,6 +52,7 @@ MODES = [
         "--seconds 0",
         joined(
             DOMAIN,
+            PEERS,
             KEY_FILE,
             METRICS,
             {
@@ -69,6 +74,7 @@ MODES = [
         "--topic t --schema x:int64",
         joined(
             DOMAIN,
+            PEERS,
             KEY_FILE,
             METRICS,
             LOG_FORMAT,
@@ -274,6 +280,8 @@ MODES = [
                 "seconds": ("--seconds 5", "5.0"),
                 "domain_id": ("--domain-id 7", "'domain_id': 7"),
                 "interface": ("--interface eth0", "'interface': 'eth0'"),
+                "peer": ("--peer 10.0.0.7", "'initial_peers': ('10.0.0.7',)"),
+                "no_multicast": ("--no-multicast", "'multicast': False"),
             },
         ),
     ),
@@ -291,6 +299,8 @@ MODES = [
             **NO_TOPIC,
             "domain_id": "--domain-id 7",
             "interface": "--interface eth0",
+            "peer": "--peer 10.0.0.7",
+            "no_multicast": "--no-multicast",
             "name": "--name kitchen",
             "retain_bytes": "--retain-bytes 9",
             "retain_hours": "--retain-hours 1",
@@ -300,6 +310,6 @@ MODES = [
         },
         ("give --topic to record",),
     ),
-    Mode("ls", "", joined(DOMAIN, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
-    Mode("ps", "", joined(DOMAIN, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
+    Mode("ls", "", joined(DOMAIN, PEERS, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
+    Mode("ps", "", joined(DOMAIN, PEERS, KEY_FILE, JSON, {"seconds": ("--seconds 0", "seconds=0.0")})),
 ]

@@ -122,8 +122,8 @@ def install(patch: pytest.MonkeyPatch, notes: list[str]) -> None:
     patch.setattr("rookery.cli.demo._run", _answering("demonstrate", notes, 0))
     patch.setattr("rookery.cli.serve.serve_while", _serving_while(notes))
     patch.setattr("rookery.cli.plan_fleet.plan_fleet", _fleet(notes))
-    spy("experiments.reproduce.reproduce", results=[], changed=[], changed_by_time=[])
-    patch.setattr("rookery.experiments.reproduce.expected_seconds", lambda *_, **__: 1.0)
+    spy("papers.reproduce.reproduce", results=[], changed=[], changed_by_time=[])
+    patch.setattr("rookery.papers.reproduce.expected_seconds", lambda *_, **__: 1.0)
     # pages and processes
     spy("web.recorder.Recorder")
     spy("web.replay.Replay", broadcast=Spy("broadcast", notes), run=None)

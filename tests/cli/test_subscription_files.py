@@ -18,9 +18,9 @@ from rookery import cli
 from rookery.brokers.configuration import BrokerDurability
 from rookery.cli.subscribe import Wanted, _open
 from rookery.errors import RookeryError
-from rookery.live.brokers.loopback import loopback_brokers
 from rookery.live.brokers.subscriptions import opening
 from rookery.model.tables import read_subscriptions
+from rookery.papers.loopback import loopback_brokers
 from rookery.space.notation import read_space
 
 

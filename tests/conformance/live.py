@@ -13,9 +13,9 @@ from typing import Any
 
 import rookery
 from rookery import BrokerOptions, Client, DdsOptions, IslandOptions, OverlayOptions, Subscription
-from rookery.live.brokers.loopback import loopback_brokers
 from rookery.live.opening import ClientOpening
 from rookery.overlay.configuration import OverlayConfiguration
+from rookery.papers.loopback import loopback_brokers
 from rookery.rtps.limits import Limits
 from rookery.space.notation import read_space
 

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.twins import blocked as blocked_twin
+from tests.twins import bloom as bloom_twin
+from tests.twins.cuckoo import mean_rate
 
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters import equations
@@ -17,6 +20,7 @@ from rookery.filters.bloom import BloomFilter, CountingBloomFilter, plain
 from rookery.filters.bloom.counting import CounterRow
 from rookery.filters.container import FILL_CAP
 from rookery.filters.hashing import KeyHasher
+from rookery.papers.seed_000 import equations as printed
 
 keys = st.lists(st.text(max_size=20), max_size=60)
 
@@ -84,9 +88,9 @@ def test_kernels_agree_with_numpy(listed, bit_count, hash_count):
     bloom.add_many(listed[::2])
     hashes = bloom.hasher.many(listed)
     twin = np.zeros((bit_count + 7) // 8, np.uint8)
-    plain.set_hashes(hashes[::2], twin, bit_count=bit_count, hash_count=hash_count)
+    bloom_twin.set_hashes(hashes[::2], twin, bit_count=bit_count, hash_count=hash_count)
     assert bloom.bits.tolist() == twin.tolist()
-    expected = plain.contains_hashes(hashes, twin, bit_count=bit_count, hash_count=hash_count).tolist()
+    expected = bloom_twin.contains_hashes(hashes, twin, bit_count=bit_count, hash_count=hash_count).tolist()
     assert bloom.contains_many(listed).tolist() == expected == [key in bloom for key in listed]
     single = BloomFilter(bit_count=bit_count, hash_count=hash_count)
     for key in listed[::2]:
@@ -102,7 +106,7 @@ def test_blocked_kernels_agree_with_numpy(listed, block_count):
     twin = np.zeros(8 * block_count, np.uint32)
     blocked_plain.set_hashes(hashes[::2], twin)
     assert blocked._words.tolist() == twin.tolist()
-    expected = blocked_plain.contains_hashes(hashes, twin).tolist()
+    expected = blocked_twin.contains_hashes(hashes, twin).tolist()
     assert blocked.contains_many(listed).tolist() == expected == [key in blocked for key in listed]
     single = BlockedBloomFilter(block_count=block_count)
     for key in listed[::2]:
@@ -160,35 +164,38 @@ def test_vectors_of_equations(golden):
     case = golden("09_expectations")
     for name, expected in case["bloom_eq1"].items():
         shape = {part.split("=")[0]: int(part.split("=")[1]) for part in name.split(",")}
-        assert equations.bloom_rate(**shape) == pytest.approx(expected["exact"], rel=1e-9)
-        assert equations.bloom_rate_approximate(**shape) == pytest.approx(expected["approx"], rel=1e-9)
-    assert equations.counter_overflow_bound_optimal(m=1) == pytest.approx(case["eq5_factor"], rel=1e-12)
+        assert printed.bloom_rate(**shape) == pytest.approx(expected["exact"], rel=1e-9)
+        assert printed.bloom_rate_approximate(**shape) == pytest.approx(expected["approx"], rel=1e-9)
+    assert printed.counter_overflow_bound_optimal(m=1) == pytest.approx(case["eq5_factor"], rel=1e-12)
     for name, expected in case["eq5_rows"].items():
         m = int(name.removeprefix("m="))
-        assert equations.counter_overflow_bound_optimal(m=m) == pytest.approx(expected, rel=1e-12)
+        assert printed.counter_overflow_bound_optimal(m=m) == pytest.approx(expected, rel=1e-12)
     for name, expected in case["eq5_exact_binomial"].items():
         shape = {part.split("=")[0]: int(part.split("=")[1]) for part in name.split(",")}
-        exact = shape["m"] * sum(equations.counter_probability(j=j, **shape) for j in range(16, 80))
+        exact = shape["m"] * sum(printed.counter_probability(j=j, **shape) for j in range(16, 80))
         assert exact == pytest.approx(expected, rel=1e-6)
-        assert exact <= equations.counter_overflow_bound_tight(j=16, **shape)
-        assert equations.counter_overflow_bound_tight(j=16, **shape) <= equations.counter_overflow_bound(j=16, **shape)
-    for name, expected in case["cuckoo_fpr"].items():
-        assert equations.cuckoo_rate(load=float(name.removeprefix("load "))) == pytest.approx(expected, rel=1e-9)
+        assert exact <= printed.counter_overflow_bound_tight(j=16, **shape)
+        assert printed.counter_overflow_bound_tight(j=16, **shape) <= printed.counter_overflow_bound(j=16, **shape)
+
+
+def test_vectors_of_the_mean_rate_of_cuckoo_tables(golden):
+    for name, expected in golden("09_expectations")["cuckoo_fpr"].items():
+        assert mean_rate(load=float(name.removeprefix("load "))) == pytest.approx(expected, rel=1e-9)
 
 
 def test_optimal_hash_count_minimizes_equation_one():
     for n, m in ((16, 117), (100, 959), (1000, 9585)):
-        best = min(range(1, 30), key=lambda k: equations.bloom_rate_approximate(n=n, m=m, k=k))
+        best = min(range(1, 30), key=lambda k: printed.bloom_rate_approximate(n=n, m=m, k=k))
         assert abs(best - equations.optimal_hash_count(n=n, m=m)) <= 1
         k = equations.optimal_hash_count(n=n, m=m)
-        assert equations.bloom_rate_minimal(n=n, m=m) == pytest.approx((1 - math.exp(-k * n / m)) ** k)
+        assert printed.bloom_rate_minimal(n=n, m=m) == pytest.approx((1 - math.exp(-k * n / m)) ** k)
 
 
 def test_equation_two_is_a_distribution():
-    assert sum(equations.counter_probability(j=j, n=10, m=50, k=3) for j in range(31)) == pytest.approx(1)
-    assert equations.counter_probability(j=31, n=10, m=50, k=3) == 0
-    assert equations.counter_probability(j=3, n=1, m=1, k=3) == 1
-    assert equations.counter_probability(j=2, n=1, m=1, k=3) == 0
+    assert sum(printed.counter_probability(j=j, n=10, m=50, k=3) for j in range(31)) == pytest.approx(1)
+    assert printed.counter_probability(j=31, n=10, m=50, k=3) == 0
+    assert printed.counter_probability(j=3, n=1, m=1, k=3) == 1
+    assert printed.counter_probability(j=2, n=1, m=1, k=3) == 0
 
 
 def test_rate_that_minimizes_traffic():

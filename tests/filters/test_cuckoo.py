@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.twins.cuckoo import PlainTable
 
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.cuckoo import CuckooFilter, codec, kernels, plain
 from rookery.filters.cuckoo.table import GENERATOR_SEED, CuckooTable
 from rookery.filters.hashing import DomainKey, KeyHasher, endpoint_key
+from rookery.papers.seed_001.runs import decode_runs, encode_runs
 
 
 def topic(name: str) -> str:
@@ -42,7 +44,7 @@ def test_vectors_of_the_run_length_code(golden):
     case = golden("02_rle_codec")
     for entry in case["cases"]:
         slots = np.frombuffer(bytes.fromhex(entry["slots_hex"]), np.uint8).astype(np.uint16)
-        code = plain.encode_runs(slots.tolist(), 8)
+        code = encode_runs(slots.tolist(), 8)
         assert code == entry["bits"].replace(" ", ""), entry["name"]
         out = np.zeros(64 * 9, np.uint8)
         bits = kernels.encode_runs(slots, 8, out)
@@ -54,7 +56,7 @@ def test_vectors_of_the_run_length_code(golden):
         decoded = codec.decode_slots(
             bytes.fromhex(entry["bytes_hex"]), encoding=1, bit_count=bits, slot_count=entry["nslots"], width=8
         )
-        assert decoded.tolist() == slots.tolist() == plain.decode_runs(code, 8, entry["nslots"])
+        assert decoded.tolist() == slots.tolist() == decode_runs(code, 8, entry["nslots"])
     for entry in case["reject"]:
         payload = bytes.fromhex(entry["bytes_hex"])
         out = np.empty(entry["nslots"], np.uint16)
@@ -62,7 +64,7 @@ def test_vectors_of_the_run_length_code(golden):
         assert codec._FAULTS[fault] == entry["error"], entry["name"]
         code = "".join(f"{byte:08b}" for byte in payload)[: entry["nbits"]]
         with pytest.raises(FilterError, match=entry["error"]):
-            plain.decode_runs(code, 8, entry["nslots"])
+            decode_runs(code, 8, entry["nslots"])
 
 
 def test_vectors_of_table_operations(golden):
@@ -185,7 +187,7 @@ def test_codec_agrees_with_its_twin_and_round_trips(drawn):
     width, slots = drawn
     array = np.array(slots, np.uint16)
     encoding, bits, payload = codec.encode_slots(array, width)
-    code = plain.encode_runs(slots, width)
+    code = encode_runs(slots, width)
     if encoding:
         assert "".join(f"{byte:08b}" for byte in payload)[:bits] == code
     else:
@@ -199,7 +201,7 @@ def test_codec_agrees_with_its_twin_and_round_trips(drawn):
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.integers(1, 4), st.integers(8, 16))
 def test_insertion_agrees_with_its_twin(hashes, log2, width):
     table = CuckooTable(log2_buckets=log2, width=width)
-    twin = plain.PlainTable(bucket_count=1 << log2, width=width, state=GENERATOR_SEED)
+    twin = PlainTable(bucket_count=1 << log2, width=width, state=GENERATOR_SEED)
     for value in hashes:
         assert table.insert(value) == twin.insert(value)
         assert table.slots.tolist() == twin.slots

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.twins.cuckoo import mean_rate
 
 from rookery.filters import (
     STRUCTURES,
@@ -22,7 +23,7 @@ from rookery.filters import (
     summarize,
 )
 from rookery.filters.bloom.exact import floor_patterns
-from rookery.filters.equations import bloom_rate, cuckoo_rate
+from rookery.papers.seed_000.equations import bloom_rate
 
 QUESTIONS = 400_000
 
@@ -62,7 +63,7 @@ def test_patent_table_at_every_load(load, absent):
     owner.add_many(topics(int(load * 8192)))
     exact = owner.expected_false_positive_rate
     assert within_four_standard_errors(owner.contains_many(absent).mean(), exact)
-    assert exact == pytest.approx(cuckoo_rate(load=load), rel=0.05)
+    assert exact == pytest.approx(mean_rate(load=load), rel=0.05)
 
 
 def test_two_filters_of_one_announcement(absent):

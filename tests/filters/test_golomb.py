@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.twins import golomb as plain
 
 from rookery.errors import FilterError, UnknownKeyError
-from rookery.filters.golomb import GolombSet, kernels, plain
+from rookery.filters.golomb import GolombSet, kernels
 from rookery.filters.golomb.codec import decode_values, encode_values
 from rookery.filters.hashing import endpoint_key
 

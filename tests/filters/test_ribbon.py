@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins import ribbon as plain
 
 from rookery.errors import FilterError, UnknownKeyError
 from rookery.filters.hashing import DomainKey, KeyHasher, endpoint_key
-from rookery.filters.ribbon import RibbonFilter, kernels, plain
+from rookery.filters.ribbon import RibbonFilter, kernels
 from rookery.filters.ribbon.snapshot import RibbonSnapshot
 
 

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins.tree import search_sound
 
 from rookery.errors import FilterError
 from rookery.filters import BloomTree, DomainKey, SubNode, endpoint_key, from_bytes
 from rookery.filters.tree import kernels
 from rookery.filters.tree.geometry import ANYWHERE, TreeGeometry, depth_of
 from rookery.filters.tree.layers import NAMED_LAYERS, layered_place, names_basis
-from rookery.filters.tree.query import deepest, search_sound
+from rookery.filters.tree.query import deepest
 from rookery.filters.tree.questions import Questions
 from rookery.filters.tree.wire import HEADER_BYTES
 

@@ -9,8 +9,9 @@ condition: of the other sites it gets what satisfies it, and nothing else.
 
 *Nothing missed.* What is written while a reader is there arrives, whatever becomes of links, datagrams and the gateways
 between. A reader is there from when its site's gateway has the samples and it has found the proxy; it is there no more
-when the gateway of either site crashes, or the two sites do not reach each other for more than a minute. What durable
-writers wrote arrives in any case.
+when the gateway of either site crashes, or the two sites do not reach each other for more than a minute, or a gateway
+takes a participant of its site for lost, because three announcements in a row were. What durable writers wrote arrives
+in any case.
 
 *All is well in the end.* When the faults are over, every reader is there again within a minute.
 """
@@ -23,10 +24,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from rookery.rtps.events import SampleReceived
+from tests.histories import Faults
+
+from rookery.rtps.events import ParticipantLost, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.simulated.gateways import SimulatedIslands, SimulatedSite
-from rookery.simulated.histories import Faults
 from rookery.simulated.links import LinkConditions
 
 from .application import BEST_EFFORT, DURABLE, QUOTES, TYPE, VOLATILE, Application
@@ -87,6 +89,7 @@ class History:
         #: What has arrived: the number and its writer, by site and topic; and how many events have been looked at.
         self.arrived: defaultdict[tuple[str, str], list[tuple[int, Guid]]] = defaultdict(list)
         self._looked: Counter[str] = Counter()
+        self._minded: Counter[str] = Counter()
         self.faults = [self._fault() for _ in range(self.random.randint(1, 4))]
         crashing = {fault.sites[0] for fault in self.faults if fault.kind == "crash"}
         self.filtering = next((name for name in self.names if name not in crashing), None)
@@ -127,7 +130,19 @@ class History:
             if self.islands.world.now >= end:
                 return False
             self.islands.run(LOOK)
+            self._mind_the_lost()
         return True
+
+    def _mind_the_lost(self) -> None:
+        """Expect nothing more of those that a gateway of their own site takes for lost, until they are found again."""
+        for name, site in self.islands.sites.items():
+            fresh = site.events[self._minded[name] :]
+            self._minded[name] = len(site.events)
+            lost = {event.prefix for event in fresh if isinstance(event, ParticipantLost)}
+            if self.readers[name].member.participant.prefix in lost:
+                self._absent_from_now(pair for pair in self.due if pair[1] == name)
+            if self.sources[name].member.participant.prefix in lost:
+                self._absent_from_now(pair for pair in self.due if pair[0] == name)
 
     def _fault(self) -> Fault:
         one, other = self.random.choice(self.pairs)
@@ -179,6 +194,7 @@ class History:
                             self.due[pair].append(number)
             left = (until - self.islands.world.now) / 1_000_000
             self.islands.run(min(left, self.random.choice([0.003, 0.05, 0.3, max(1.0, seconds / 2)])))
+            self._mind_the_lost()
 
     def _write_filtered(self, name: str) -> None:
         if self.filtering is None:

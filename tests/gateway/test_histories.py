@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import Faults, live_through_all, replayed
+from tests.histories import Faults, live_through_all, replayed
 
 from .histories import live_through
 
@@ -21,6 +20,15 @@ LOTS, HISTORIES = 10, 200
 @pytest.mark.parametrize("lot", range(LOTS))
 def test_histories(lot: int) -> None:
     live_through_all(live_through, range(lot, HISTORIES, LOTS), test=REPLAY)
+
+
+#: Beyond those above, what once failed: a gateway took a reader of its own site for lost while its samples waited.
+FOUND = (826,)
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_histories_that_found_something(seed: int) -> None:
+    live_through(seed)
 
 
 @pytest.mark.slow

@@ -1,13 +1,15 @@
 """Many broker processes from one: loads and compiles once, then forks a broker for each line on standard input.
 
-A line is a JSON object: `port`, `join` (ports), `data`; the answer is the process's id, once the broker listens. The
-parent reaps its children, so that `kill -9` from outside is all that a test has to do.
+A line is a JSON object: `host`, `port`, `join` (addresses), `data`, perhaps `namespace`, the network namespace that it
+is to live in; the answer is the process's id, once the broker listens. The parent reaps its children, so that `kill -9`
+from outside is all that a test has to do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import json
 import logging
@@ -31,8 +33,8 @@ def settings_of(order: dict[str, object]) -> BrokerSettings:
     return BrokerSettings(
         topic="quotes",
         space=read_space(SPACE, SCHEMA),
-        listen=("127.0.0.1", int(str(order["port"]))),
-        join=tuple(("127.0.0.1", int(port)) for port in order["join"]),  # type: ignore[attr-defined]
+        listen=(str(order["host"]), int(str(order["port"]))),
+        join=tuple((str(host), int(port)) for host, port in order["join"]),  # type: ignore[attr-defined]
         data=Path(str(order["data"])),
         durability=BrokerDurability(str(order.get("durability", "two-disks"))),
         beat=float(str(order.get("beat", BEAT))),
@@ -56,12 +58,15 @@ def main() -> None:
     gc.freeze()
     signal.signal(signal.SIGCHLD, lambda *_: reap())
     for line in sys.stdin:
-        settings = settings_of(json.loads(line))
+        order = json.loads(line)
+        settings = settings_of(order)
         listening, ready = os.pipe()
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(listening)
+            if "namespace" in order:
+                enter(order["namespace"])
             logging.basicConfig(level=logging.ERROR)
             asyncio.run(serve(settings, ready))
             os._exit(0)
@@ -70,6 +75,13 @@ def main() -> None:
         os.close(listening)
         sys.stdout.write(f"{child if started else 0}\n")
         sys.stdout.flush()
+
+
+def enter(namespace: str) -> None:
+    """Let the sockets that this thread makes from now on be of a network namespace."""
+    with Path("/var/run/netns", namespace).open("rb") as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
+            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
 
 
 def reap() -> None:

@@ -40,14 +40,14 @@ QUOTE = CdrStruct(
 class CyclonePeer:
     """The other end: commands go to its process, which holds a real participant."""
 
-    def __init__(self, domain_id: int, *, lease: str) -> None:
+    def __init__(self, domain_id: int, *, lease: str, peers: str | None = None) -> None:
         script = Path(__file__).with_name("cyclone_peer.py")
         self.process = subprocess.Popen(
             [sys.executable, str(script), str(domain_id)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PEER_LEASE": lease},
+            env={**os.environ, "PEER_LEASE": lease, **({} if peers is None else {"PEER_PEERS": peers})},
         )
         self._read()
 
@@ -113,14 +113,14 @@ class OurPeer:
     def writer(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a writer."""
         now = self.udp.now()
-        guid = self.udp.participant.create_writer(topic, of.name, qos, keyed=of.is_keyed, now=now)
+        guid = self.udp.participant.create_writer(topic, of.name, qos, keyed=of.is_keyed, now=now, type=of)
         self.udp.flush()
         return guid
 
     def reader(self, topic: str, of: CdrStruct, qos: QualityOfService) -> Guid:
         """Make a reader."""
         now = self.udp.now()
-        guid = self.udp.participant.create_reader(topic, of.name, qos, keyed=of.is_keyed, now=now)
+        guid = self.udp.participant.create_reader(topic, of.name, qos, keyed=of.is_keyed, now=now, type=of)
         self.udp.flush()
         return guid
 
@@ -159,8 +159,8 @@ def cyclone(domain_id: int) -> Iterator[Callable[..., CyclonePeer]]:
         pytest.skip("cyclonedds is not installed: pip install cyclonedds==11.0.1")
     peers: list[CyclonePeer] = []
 
-    def start(*, lease: str = "10 s") -> CyclonePeer:
-        peers.append(CyclonePeer(domain_id, lease=lease))
+    def start(*, lease: str = "10 s", named: str | None = None) -> CyclonePeer:
+        peers.append(CyclonePeer(domain_id, lease=lease, peers=named))
         return peers[-1]
 
     yield start

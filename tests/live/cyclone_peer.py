@@ -9,10 +9,16 @@ from dataclasses import asdict, dataclass
 
 CONFIGURATION = (
     '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="{interface}"/></Interfaces>'
-    "</General><Discovery><LeaseDuration>{lease}</LeaseDuration></Discovery></Domain></CycloneDDS>"
+    "<AllowMulticast>{multicast}</AllowMulticast></General>"
+    "<Discovery><LeaseDuration>{lease}</LeaseDuration>{peers}</Discovery></Domain></CycloneDDS>"
 )
+#: Who is named and not heard of by multicast: as people configure it where there is none.
+PEERS = '<ParticipantIndex>auto</ParticipantIndex><Peers><Peer address="{}"/></Peers>'
 os.environ["CYCLONEDDS_URI"] = CONFIGURATION.format(
-    lease=os.environ.get("PEER_LEASE", "10 s"), interface=os.environ.get("PEER_INTERFACE", "lo")
+    lease=os.environ.get("PEER_LEASE", "10 s"),
+    interface=os.environ.get("PEER_INTERFACE", "lo"),
+    multicast="false" if "PEER_PEERS" in os.environ else "default",
+    peers=PEERS.format(os.environ["PEER_PEERS"]) if "PEER_PEERS" in os.environ else "",
 )
 
 from cyclonedds.builtin import (  # noqa: E402

@@ -96,6 +96,14 @@ class Sites:
         """Pull a site's plug, or put it in again."""
         self._must("ip", "-n", self.namespace("-"), "link", "set", f"rk{name}", state)
 
+    def cut(self, name: str, other: str) -> None:
+        """Let nothing that one site sends reach another one; what comes from there still arrives."""
+        self._must("ip", "-n", self.namespace(name), "route", "add", "blackhole", f"{self.addresses[other]}/32")
+
+    def mend(self, name: str, other: str) -> None:
+        """Let it pass again."""
+        _run("ip", "-n", self.namespace(name), "route", "del", "blackhole", f"{self.addresses[other]}/32")
+
     def _must(self, *command: str) -> None:
         done = _run(*command)
         if done.returncode != 0:

@@ -18,10 +18,10 @@ from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.messages import Body, Message, Routed
 from rookery.live.brokers import client as live_client
 from rookery.live.brokers import server as live_server
-from rookery.live.brokers.loopback import free_port
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.opening import ClientOpening
+from rookery.papers.loopback import free_port
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.notation import read_space
 

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins import bitmap as twin
+from tests.twins import bitmap_checks as check_twin
+from tests.twins import rows as twins
 
-from rookery.matching import kernels, twins
-from rookery.matching.bitmap import build_kernels, check_kernels, check_twin, twin
+from rookery.matching import kernels
+from rookery.matching.bitmap import build_kernels, check_kernels
 from rookery.matching.bitmap import kernels as bitmap_kernels
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine, index_rows

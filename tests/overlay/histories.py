@@ -15,14 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.histories import Faults
+
 from rookery.machine import Effect, Send
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.messages import decode, encode
 from rookery.overlay.peer import Peer
 from rookery.overlay.state import Interests
-from rookery.overlay.workload import StockInterests, StockMarket
-from rookery.simulated.histories import Faults
+from rookery.papers.seed_002.workload import StockInterests, StockMarket
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 

@@ -10,7 +10,7 @@ from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.identity import Descriptor, SemanticSpace
 from rookery.overlay.messages import LinkRequest
 from rookery.overlay.peer import Peer
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 
 MARKET = StockMarket(stocks=3, buckets=4)
 SPACE = SemanticSpace(cell_count=MARKET.cell_count)

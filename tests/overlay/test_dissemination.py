@@ -12,7 +12,7 @@ from rookery.overlay.identity import Relation, SemanticSpace, relation
 from rookery.overlay.interests import WhereInterests
 from rookery.overlay.messages import CellEvent, Message
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 from rookery.space.grid import CategoricalAxis, Grid, NumericAxis
 

@@ -11,7 +11,7 @@ from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import Relation, SemanticSpace, relation
 from rookery.overlay.links import LinkTable
 from rookery.overlay.messages import LinkHeartbeat, Message
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from rookery.simulated.histories import Faults, live_or_shrink, live_through_all, replayed
+from tests.histories import Faults, live_or_shrink, live_through_all, replayed
 
 from .histories import History, steps_of
 

@@ -9,7 +9,7 @@ import pytest
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.links import LinkTable
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 
 MARKET = StockMarket(stocks=8, buckets=8)

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockInterests, StockMarket
+from rookery.papers.seed_002.workload import StockInterests, StockMarket
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 

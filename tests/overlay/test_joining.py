@@ -13,7 +13,7 @@ from rookery.overlay.identity import SemanticSpace
 from rookery.overlay.messages import Join, JoinReply
 from rookery.overlay.peer import Peer
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.links import LinkConditions
 from rookery.simulated.overlay import SimulatedOverlay
 

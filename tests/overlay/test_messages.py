@@ -23,7 +23,7 @@ from rookery.overlay.messages import (
     encode,
 )
 from rookery.overlay.peer import Peer
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 
 from .histories import EncodedOverlay
 

@@ -13,7 +13,7 @@ from rookery.overlay.configuration import SECOND, OverlayConfiguration
 from rookery.overlay.identity import Descriptor, SemanticSpace, clockwise
 from rookery.overlay.shortcuts import Shortcuts, distance_class
 from rookery.overlay.state import Phase
-from rookery.overlay.workload import StockMarket
+from rookery.papers.seed_002.workload import StockMarket
 from rookery.simulated.overlay import SimulatedOverlay
 
 SPACE = SemanticSpace(cell_count=8)

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from rookery.experiments.announced import Announced, ListeningNetwork
 from rookery.filters import endpoint_key
+from rookery.papers.announced import Announced, ListeningNetwork
 from rookery.rtps import Guid, QualityOfService
 from rookery.simulated.domain import SimulatedParticipant
 

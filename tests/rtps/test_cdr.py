@@ -26,6 +26,7 @@ from rookery.rtps.types import (
 
 RANGES = {
     Primitive.OCTET: (0, 255),
+    Primitive.UINT8: (0, 255),
     Primitive.INT8: (-128, 127),
     Primitive.INT16: (-(1 << 15), (1 << 15) - 1),
     Primitive.UINT16: (0, (1 << 16) - 1),

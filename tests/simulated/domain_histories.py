@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from tests.histories import Faults
+
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected, SampleReceived
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
-from rookery.simulated.histories import Faults
 
 __all__ = ["BAD", "History"]
 

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from rookery.discovery import PROTOCOLS
-from rookery.experiments.announced import ListeningNetwork, read, write
+from rookery.papers.announced import ListeningNetwork, read, write
 from rookery.rtps import Durability, Guid, QualityOfService, Reliability
 from rookery.rtps.events import MessageRejected, ParticipantLost, TreeSearched
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import pytest
+from tests.histories import Faults, live_through_all, replayed
 
 from live.conftest import MESSAGE, RELIABLE
 from rookery.discovery import PROTOCOLS
@@ -20,7 +21,6 @@ from rookery.rtps.cdr import encode_sample
 from rookery.rtps.events import EndpointMatched, MessageRejected, ParticipantLost, SampleReceived
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
-from rookery.simulated.histories import Faults, live_through_all, replayed
 from rookery.simulated.links import LinkConditions
 from simulated.domain_histories import BAD, History
 

@@ -7,8 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from rookery.simulated.histories import Faults, fewest, live_or_shrink, live_through_all, replayed
+from tests.histories import Faults, fewest, live_or_shrink, live_through_all, replayed
 
 
 @given(st.sets(st.integers(0, 39), max_size=4))

@@ -11,7 +11,7 @@ import pytest
 
 from rookery import Schema
 from rookery.brokers.sampling import choose_cut
-from rookery.experiments.latencies import data_folder
+from rookery.papers.seed_003.latencies import data_folder
 from rookery.space import EventSpace, KdTree
 from rookery.space.notation import read_space
 from rookery.space.zones import ROOT, Path, box_of, contains, split, turn

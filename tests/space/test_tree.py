@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins.zones import zone_of_points_plain
 
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.space import Axis, Boxes, EventSpace, KdTree
 from rookery.space.axes import FIRST, LAST
-from rookery.space.kernels import zone_of_points, zone_of_points_plain
+from rookery.space.kernels import zone_of_points
 from rookery.space.zones import ROOT, box_of, contains, meets, split
 
 #: Places as axes make them: NULL's, the edges, ties, and between.

@@ -63,8 +63,7 @@ def test_zones_overlap_or_are_apart(one: Path, other: Path) -> None:
     shared = all(
         max(a, c) < min(b, d) for a, b, c, d in zip(mine.lower, mine.upper, theirs.lower, theirs.upper, strict=True)
     )
-    if overlap(one, other):
-        assert shared
+    assert overlap(one, other) == shared
     assert not (touching(mine, theirs) and shared)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.live.broker_fleet import SCHEMA as QUOTES
-from tests.live.brokers.test_server import Fleet, settled
+from tests.live.brokers.fleets import Fleet, settled
 
 import rookery
 from rookery import BrokerOptions, Schema

@@ -3,7 +3,7 @@
 Read in this order: `zones` (paths and boxes), `ownership` (who owns what), `spanhop` (routing), `owned_zone` and
 `ancestors` (what an owner knows), `broker` (the commands) with `routing_table`, `membership`, `takeover`, `placement`
 and `proximity`. An event: `batches`, `publishing`, `batch_matches`, `deliveries`, `replicas`, `sessions`; its other end
-is `client`. `static` and its kernels run whole trees without messages; `tables` is the slow, obvious answer for tests.
+is `client`.
 """
 
 from __future__ import annotations

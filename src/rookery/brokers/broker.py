@@ -21,6 +21,7 @@ from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.deliveries import Deliveries
 from rookery.brokers.events import BrokerEvent, BrokerMessageRejected, JoinFailed
 from rookery.brokers.intake import Intake
+from rookery.brokers.leases import Leases
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
     Body,
@@ -84,6 +85,7 @@ class Broker:
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
         self.now = 0
+        self.leases = Leases(self)
         self.routing_table = RoutingTable(self)
         self.membership = Membership(self)
         self.placement = Placement(self)
@@ -104,33 +106,33 @@ class Broker:
     def start(self, now: int) -> None:
         """Be the first broker: own the whole space."""
         self._awake(now)
-        self.membership.found()
+        self.membership.joining.found()
         self._settle()
 
     def join(self, bootstrap: int, now: int) -> None:
         """Join the network that a broker belongs to."""
         self._awake(now)
-        self.membership.join(bootstrap)
+        self.membership.joining.join(bootstrap)
         self._settle()
 
     def introduce(self, peer: int, now: int) -> None:
         """Name a broker of the network to one that is alone."""
-        self.now = max(now, self.now)
+        self._advance(now)
         self.routing_table.remember(peer)
         self.membership.greet(peer)
         self._settle()
 
     def transfer(self, now: int, *, patience: int, back: AxisCut | None = None) -> None:
         """Give the zones away and wait to be told of another one, for so long; or get a part back (`plans.py`)."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if not self.membership.leaving:
             self.membership.transfer_all(patience, back)
         self._settle()
 
     def request_zone(self, path: Path, cut: AxisCut | None, now: int) -> None:
         """Take the upper half of a zone, if its owner still has it."""
-        self.now = max(now, self.now)
-        self.membership.request_zone(path, cut)
+        self._advance(now)
+        self.membership.joining.request_zone(path, cut)
         self._settle()
 
     def receive(self, message: Message, sender: int, now: int) -> None:
@@ -139,7 +141,7 @@ class Broker:
 
     def receive_many(self, messages: Iterable[Any], sender: int | ClientId, now: int) -> None:
         """Take in the messages of one buffer, of a broker or a client: their batches are matched together."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if self.membership.left:
             return
         if isinstance(sender, ClientId):
@@ -158,7 +160,7 @@ class Broker:
 
     def undeliverable(self, message: Any, receiver: int | ClientId, now: int) -> None:
         """Take back a message that could not be delivered: its receiver is gone (failure cases 1 to 3)."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if self.membership.left:
             return
         if isinstance(receiver, ClientId):
@@ -180,7 +182,7 @@ class Broker:
 
     def lose(self, node: int | ClientId, now: int) -> None:
         """Learn that a broker is gone, be there anything undeliverable or not; or that a client is away."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if isinstance(node, ClientId):
             self.sessions.detach(node.number)
         else:
@@ -190,7 +192,7 @@ class Broker:
 
     def wake(self, now: int) -> None:
         """Do what is due."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if self._next_beat is None or self.now < self._next_beat or self.membership.left:
             return
         self._next_beat = self.now + self.configuration.beat
@@ -208,7 +210,7 @@ class Broker:
 
     def completed(self, effect: Write | Compute, result: Any, now: int) -> None:
         """What a `Write` asked for is on the disk, or the disk did not take it; or a matching is done."""
-        self.now = max(now, self.now)
+        self._advance(now)
         if isinstance(effect, Compute):
             if not self.membership.left:
                 self.intake.completed(result)
@@ -224,7 +226,7 @@ class Broker:
 
     def leave(self, now: int) -> None:
         """Hand everything over; `BrokerLeft` comes when that is done."""
-        self.now = max(now, self.now)
+        self._advance(now)
         self.requests.close_all()
         self.membership.leave()
         self._settle()
@@ -277,7 +279,7 @@ class Broker:
             self._arrive(owned, routed)
             return
         if not self.owned:
-            onward = self.membership.forwarding(point, routed.visited)
+            onward = self.membership.joining.forwarding(point, routed.visited)
             if onward is not None and len(routed.visited) < MOST_HOPS:
                 visited = (*routed.visited, self.id)
                 self.send(onward, Routed(point, body, routed.origin, visited, routed.source, routed.via))
@@ -305,7 +307,7 @@ class Broker:
     def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
         """Return the broker that brings a message closer to a point."""
         if not self.owned:
-            return self.membership.forwarding(point, visited)
+            return self.membership.joining.forwarding(point, visited)
         _, hop = self._next_hop(point, visited, came_back=came_back)
         return None if hop is None else hop.owner
 
@@ -320,7 +322,7 @@ class Broker:
             case FindOwner(asker):
                 self.send(asker, OwnerFound(owned.current_ownership()))
             case JoinRequest():
-                self.membership.admit(owned, body)
+                self.membership.joining.admit(owned, body)
             case PutResident():
                 self.proximity.put(owned, routed.point, body)
             case FindResidents():
@@ -332,7 +334,7 @@ class Broker:
                 self.routing_table.receive(message, sender)
             case Routed((), JoinRequest() as join):
                 if self.owned:
-                    self.membership.invite(join)
+                    self.membership.joining.invite(join)
             case Routed():
                 for ownership in (message.source, message.via):
                     if (
@@ -364,6 +366,17 @@ class Broker:
                 self.publishing.receive(message, sender)
 
     # ---- the beat ------------------------------------------------------------------------------------------------
+
+    def _advance(self, now: int) -> None:
+        """Let the time be so much; notice if this broker slept through a beat, and is late for the one after it."""
+        before, self.now = self.now, max(now, self.now)
+        if self._next_beat is not None and self.now > self._next_beat + self.configuration.beat:
+            self._next_beat = self.now
+            self.counters["stalled"] += 1
+            self.routing_table.stalled()
+            self.membership.stalled()
+            self.placement.stalled(self.now - before)
+            self.deliveries.stalled(self.now - before)
 
     def _awake(self, now: int) -> None:
         self.now = max(now, self.now)
@@ -403,6 +416,7 @@ class Broker:
         while True:
             while self._local:
                 self._dispatch(self._local.popleft(), self.id)
+            self.placement.settle()
             self.publishing.settle()
             self.proximity.settle()
             if not self._local:

@@ -6,7 +6,8 @@ Rule 2: an event is in flight until every client that wants it has acknowledged 
 lease end, or has fallen behind by more than `backlog` events.
 Rule 3: nothing is delivered twice. An event has its publisher's number for good; what arrives again within the dedup
 window is accepted again, and whatever a crash makes ambiguous is redelivered and dropped by the subscriber.
-Rule 4: who takes over a zone may not know all of its subscriptions before their brokers have sent them again. Until
+Rule 4: nothing is accepted, wanted or not, unless its zone's lease is held (`leases.py`): until then it is held.
+Rule 5: who takes over a zone may not know all of its subscriptions before their brokers have sent them again. Until
 then the zone has a grace period: its events are matched as they come and once more when that ends.
 """
 
@@ -62,6 +63,8 @@ class Deliveries:
         self._unreplicated: list[InFlightBatch] = []
         self._discarded: list[int] = []
         self._done: list[tuple[int, int]] = []
+        #: Batches that were matched while the lease of their zone was not held.
+        self._held: dict[int, InFlightBatch] = {}
         #: Subscriptions that are attached elsewhere now, and those that are gone.
         self._moved: dict[str, int] = {}
         self._gone: set[str] = set()
@@ -110,15 +113,20 @@ class Deliveries:
         owned.reservoir.seen += entry.batch.count - 1
         if entry.grace_until:
             entry.delivered.update(match for matches in by_broker.values() for match in matches.each(entry.batch.count))
-        if not by_broker and not entry.grace_until:
+        entry.assured = broker.leases.is_held(owned)
+        if not by_broker and not entry.grace_until and entry.assured:
             self._accept(entry)  # nobody wants it: there is nothing to lose
             entry.empty()
             return
         self.in_flight[entry.number] = entry
+        if not entry.assured:
+            broker.counters["held"] += entry.batch.count
+            self._held[entry.number] = entry
         self._redelivery.sent(entry.number, broker.now)
         self._deliver(entry, by_broker)
         if broker.configuration.durability is BrokerDurability.MEMORY:
-            self._accept(entry)
+            entry.stored = entry.replicated = True
+            self._check(entry)
             return
         self._unwritten.append(entry)
         if broker.configuration.durability is BrokerDurability.TWO_DISKS:
@@ -164,9 +172,27 @@ class Deliveries:
                 self._check(entry)
 
     def _check(self, entry: InFlightBatch) -> None:
-        if entry.stored and entry.replicated and not entry.accepted:
+        if entry.stored and entry.replicated and entry.assured and not entry.accepted:
             self._accept(entry)
             self._check_finished(entry)
+
+    @property
+    def can_assure(self) -> bool:
+        """Whether something was held that is so no more."""
+        return bool(self._held) and self._broker.leases.are_held()
+
+    def assure(self) -> None:
+        """The leases are held again: what was matched meanwhile is safe, but for what lies elsewhere by now."""
+        held, self._held = self._held, {}
+        for entry in held.values():
+            entry.assured = True
+            self._send_on(entry)
+            self._check(entry)
+
+    def beaten(self) -> None:
+        """A zone was somebody else's: whatever is not finished of its events is matched again there."""
+        for entry in list(self.in_flight.values()):
+            self._send_on(entry)
 
     def _accept(self, entry: InFlightBatch) -> None:
         entry.accepted = True
@@ -226,6 +252,7 @@ class Deliveries:
         if self.in_flight.pop(entry.number, None) is None:
             return
         self._redelivery.acknowledged(entry.number)
+        self._held.pop(entry.number, None)
         if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
             if entry.replicated:
@@ -247,11 +274,16 @@ class Deliveries:
         self._moved[name] = access_broker
 
     def follow(self, store: ZoneStore) -> None:
-        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
+        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did.
+
+        Or after: what comes with a zone may be older than what is known in another one.
+        """
+        stores = [store, *(owned.store for owned in self._broker.owned.values())]
         for entry in self.in_flight.values():
             for access_broker, matches in entry.deliveries.values():
                 for name in matches.all_names():
-                    present = store.get(name)
+                    known = [one for each in stores if (one := each.get(name)) is not None]
+                    present = max(known, key=lambda one: one.rank, default=None)
                     if present is not None and present.access_broker != access_broker:
                         self._moved[name] = present.access_broker
 
@@ -319,8 +351,7 @@ class Deliveries:
             entry = self.in_flight.get(due)
             if entry is None or entry.moving:
                 continue
-            dead = any(not broker.routing_table.alive(access_broker) for access_broker, _ in entry.deliveries.values())
-            if dead:
+            if broker.owned.get(entry.zone.path) is not entry.zone:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
             if not entry.moving and sent < MOST_REDELIVERED:
                 self._redelivery.sent(due, broker.now)
@@ -341,9 +372,21 @@ class Deliveries:
                 self._shrink(entry, delivery, left)
         self._check_finished(entry)
 
+    def stalled(self, slept: int) -> None:
+        """Having slept: what came meanwhile has not been heard yet, so grace periods last that much longer."""
+        for owned in self._broker.owned.values():
+            owned.grace_until += slept if owned.grace_until else 0
+        for entry in self.in_flight.values():
+            entry.grace_until += slept if entry.grace_until else 0
+
     def end_grace_periods(self) -> None:
-        """Match once more what came in a grace period that is over; while conditions are lent, when they are back."""
+        """Match once more what came in a grace period that is over; while conditions are lent, when they are back.
+
+        Without a lease it is not known to be over: who has taken over meanwhile may know of more subscriptions.
+        """
         broker, self.is_grace_due = self._broker, False
+        if not broker.leases.are_held():
+            return
         for entry in [
             entry for entry in self.in_flight.values() if entry.grace_until and entry.grace_until <= broker.now
         ]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import NOTHING, EventBatch
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.space.zones import Point
 
 __all__ = ["InFlightBatch"]
@@ -25,9 +26,13 @@ class InFlightBatch:
     origins: set[int]
     #: What clients have not acknowledged: by number of the delivery, their broker and their matches.
     deliveries: dict[int, tuple[int, BatchMatches]]
+    #: The zone that it was matched in.
+    zone: OwnedZone
     #: When the grace period of its zone ends, 0 if there is none; until then all matches that were delivered.
     grace_until: int = 0
     delivered: set[tuple[int, str]] = field(default_factory=set)
+    #: Whether its owner held the lease of the zone when it was matched, or has held it since (`leases.py`).
+    assured: bool = False
     stored: bool = False
     replicated: bool = False
     accepted: bool = False

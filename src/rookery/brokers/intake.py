@@ -75,7 +75,7 @@ class Intake:
             broker.send(routed.origin, Refused(batch.publisher, batch.first, refusal, final=False))
             return
         number = broker.deliveries.next_number()
-        entry = InFlightBatch(number, batch, routed.points[0], {routed.origin}, {}, owned.grace_until)
+        entry = InFlightBatch(number, batch, routed.points[0], {routed.origin}, {}, owned, owned.grace_until)
         known.append(entry)
         self._incoming.append((owned, entry, columns))
 

@@ -1,4 +1,4 @@
-"""Who owns which zone: join and split, leave and merge.
+"""Who owns which zone: transfers, leaves and merges; how a newcomer gets one is in `joining.py`.
 
 Theory. Among the living a zone changes hands in one way only: its owner transfers it, whole or the upper half of it,
 and keeps its state until the new owner says that it has it. If the new owner dies first the zone is taken back. What
@@ -11,38 +11,27 @@ broker whose own zone can be given away so (the seed's leave, specification 3.3:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.brokers.events import BrokerJoined, BrokerLeft
-from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, Routed, Transfer, TransferConfirmed, ZoneState
+from rookery.brokers.joining import Joining
+from rookery.brokers.messages import JoinRequest, Transfer, TransferConfirmed, ZoneState
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import MOST_KNOWN_PEERS
-from rookery.brokers.sampling import FEWEST_SAMPLES, choose_cut
 from rookery.brokers.takeover import Takeover, carve
 from rookery.space.zones import (
-    ROOT,
     AxisCut,
     Path,
-    Point,
-    box_of,
-    contains,
     inside,
     overlap,
     sibling,
-    split,
-    turn,
-    volume,
 )
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Membership"]
-
-#: A zone that so many cuts have made is not cut again: its sides are near the end of a double's digits.
-DEEPEST = 40
 
 
 class Membership:
@@ -52,138 +41,15 @@ class Membership:
         self._broker = broker
         self.left = False
         self.leaving = False
-        self._bootstrap: int | None = None
-        self._asked = 0
-        #: Until when a broker without a zone waits to be given one, by a plan, before it looks for one.
-        self._waits = 0
-        #: Counts what was sent on through brokers met before.
-        self._turn = 0
         #: Transfers not yet confirmed: the ownership of the receiver, the zone as it was, since when.
         self._transfers: dict[Path, tuple[ZoneOwnership, OwnedZone, int]] = {}
         self._greet: set[int] = set()
+        self.joining = Joining(broker, self)
         self.takeover = Takeover(broker, self)
-
-    # ---- joining -------------------------------------------------------------------------------------------------
-
-    def found(self) -> None:
-        """Own everything."""
-        broker = self._broker
-        self.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
-        broker.emit(BrokerJoined(ROOT))
-
-    def join(self, bootstrap: int) -> None:
-        """Ask a broker for a zone, now and at every second beat until there is one."""
-        broker = self._broker
-        self._bootstrap = bootstrap
-        self._asked = broker.now
-        broker.send(bootstrap, Routed((), JoinRequest(broker.id, broker.position), broker.id))
-
-    def seek(self, bootstrap: int) -> None:
-        """Having lost the last zone, look for one: at once, or when what was transferred to peers is confirmed."""
-        if self._transfers:
-            self._bootstrap, self._asked = bootstrap, self._broker.now
-        else:
-            self.join(bootstrap)
-
-    def transfer_all(self, patience: int, back: AxisCut | None = None) -> None:
-        """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
-
-        With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
-        """
-        broker = self._broker
-        self._waits = broker.now + patience
-        self._merge_siblings()
-        for owned in list(broker.owned.values()):
-            target = self._partner(owned)
-            if target is not None:
-                self._bootstrap = target
-                self._transfer(owned, target, back=back)
-
-    def request_zone(self, path: Path, cut: AxisCut | None) -> None:
-        """Ask for the upper half of a certain zone, cut here, or at its owner's median; while one has none."""
-        broker = self._broker
-        if broker.owned or self._transfers or self._bootstrap is None:
-            return
-        point = box_of(path, broker.configuration.space.dimensions).lower
-        wanted = JoinRequest(broker.id, broker.position, at=path, cut=cut)
-        broker.send(self._bootstrap, Routed(point, wanted, broker.id))
-
-    def admit(self, owned: OwnedZone, join: JoinRequest) -> None:
-        """A newcomer has come to this zone: send it on to look at more, or give it a zone."""
-        broker = self._broker
-        if join.newcomer == broker.id:
-            return
-        if join.at is not None:
-            if join.at == owned.path and len(broker.owned) == 1 and not self.leaving:
-                self._give(owned, join)
-            return
-        if self.leaving:
-            self._transfer(owned, join.newcomer, join.position)
-            return
-        best = join.best
-        mine = owned.current_ownership()
-        if best is None or _weight(mine, owned.dimensions) >= _weight(best, owned.dimensions):
-            best = mine
-        if join.more:
-            onward = JoinRequest(join.newcomer, join.position, join.more[1:], best)
-            broker.dispatch_body(join.more[0], onward)
-        elif best.owner != broker.id:
-            broker.dispatch_body(box_of(best.path, owned.dimensions).lower, JoinRequest(join.newcomer, join.position))
-        else:
-            self._give(owned, join)
-
-    def invite(self, join: JoinRequest) -> None:
-        """A newcomer has come to this broker: draw the points that it will look at, from the events if there are any.
-
-        Points of events that pass here are a sample of all events, those of the own zone would not be.
-        """
-        broker = self._broker
-        dimensions = broker.configuration.space.dimensions
-        known = broker.passing.points
-        points: list[Point] = []
-        for _ in range(max(1, broker.configuration.choices)):
-            if len(known) >= FEWEST_SAMPLES:
-                points.append(known[int(broker.random.random() * len(known))])
-            else:
-                points.append(tuple(broker.random.random() for _ in range(dimensions)))
-        broker.dispatch_body(points[0], JoinRequest(join.newcomer, join.position, tuple(points[1:])))
-
-    def _give(self, owned: OwnedZone, join: JoinRequest) -> None:
-        """Give a newcomer a whole zone if there is one to spare, else the upper half of this one."""
-        broker = self._broker
-        if len(broker.owned) > 1:
-            spare = min(broker.owned.values(), key=lambda one: (len(one.path), one.path))
-            self._transfer(spare, join.newcomer, join.position)
-            return
-        if len(owned.path) >= DEEPEST:
-            return
-        low, high = split(owned.path, *self._cut(owned, join.cut))
-        epoch = owned.ownership.epoch + 1
-        theirs = ZoneOwnership(high, epoch, join.newcomer, 0, join.position)
-        whole = owned.state(
-            ZoneOwnership(low, epoch, broker.id, 0, broker.position), broker.routing_table.ages(owned), broker.now
-        )
-        before = self.owners(owned)
-        state = owned.state(theirs, (*broker.routing_table.ages(owned), (whole.ownership, 0)), broker.now)
-        self.close(owned)
-        mine = self.open(whole.ownership, whole)
-        broker.routing_table.heard[join.newcomer] = broker.now
-        mine.learn(theirs)
-        self._transfers[high] = (theirs, owned, broker.now)
-        broker.send(join.newcomer, Transfer(state, known_peers=tuple(broker.routing_table.known_peers)))
-        self.announce(before | {join.newcomer})
-
-    def _cut(self, owned: OwnedZone, wanted: AxisCut | None) -> AxisCut:
-        """Return where a zone is cut: where it is wanted, if that is inside, else by its sample."""
-        if wanted is not None:
-            axis, place = wanted[0] % owned.dimensions, wanted[1]
-            if owned.box.lower[axis] < place < owned.box.upper[axis]:
-                return axis, place
-        return choose_cut(owned.box, turn(owned.path, owned.dimensions), owned.reservoir.points)
 
     # ---- zones that change hands ---------------------------------------------------------------------------------
 
-    def _transfer(
+    def transfer(
         self, owned: OwnedZone, receiver: int, position: tuple[float, ...] = (), *, back: AxisCut | None = None
     ) -> None:
         """Give a whole zone away."""
@@ -191,7 +57,7 @@ class Membership:
         ownership = ZoneOwnership(owned.path, owned.ownership.epoch + 1, receiver, 0, position)
         state = owned.state(ownership, broker.routing_table.ages(owned), broker.now)
         self.close(owned)
-        self._transfers[owned.path] = (ownership, owned, broker.now)
+        self.await_confirmation(ownership, owned)
         for other in broker.owned.values():
             if other.learn(ownership):
                 broker.routing_table.heard[receiver] = broker.now
@@ -206,7 +72,7 @@ class Membership:
         if ownership.owner != broker.id:
             return
         broker.send(sender, TransferConfirmed(ownership.path, ownership.epoch))
-        self._waits = 0
+        self.joining.waits = 0
         first = not broker.owned
         mine = ZoneOwnership(ownership.path, ownership.epoch, broker.id, 0, broker.position)
         for peer in (*transfer.known_peers[:MOST_KNOWN_PEERS], sender):
@@ -223,16 +89,21 @@ class Membership:
             self._merge_siblings()
             whole = broker.owned.get(ownership.path[:-1])
             if whole is not None and len(broker.owned) == 1 and not self.leaving:
-                self._give(whole, JoinRequest(sender, (), cut=back))
+                self.joining.give(whole, JoinRequest(sender, (), cut=back))
 
     def take(self, ownership: ZoneOwnership, state: ZoneState) -> None:
         """Open a zone, but for parts that are one's own already: those only gain what came with it."""
         broker = self._broker
         rivals = [owned for owned in broker.owned.values() if overlap(owned.path, ownership.path)]
+        for rival in [one for one in rivals if not inside(one.path, ownership.path)]:
+            if not inside(ownership.path, rival.path) and ownership.prevails(rival.ownership):
+                self.close(rival)  # of a tree that was cut differently before
+                rivals.remove(rival)
         for rival in rivals:
             if inside(ownership.path, rival.path):
                 rival.fill(state, broker.now)
                 rival.store.keep(rival.box)
+                broker.deliveries.follow(rival.store)
                 return
         pieces = [ownership.path]
         for rival in rivals:
@@ -256,29 +127,24 @@ class Membership:
         _, owned, _ = self._transfers.pop(ownership.path)
         broker.counters["taken back"] += 1
         mine = ZoneOwnership(ownership.path, ownership.epoch + 1, broker.id, 0, broker.position)
+        # It may have got it after all, and subscriptions with it: what comes is matched again when they are back.
+        owned.grace_until = broker.now + broker.configuration.grace_period
         self.take(mine, owned.state(mine, [(other, 0) for other in owned.neighbors], broker.now))
         self.announce()
 
-    def forwarding(self, point: Point, visited: Sequence[int] = ()) -> int | None:
-        """Return who brings a message on, while one is between zones: who has got the zone, else one met before.
+    def transfer_all(self, patience: int, back: AxisCut | None = None) -> None:
+        """Give the zones to the owners of their siblings and wait for a place; look for one after a time.
 
-        Without a zone one hears no heartbeats, so whoever died is not missed: those met before take turns, and what
-        one of them could not bring on is sent again through another.
+        With `back` a zone is to be joined with its sibling, cut there, and the upper part given back.
         """
-        dimensions = self._broker.configuration.space.dimensions
-        owners = [
-            ownership.owner
-            for ownership, _, _ in self._transfers.values()
-            if contains(box_of(ownership.path, dimensions), point)
-        ]
-        owners += [ownership.owner for ownership, _, _ in self._transfers.values()]
-        if not owners and self._bootstrap is not None:
-            routing_table = self._broker.routing_table
-            known_peers = dict.fromkeys((self._bootstrap, *routing_table.known_peers))
-            owners = [peer for peer in known_peers if routing_table.alive(peer) and peer not in visited]
-            self._turn += 1
-            return owners[self._turn % len(owners)] if owners else None
-        return owners[0] if owners else None
+        broker = self._broker
+        self.joining.waits = broker.now + patience
+        self._merge_siblings()
+        for owned in list(broker.owned.values()):
+            target = self._partner(owned)
+            if target is not None:
+                self.joining.bootstrap = target
+                self.transfer(owned, target, back=back)
 
     # ---- leaving -------------------------------------------------------------------------------------------------
 
@@ -299,7 +165,7 @@ class Membership:
         if target is None:
             target = next(iter(owned.backups(self._broker.routing_table.alive)), None)
         if target is not None:
-            self._transfer(owned, target)
+            self.transfer(owned, target)
         elif not len(owned.neighbors):
             self.close(owned)  # nobody else is there
 
@@ -336,7 +202,7 @@ class Membership:
         for owned in broker.owned.values():
             ownership = owned.neighbors.get(sibling(owned.path)) if owned.path else None
             if ownership is not None and ownership.owner != broker.id and broker.routing_table.alive(ownership.owner):
-                self._transfer(owned, ownership.owner)
+                self.transfer(owned, ownership.owner)
                 return
         home = broker.home()
         assert home is not None
@@ -345,7 +211,7 @@ class Membership:
                 continue
             deeper = self._partner(home) if inside(home.path, sibling(owned.path)) else self._partner(owned)
             if deeper is not None:
-                self._transfer(owned, deeper)
+                self.transfer(owned, deeper)
                 return
 
     def _merge_siblings(self) -> None:
@@ -367,8 +233,9 @@ class Membership:
         merged = self.open(ownership, states[0])
         for known, age in states[1].neighbors:
             merged.learn(known)
-            broker.routing_table.heard.setdefault(known.owner, broker.now - age)
+            broker.routing_table.inherit(known.owner, age)
         merged.fill(states[1], broker.now)
+        broker.deliveries.follow(merged.store)
         broker.counters["merged"] += 1
         self.announce(before)
 
@@ -378,6 +245,7 @@ class Membership:
         """Own a zone from now on; take in what came with it and what one knows already."""
         broker = self._broker
         owned = OwnedZone(ownership, broker.configuration)
+        owned.since = broker.leases.now
         known = [other for one in broker.owned.values() for other in (one.ownership, *one.neighbors)]
         ancestors = [resident for one in broker.owned.values() for resident in one.queue]
         broker.owned[owned.path] = owned
@@ -386,7 +254,7 @@ class Membership:
                 if other.owner != broker.id or other.path in broker.owned:
                     owned.learn(other)
                     if other.owner != broker.id:
-                        broker.routing_table.heard.setdefault(other.owner, broker.now - age)
+                        broker.routing_table.inherit(other.owner, age)
             owned.fill(state, broker.now)
             owned.store.keep(owned.box)
             owned.reservoir = owned.reservoir.part(owned.box)
@@ -412,6 +280,10 @@ class Membership:
     def owners(self, owned: OwnedZone) -> set[int]:
         """Return the other brokers beside a zone."""
         return {ownership.owner for ownership in owned.neighbors if ownership.owner != self._broker.id}
+
+    def await_confirmation(self, ownership: ZoneOwnership, whole: OwnedZone) -> None:
+        """A zone, or a half of it, was given away: keep all of it until its new owner has confirmed it."""
+        self._transfers[ownership.path] = (ownership, whole, self._broker.now)
 
     def unconfirmed(self) -> list[ZoneOwnership]:
         """Return the ownerships of peers who have not confirmed them yet."""
@@ -439,10 +311,15 @@ class Membership:
         greeted, self._greet = self._greet, set()
         greeted.discard(broker.id)
         if broker.owned and greeted:
-            beat = BrokerHeartbeat(tuple(broker.routing_table.report(owned) for owned in broker.owned.values()))
-            for owner in sorted(greeted):
-                if owner not in broker.routing_table.unreachable:
-                    broker.send(owner, beat)
+            reachable = [owner for owner in sorted(greeted) if owner not in broker.routing_table.unreachable]
+            broker.leases.heartbeats(reachable)
+
+    def stalled(self) -> None:
+        """Having slept: whoever was to answer in time has not been heard yet."""
+        now = self._broker.now
+        self._transfers = {path: (made, owned, now) for path, (made, owned, _) in self._transfers.items()}
+        self.joining.waits = now if self.joining.waits else 0
+        self.takeover.stalled()
 
     def beat(self) -> None:
         """Do what is periodic: ask again, take back, take over, pass on."""
@@ -451,10 +328,9 @@ class Membership:
         for ownership, _, since in list(self._transfers.values()):
             if broker.now - since > (broker.configuration.silence + 1) * beat:
                 self.take_back(ownership)
-        if not broker.owned and not self.leaving and not self._transfers and self._bootstrap is not None:
-            if broker.now - self._asked >= 2 * beat and broker.now >= self._waits:
-                self.join(self._bootstrap)
-            self.takeover.take_everything(self._waits)
+        if not broker.owned and not self.leaving and not self._transfers and self.joining.bootstrap is not None:
+            self.joining.beat()
+            self.takeover.take_everything(self.joining.waits)
             return
         for owned in broker.owned.values():  # one resides in one's own zones only
             owned.queue.forget(broker.id)
@@ -466,7 +342,3 @@ class Membership:
             self._hand_all_over()
         else:
             self._pass_on()
-
-
-def _weight(ownership: ZoneOwnership, dimensions: int) -> tuple[int, float]:
-    return ownership.load, volume(box_of(ownership.path, dimensions))

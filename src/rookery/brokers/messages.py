@@ -95,6 +95,13 @@ class BrokerHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
     reports: tuple[ZoneReport, ...]
     answer: bool = True
+    #: When this was sent, by the clock of the sender; and the latest stamp of the receiver's that is granted to it.
+    stamp: int = 0
+    grant: int = 0
+    #: Whether the sender has no lease, and wants its grant at once.
+    lacking: bool = False
+    #: Ownerships that prevail over what the receiver has said it owns, with the age of that news.
+    rivals: tuple[tuple[ZoneOwnership, int], ...] = ()
 
 
 class Transfer(msgspec.Struct, frozen=True, array_like=True, tag=2):

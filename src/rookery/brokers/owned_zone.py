@@ -50,12 +50,14 @@ class OwnedZone:
         "dimensions",
         "grace_until",
         "index",
+        "lease",
         "neighbors",
         "ownership",
         "path",
         "queue",
         "replicated",
         "reservoir",
+        "since",
         "stamp",
         "store",
         "watchers",
@@ -81,6 +83,10 @@ class OwnedZone:
         self.watchers: dict[Path, dict[int, int]] = {}
         #: Changes with the neighbor table.
         self.stamp = 0
+        #: The latest stamp before it was owned: only younger ones count for its lease (`leases.py`).
+        self.since = 0
+        #: When its lease ends, as computed from the neighbor table and the grants of a moment.
+        self.lease: tuple[int, tuple[int, int]] = (0, (-1, -1))
         #: Who holds the replica of the subscriptions.
         self.replicated: int | None = None
         #: When the grace period ends, and all subscriptions of the zone are known to be here; 0 if they are.

@@ -33,6 +33,8 @@ class Placement:
         #: Replicas of the subscriptions of peers' zones.
         self.replicas: dict[Path, dict[str, tuple[PlacedSubscription, int]]] = {}
         self._next_refresh = 0
+        #: Subscriptions that a zone has stored while its lease was not held: by zone, with what was asked.
+        self._unanswered: dict[Path, tuple[OwnedZone, dict[str, PlacedSubscription]]] = {}
 
     # ---- clients -------------------------------------------------------------------------------------------------
 
@@ -116,8 +118,14 @@ class Placement:
         return True
 
     def _answer(self, owned: OwnedZone, subscription: PlacedSubscription) -> None:
-        """Say that a subscription is stored, if it is, or what is stored instead."""
+        """Say that a subscription is stored, if it is, or what is stored instead; as soon as the lease is held."""
         name, version = subscription.subscription_id, subscription.version
+        if not self._broker.leases.is_held(owned):
+            zone, _ = self._unanswered.setdefault(owned.path, (owned, {}))
+            if zone is not owned:
+                self._unanswered[owned.path] = (owned, {})
+            self._unanswered[owned.path][1][name] = subscription
+            return
         stored = owned.store.get(name)
         if stored is None:
             return
@@ -125,6 +133,16 @@ class Placement:
             self._broker.send(subscription.access_broker, Placed(name, version, owned.path))
         else:
             self._broker.send(subscription.access_broker, Superseded(name, version, stored.version))
+
+    def settle(self) -> None:
+        """Answer for the zones whose leases are held again; what has gone elsewhere is asked for there."""
+        for path, (owned, waiting) in list(self._unanswered.items()):
+            is_here = self._broker.owned.get(path) is owned
+            if is_here and not self._broker.leases.is_held(owned):
+                continue
+            del self._unanswered[path]
+            for subscription in waiting.values() if is_here else ():
+                self._answer(owned, subscription)
 
     # ---- replicas ------------------------------------------------------------------------------------------------
 
@@ -178,6 +196,13 @@ class Placement:
                     found[name] = entry
         self.replicas.pop(path, None)
         return tuple((subscription, expires - self._broker.now) for subscription, expires in found.values())
+
+    def stalled(self, slept: int) -> None:
+        """Having slept: what was renewed meanwhile has not been heard yet."""
+        for owned in self._broker.owned.values():
+            owned.store.prolong(slept)
+        for replica in self.replicas.values():
+            replica.update({name: (one, expires + slept) for name, (one, expires) in replica.items()})
 
     # ---- the beat ------------------------------------------------------------------------------------------------
 

@@ -195,9 +195,12 @@ class Publishing:
             or broker.intake.has_work
             or broker.deliveries.has_work
             or broker.replicas.has_records
+            or broker.deliveries.can_assure
         ):
             return
         broker.sessions.settle()
+        if broker.deliveries.can_assure:
+            broker.deliveries.assure()
         broker.deliveries.follow_moved()
         broker.intake.settle()
         broker.deliveries.settle()

@@ -99,7 +99,7 @@ class Requests:
                     return False
                 broker.membership.transfer_all(round(seconds * 1e6), back)
             case RequestZone(path, cut):
-                broker.membership.request_zone(path, cut)
+                broker.membership.joining.request_zone(path, cut)
         return True
 
     def beat(self) -> None:

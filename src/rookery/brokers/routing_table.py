@@ -56,6 +56,7 @@ class RoutingTable:
         broker = self._broker
         owners = {ownership.owner for owned in broker.owned.values() for ownership in owned.neighbors}
         self.heard = {owner: self.heard.get(owner, broker.now) for owner in owners}
+        broker.leases.prune(owners)
         forgotten = broker.now - FORGOTTEN * broker.configuration.beat
         self.unreachable = {owner: when for owner, when in self.unreachable.items() if when > forgotten}
 
@@ -68,10 +69,21 @@ class RoutingTable:
             owned.queue.forget(owner)
 
     def silence(self, owner: int) -> int:
-        """Return for how long a broker has been taken for dead, negative while it is not."""
-        limit = self._broker.configuration.silence * self._broker.configuration.beat
-        since = self._broker.now - self.heard.get(owner, self._broker.now) - limit
-        return max(since, self._broker.now - self.unreachable[owner]) if owner in self.unreachable else since
+        """Return for how long a broker has been silent beyond what was granted to it, negative while it is not.
+
+        Whether it can be reached makes no difference: it may be alive, and count on the grant (`leases.py`).
+        """
+        granted = self._broker.configuration.silence * self._broker.configuration.beat
+        return self._broker.now - self.heard.get(owner, self._broker.now) - granted
+
+    def inherit(self, owner: int, age: int) -> None:
+        """Take in when a neighbor was last heard by who had one's zone before: what that one has granted binds."""
+        heard = self._broker.now - age
+        self.heard[owner] = max(heard, self.heard.get(owner, heard))
+
+    def stalled(self) -> None:
+        """Having slept: nobody is silent before it has been listened to for as long as ever."""
+        self.heard = dict.fromkeys(self.heard, self._broker.now)
 
     def learn(self, ownership: ZoneOwnership, heard_at: int) -> None:
         """Take in an ownership that was fresh at a time: from its owner, or at second hand."""
@@ -101,22 +113,24 @@ class RoutingTable:
 
         The dead are among them: whoever gets this zone must know whose zones wait for a backup.
         """
-        dead = self._broker.configuration.silence * self._broker.configuration.beat + 1
-        found = []
-        for ownership in owned.neighbors:
-            age = (
-                0
-                if ownership.owner == self._broker.id
-                else max(0, self._broker.now - self.heard.get(ownership.owner, self._broker.now))
-            )
-            found.append((ownership, max(age, dead) if ownership.owner in self.unreachable else age))
-        return tuple(found)
+        return tuple([(ownership, self._age(ownership.owner)) for ownership in owned.neighbors])
+
+    def _age(self, owner: int) -> int:
+        """Return how long ago a broker was heard; 0 for oneself."""
+        if owner == self._broker.id:
+            return 0
+        return max(0, self._broker.now - self.heard.get(owner, self._broker.now))
 
     def receive(self, message: BrokerHeartbeat, sender: int) -> None:
         """Take in what a broker tells of its zones."""
+        broker = self._broker
+        broker.leases.take(sender, message.grant)
         if sender in self.heard:
-            self.heard[sender] = self._broker.now
+            self.heard[sender] = broker.now
         if self._is_known(message, sender):
+            broker.leases.give(sender, message.stamp)
+            if message.lacking:
+                broker.leases.answer(sender)
             return
         related = False
         told = {report.ownership.path for report in message.reports if report.ownership.owner == sender}
@@ -141,11 +155,14 @@ class RoutingTable:
             if news:
                 for neighbor, age in report.neighbors:
                     self.learn(neighbor, self._broker.now - age)
-        if not related and message.answer and self._broker.owned:
-            self._broker.send(
-                sender,
-                BrokerHeartbeat(tuple(self.report(owned) for owned in self._broker.owned.values()), answer=False),
-            )
+        for rival, age in message.rivals:
+            self.learn(rival, broker.now - age)
+        claimed = [report.ownership for report in message.reports if report.ownership.owner == sender]
+        rivals = {rival.path: rival for ownership in claimed for rival in broker.leases.rivals(ownership)}
+        if related and not rivals:
+            broker.leases.give(sender, message.stamp)
+        if broker.owned and ((message.answer and not related) or message.lacking or (message.answer and rivals)):
+            broker.leases.answer(sender, tuple((rival, self._age(rival.owner)) for rival in rivals.values()))
 
     def _is_known(self, message: BrokerHeartbeat, sender: int) -> bool:
         """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""

@@ -1,4 +1,4 @@
-"""Spanhop: Algorithm 1 of seed 003, repaired; greedy routing; and Algorithm 1 as it is printed.
+"""Spanhop: Algorithm 1 of seed 003, repaired; and greedy routing.
 
 Theory. A broker knows its face neighbors and, per level i of its own path (every log2 m cuts), residents of the zones
 beside its ancestor at that level: AQ[i]. An event goes to the closest such zone of the first level whose ancestor does
@@ -23,7 +23,7 @@ from typing import Protocol, TypeAlias
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.space.zones import Path, Point, ZoneBox, box_of, center_distance, contains, depth_of, gap, inside
 
-__all__ = ["ZoneRoutes", "greedy_hop", "next_hop", "printed_hops"]
+__all__ = ["ZoneRoutes", "greedy_hop", "nearness", "next_hop"]
 
 
 class ZoneRoutes(Protocol):
@@ -63,7 +63,8 @@ def _always(ownership: ZoneOwnership) -> bool:
     return True
 
 
-def _nearness(path: Path, box: ZoneBox, point: Point) -> Nearness:
+def nearness(path: Path, box: ZoneBox, point: Point) -> Nearness:
+    """Return by what zones are ordered: how far an event is from one, and which it is."""
     return gap(box, point), center_distance(box, point), tuple(cut.bit for cut in path)
 
 
@@ -100,10 +101,10 @@ def _level_hop(
         return None
     dimensions, bits = table.dimensions, table.bits
     mine = gap(box_of(table.path[: level * bits], dimensions), point)
-    zones = [(_nearness(zone, box_of(zone, dimensions), point), zone) for zone in table.levels[level]]
+    zones = [(nearness(zone, box_of(zone, dimensions), point), zone) for zone in table.levels[level]]
     zones.sort()
-    for nearness, zone in zones:
-        if nearness[0] >= mine:
+    for near, zone in zones:
+        if near[0] >= mine:
             break
         for resident in table.levels[level][zone]:
             if usable(resident):
@@ -120,9 +121,9 @@ def _neighbor_hop(
     for ownership in table.neighbors:
         if not usable(ownership):
             continue
-        nearness = _nearness(ownership.path, box_of(ownership.path, dimensions), point)
+        near = nearness(ownership.path, box_of(ownership.path, dimensions), point)
         # Outside the domain only where nobody inside is left: then it is a way round a failure.
-        key = (ownership.owner in used, not inside(ownership.path, domain), nearness)
+        key = (ownership.owner in used, not inside(ownership.path, domain), near)
         if best is None or key < best:
             best, chosen = key, ownership
     if chosen is not None and chosen.owner in used:
@@ -137,31 +138,3 @@ def greedy_hop(
     if contains(box_of(table.path, table.dimensions), point):
         return None
     return _neighbor_hop(table, point, (), usable, frozenset())
-
-
-def printed_hops(table: ZoneRoutes, point: Point) -> tuple[bool, list[ZoneOwnership]]:
-    """Do what Algorithm 1 prints: say whether the event is received here, and everyone it is sent to.
-
-    Lines 1 to 7 receive if any coordinate is inside; lines 8 to 17 send once per level whose ancestor does not hold the
-    event in some dimension; line 18 sends to a face neighbor in any case. The levels should hold copies of whole
-    neighbor tables, inside and outside of the domain.
-    """
-    dimensions = table.dimensions
-    box = box_of(table.path, dimensions)
-    received = any(low < x < high for x, low, high in zip(point, box.lower, box.upper, strict=True))
-    sent: list[ZoneOwnership] = []
-    for level in range(1, len(table.levels)):
-        ancestor = box_of(table.path[: level * table.bits], dimensions)
-        if any(x < low or x > high for x, low, high in zip(point, ancestor.lower, ancestor.upper, strict=True)):
-            zones = table.levels[level]
-            if zones:
-                nearest = min(zones, key=lambda zone: _nearness(zone, box_of(zone, dimensions), point))
-                sent.append(zones[nearest][0])
-    nearest_neighbor = min(
-        table.neighbors,
-        key=lambda ownership: _nearness(ownership.path, box_of(ownership.path, dimensions), point),
-        default=None,
-    )
-    if nearest_neighbor is not None:
-        sent.append(nearest_neighbor)
-    return received, sent

@@ -172,6 +172,10 @@ class ZoneStore:
             self.remove(name)
         return over
 
+    def prolong(self, microseconds: int) -> None:
+        """Let all leases end so much later."""
+        self._stored = {name: (one, expires + microseconds) for name, (one, expires) in self._stored.items()}
+
     @property
     def has_conditions(self) -> bool:
         """Whether there is anything to match."""

@@ -1,9 +1,11 @@
 """Takeover: what happens to the zones of the dead, and who yields when two own one zone.
 
-A dead broker's zone is taken over by its backups, in the order that it named itself, each waiting two beats for the one
-before; after them by any neighbor. A takeover makes a greater epoch (`ownership.py`), so a mistake, such as taking over
-from a broker that was only slow, ends by itself: the lesser epoch yields, and its subscriptions go to the winner.
-Nothing here needs agreement, only that news spreads.
+A silent broker's zone is taken over by its backups, in the order that it named itself, each waiting two beats for the
+one before; after them by any neighbor; by none before its own grant has run out (`leases.py`), also where the broker
+cannot be reached. A takeover makes a greater epoch (`ownership.py`), so a mistake, such as taking over from a broker
+that was only slow, ends by itself: the lesser epoch yields, its subscriptions go to the winner, and so do the events
+that it has not finished with, to be matched again. Nothing here needs agreement, only that news spreads: who claims a
+zone beside that of a neighbor that knows a prevailing owner is told of that one.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.messages import ReplicateSubscriptions, ZoneState
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
-from rookery.space.zones import ROOT, Path, Point, box_of, contains, depth_of, overlap, sibling
+from rookery.space.zones import ROOT, Path, Point, box_of, contains, depth_of, inside, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
@@ -54,14 +56,19 @@ class Takeover:
         broker.counters["yielded"] += 1
         before = self._membership.owners(owned)
         self._membership.close(owned)
+        broker.deliveries.beaten()
         broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
-        if len(winner.path) > len(owned.path):
+        if len(winner.path) > len(owned.path) and inside(winner.path, owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
             for piece in carve(owned.path, winner.path):
                 self._membership.open(ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position), state)
         self._membership.announce(before)
         if not broker.owned and not self._membership.leaving:
-            self._membership.seek(winner.owner)
+            self._membership.joining.seek(winner.owner)
+
+    def stalled(self) -> None:
+        """Having slept: whether a place is ownerless has to be asked anew."""
+        self._holes.clear()
 
     def take_over_dead(self) -> None:
         """Take over the zones of dead neighbors whose turn has come to oneself."""
@@ -129,7 +136,12 @@ class Takeover:
 
 
 def carve(whole: Path, part: Path) -> list[Path]:
-    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart."""
+    """Return the zones that are left of one when a zone inside is taken out; all of it if they are apart.
+
+    Nothing is left where they were cut differently: the one that prevails has peers of its own beside it.
+    """
     if not overlap(whole, part):
         return [whole]
+    if not inside(part, whole):
+        return []
     return [sibling(part[: depth + 1]) for depth in range(len(whole), len(part))]

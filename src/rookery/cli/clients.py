@@ -19,13 +19,31 @@ __all__ = ["open_brokers", "open_domain", "open_overlay", "open_site", "read_top
 
 
 def open_domain(
-    *, domain_id: int, interface: str, name: str, key: bytes | None, discovery: str, engine: str
+    *,
+    domain_id: int,
+    interface: str,
+    name: str,
+    key: bytes | None,
+    discovery: str,
+    engine: str,
+    initial_peers: tuple[str, ...],
+    multicast: bool,
+    observer: bool,
 ) -> ClientOpening:
     """Open the client of a DDS domain."""
     from rookery.live.dds import DdsOptions
     from rookery.live.opening import open as open_client
 
-    options = DdsOptions(interface=interface, name=name, pre_shared_key=key, discovery=discovery, engine=engine)
+    options = DdsOptions(
+        interface=interface,
+        name=name,
+        pre_shared_key=key,
+        discovery=discovery,
+        engine=engine,
+        initial_peers=initial_peers,
+        multicast=multicast,
+        observer=observer,
+    )
     return open_client(f"dds://{domain_id}", options)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json as json_text
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ import typer
 from rookery.cli.clients import open_domain, read_topic
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
-from rookery.cli.notations import read_topic_schema
+from rookery.cli.notations import read_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
     BestEffort,
@@ -24,12 +24,15 @@ from rookery.cli.options import (
     Interface,
     Json,
     NodeName,
+    NoMulticast,
+    Peers,
     SchemaText,
     Seconds,
     TopicKey,
     TransientLocal,
     TypeName,
     Where,
+    reached,
     write_now,
 )
 from rookery.cli.unused import refuse_unused
@@ -42,10 +45,12 @@ __all__ = ["EXAMPLES", "command", "describe"]
 
 EXAMPLES = [
     "rookery node --domain-id 0",
+    "rookery node --topic quotes --where 'price < 10'",
     "rookery node --topic quotes --schema 'symbol:string,price:float64' --where 'price < 10'",
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --engine matrix",
     "rookery node --discovery cuckoo:patent --endpoints endpoints.txt",
     "rookery node --discovery tree --endpoints endpoints.txt --json",
+    "rookery node --interface eth0 --no-multicast --peer 10.0.0.7",
     "rookery node --record domain.jsonl --seconds 60",
 ]
 
@@ -53,6 +58,8 @@ EXAMPLES = [
 def command(
     domain_id: DomainId = 0,
     interface: Interface = "lo",
+    peer: Peers = None,
+    no_multicast: NoMulticast = False,
     name: NodeName = "rookery node",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
     where: Where = None,
@@ -83,11 +90,12 @@ def command(
 ) -> int:
     """Join a DDS domain and print what happens there, or the events of a topic that a filter wants.
 
-    Events of a topic are printed as JSON lines. Without --topic the comings, goings and pairs of the domain are.
+    Events of a topic are printed as JSON lines; without --schema the type is learned from whoever announces it.
+    Without --topic the comings, goings and pairs of the domain are.
     """
     set_up_logs(log_format)
     _check_discovery(discovery)
-    place = {"domain_id": domain_id, "interface": interface, "name": name}
+    place = {"domain_id": domain_id, "interface": interface, "name": name, **reached(peer, no_multicast)}
     if topic is None:
         refuse_unused(
             "where", "schema", "type_name", "key", "best_effort", "transient_local", "engine",
@@ -104,14 +112,18 @@ def command(
 
     if engine not in ENGINES:
         raise SettingsError(f"there is no engine {engine!r}: say {', '.join(ENGINES)}")
+    if schema is None:
+        refuse_unused("type_name", "key", where="where the type is learned", instead="give --schema too, or neither")
     options = {
-        "schema": read_topic_schema(schema),
+        "schema": None if schema is None else read_schema(schema),
         "type_name": type_name,
         "key": key or (),
         "reliable": not best_effort,
         "transient_local": transient_local,
     }
     place |= {"key": read_key(key_file), "discovery": discovery or "simple", "engine": engine}
+    # Whoever has yet to learn the type wants to hear of every endpoint.
+    place["observer"] = schema is None
     asyncio.run(_subscribe(place, seconds, topic, where, options, metrics))
     return ExitCode.DONE
 
@@ -182,9 +194,16 @@ async def _subscribe(
 
     async with (
         open_domain(**place) as client,
-        read_topic(client, topic, where, options) as events,
         metrics_on(metrics, lambda: participant_metrics(client.dds.udp.participant)),
+        AsyncExitStack() as stack,
     ):
+        if options["schema"] is None:
+            announce(f"no --schema: waiting for somebody in domain {place['domain_id']} who announces what {topic} is")
+            try:
+                options["schema"] = await client.dds.learn(topic, seconds=seconds)
+            except TimeoutError:
+                return
+        events = await stack.enter_async_context(read_topic(client, topic, where, options))
         announce(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}", topic=topic)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -218,6 +237,8 @@ def describe(event: Event) -> dict[str, Any] | None:
             return tree_facts(event)
         case events.EndpointLost(guid):
             return {"event": "endpoint lost", "endpoint": str(guid)}
+        case events.TypeIncompatible(local, remote, reason):
+            return {"event": "types do not fit", "endpoint": str(local), "remote": str(remote), "reason": reason}
         case events.MessageRejected(sender, reason):
             return {"event": "message rejected", "sender": str(sender), "reason": reason}
     return None

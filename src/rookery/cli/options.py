@@ -24,7 +24,9 @@ __all__ = [
     "Json",
     "Master",
     "NeededSchema",
+    "NoMulticast",
     "NodeName",
+    "Peers",
     "SchemaText",
     "Seconds",
     "Space",
@@ -34,6 +36,7 @@ __all__ = [
     "Where",
     "note",
     "note_quarantined",
+    "reached",
     "write",
     "write_json",
     "write_now",
@@ -44,6 +47,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 DomainId = Annotated[int, typer.Option(help="The DDS domain.")]
 Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")]
+#: Whom a participant looks for where multicast does not reach; passed on by `reached`.
+Peers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--peer",
+        metavar="HOST[:PORT]",
+        help="A host, or one participant of it, to look for by itself; may be repeated.",
+    ),
+]
+NoMulticast = Annotated[bool, typer.Option("--no-multicast", help="Neither speak nor listen by multicast.")]
 _SCHEMA = "The events' schema: a JSON file, a file or folder of events, or text such as 'symbol:string,price:float64'."
 #: The `--schema` option, read by `cli/notations.py`; for a command that needs one, `NeededSchema`.
 SchemaText = Annotated[str | None, typer.Option("--schema", help=_SCHEMA)]
@@ -108,3 +121,8 @@ def note(line: str) -> None:
     """Tell the user something that is not the result: one line on stderr."""
     sys.stderr.write(f"rookery: {line}\n")
     sys.stderr.flush()
+
+
+def reached(peers: list[str] | None, no_multicast: bool) -> dict[str, Any]:
+    """Return how a participant reaches the others, as `open_participant` and `DdsOptions` take it."""
+    return {"initial_peers": tuple(peers or ()), "multicast": not no_multicast}

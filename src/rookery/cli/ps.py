@@ -10,13 +10,14 @@ import typer
 
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.keys import KeyFile, read_key
-from rookery.cli.options import DomainId, Interface, Json, note, write_json
+from rookery.cli.options import DomainId, Interface, Json, NoMulticast, Peers, note, reached, write_json
 
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
     "rookery ps",
     "rookery ps --domain-id 5 --interface eth0",
+    "rookery ps --interface eth0 --no-multicast --peer 10.0.0.7 --peer 10.0.0.8",
     "rookery ps --seconds 3 --json",
 ]
 #: A pipe has no width; the table is not cut for it.
@@ -26,6 +27,8 @@ _WIDTH = 200
 def command(
     domain_id: DomainId = 0,
     interface: Interface = "lo",
+    peer: Peers = None,
+    no_multicast: NoMulticast = False,
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
     key_file: KeyFile = None,
     json: Json = False,
@@ -36,9 +39,8 @@ def command(
 
     from rookery.live.survey import survey
 
-    found = asyncio.run(
-        survey(domain_id=domain_id, interface=interface, seconds=seconds, pre_shared_key=read_key(key_file))
-    )
+    place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast)}
+    found = asyncio.run(survey(seconds=seconds, pre_shared_key=read_key(key_file), **place))
     if json:
         write_json({"domain_id": domain_id, "participants": [asdict(each) for each in found.participants]})
         return ExitCode.DONE

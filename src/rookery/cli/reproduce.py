@@ -40,7 +40,7 @@ def command(
     Results go to OUT/NAME/ (data, figure, verdict, manifest) and OUT/index.html. An interrupted run goes on where it
     stood. The exit code is 3 if a verdict is not the committed one; one that rests on a time never counts.
     """
-    from rookery.experiments.claims import chosen
+    from rookery.papers.claims import chosen
 
     claims = chosen(names or [])
     if listing:
@@ -48,8 +48,8 @@ def command(
         _list(claims, json=json)
         return ExitCode.DONE
 
-    from rookery.experiments.figures import require_matplotlib
-    from rookery.experiments.reproduce import expected_seconds, reproduce
+    from rookery.papers.drawing import require_matplotlib
+    from rookery.papers.reproduce import expected_seconds, reproduce
     from rookery.spark.sessions import session
 
     require_matplotlib()

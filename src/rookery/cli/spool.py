@@ -17,6 +17,8 @@ from rookery.cli.options import (
     Interface,
     Json,
     NodeName,
+    NoMulticast,
+    Peers,
     SchemaText,
     Seconds,
     TopicKey,
@@ -24,6 +26,7 @@ from rookery.cli.options import (
     TypeName,
     Where,
     note,
+    reached,
     write,
     write_json,
 )
@@ -52,6 +55,8 @@ def command(
     where: Where = None,
     domain_id: DomainId = 0,
     interface: Interface = "lo",
+    peer: Peers = None,
+    no_multicast: NoMulticast = False,
     name: NodeName = "rookery spool",
     type_name: TypeName = None,
     key: TopicKey = None,
@@ -101,6 +106,7 @@ def command(
     with SpoolWriter(dir, description, retention=Retention(retain_bytes, age)) as spool:
         lease = round(lease_seconds * 1_000_000)
         options = {"domain_id": domain_id, "interface": interface, "name": name, "lease": lease}
+        options |= reached(peer, no_multicast)
         code, done = asyncio.run(_record(spool, kind, qos, where, gather_seconds, seconds, options))
         done = {"dir": str(dir), "end": spool.end, **done}
     if json:

@@ -1,4 +1,4 @@
-"""Equations 1–6 of seed 000, with what the paper leaves out, and the other rates that tests compare with.
+"""The equations of seed 000 that filters are sized and searched by; `papers.seed_000.equations` has the others.
 
 `m` bits, `k` hash functions, `n` elements, as in the paper; its "byte" is a bit (spec 1.1). Theorem 1 of the paper says
 that β(A∪B) = β(A)∨β(B), which is true, and that β(A∩B) = β(A)∧β(B), which is false: only β(A∩B) ⊆ β(A)∧β(B) holds,
@@ -12,15 +12,7 @@ from __future__ import annotations
 import math
 
 __all__ = [
-    "bloom_rate",
-    "bloom_rate_approximate",
-    "bloom_rate_minimal",
     "combined_rate",
-    "counter_overflow_bound",
-    "counter_overflow_bound_optimal",
-    "counter_overflow_bound_tight",
-    "counter_probability",
-    "cuckoo_rate",
     "intersection_estimate",
     "optimal_bit_count",
     "optimal_hash_count",
@@ -28,55 +20,14 @@ __all__ = [
 ]
 
 
-def bloom_rate(*, n: int, m: int, k: int) -> float:
-    """Equation 1, middle: FP = [1 − (1 − 1/m)^{kn}]^k."""
-    return float((1 - (1 - 1 / m) ** (k * n)) ** k)
-
-
-def bloom_rate_approximate(*, n: int, m: int, k: int) -> float:
-    """Equation 1, right: FP ≈ (1 − e^{−kn/m})^k."""
-    return float((1 - math.exp(-k * n / m)) ** k)
-
-
 def optimal_hash_count(*, n: int, m: int) -> float:
     """k = (m/n)·ln 2, where equation 1 is smallest; a real number, to be rounded."""
     return m / n * math.log(2)
 
 
-def bloom_rate_minimal(*, n: int, m: int) -> float:
-    """FP_min = 2^{−(m/n)·ln 2}, the value of equation 1 at the optimal k."""
-    return float(2 ** -(m / n * math.log(2)))
-
-
 def optimal_bit_count(*, n: int, rate: float) -> int:
     """m = ⌈−n·ln(rate) / ln²2⌉: the bits that reach `rate` with the optimal k."""
     return max(1, math.ceil(-n * math.log(rate) / math.log(2) ** 2))
-
-
-def counter_probability(*, j: int, n: int, m: int, k: int) -> float:
-    """Equation 2: P(c(i) = j), a binomial of nk trials at 1/m."""
-    trials = n * k
-    if not 0 <= j <= trials:
-        return 0.0
-    if m == 1:
-        return 1.0 if j == trials else 0.0
-    log = math.lgamma(trials + 1) - math.lgamma(j + 1) - math.lgamma(trials - j + 1)
-    return math.exp(log - j * math.log(m) + (trials - j) * math.log1p(-1 / m))
-
-
-def counter_overflow_bound_tight(*, j: int, n: int, m: int, k: int) -> float:
-    """Equation 3, middle: P(max c ≥ j) ≤ m·C(nk, j)·m^{−j}. The paper's text says "greater than"; it is "at least"."""
-    return float(m * math.comb(n * k, j) / m**j)
-
-
-def counter_overflow_bound(*, j: int, n: int, m: int, k: int) -> float:
-    """Equation 3, right: P(max c ≥ j) ≤ m·(e·n·k / (j·m))^j."""
-    return float(m * (math.e * n * k / (j * m)) ** j)
-
-
-def counter_overflow_bound_optimal(*, j: int = 16, m: int) -> float:
-    """Equation 4 at the optimal k: m·(e·ln 2 / j)^j; with j = 16, equation 5: 1.37·10⁻¹⁵·m."""
-    return float(m * (math.e * math.log(2) / j) ** j)
 
 
 def intersection_estimate(*, t1: int, t2: int, t_and: int, m: int, k: int) -> float:
@@ -91,11 +42,6 @@ def intersection_estimate(*, t1: int, t2: int, t_and: int, m: int, k: int) -> fl
     if argument <= 0:
         return math.inf
     return (math.log(argument) - math.log(m)) / (k * math.log(1 - 1 / m))
-
-
-def cuckoo_rate(*, load: float, fingerprint_bits: int = 7, slots: int = 4) -> float:
-    """Return 1 − (1 − 2^{−f})^{slots·load}: the mean over tables, with f bits of fingerprint beside the flag."""
-    return float(1 - (1 - 2.0**-fingerprint_bits) ** (slots * load))
 
 
 def combined_rate(*rates: float) -> float:

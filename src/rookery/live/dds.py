@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -25,12 +25,13 @@ from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.participant.event_types import EventType, event_type, infer_schema
 from rookery.participant.exchange import Delivery, Exchange, warm
-from rookery.rtps.events import Event, MessageRejected, QualityIncompatible
+from rookery.rtps.events import Event, MessageRejected, QualityIncompatible, TypeIncompatible
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.rtps.sequences import SET_BITS
+from rookery.rtps.types import CdrStruct
 
 __all__ = ["DdsOptions", "DdsTransport", "open_dds", "participant_options", "warmed"]
 
@@ -53,8 +54,8 @@ class DdsOptions:
     engine: str = "bitmap"
     #: Where peers may live: by default the network behind the interface, and for loopback 127.0.0.0/8.
     networks: tuple[IPv4Network, ...] | None = None
-    #: Without `multicast` announcements go to these alone.
-    initial_peers: tuple[Address, ...] = ()
+    #: Whom to look for, as `10.0.0.7` or `10.0.0.7:7410`; without `multicast` nobody else is told of this participant.
+    initial_peers: tuple[Address | str, ...] = ()
     multicast: bool = True
     multicast_hops: int = 1
     limits: Limits | None = None
@@ -88,7 +89,10 @@ class DdsTransport:
         """Read a topic, with a reader that its subscriptions share."""
         options = request.dds or DdsReaderOptions()
         if request.schema is None:
-            raise TopicError(f"DDS does not tell what the events of {request.topic!r} are: give schema=…")
+            raise TopicError(
+                f"what are the events of {request.topic!r}? Give schema=…, or learn it from one who announces it: "
+                f"schema=await client.dds.learn({request.topic!r})"
+            )
         if request.overflow == "wait" and not options.reliable:
             raise ClientError("a best-effort reader makes no writer wait: overflow='drop-oldest', or read it reliable")
         kind = event_type(request.schema, type_name=options.type_name or request.topic, key=options.key)
@@ -181,6 +185,24 @@ class DdsTransport:
                 self._changed.clear()
                 await self._changed.wait()
 
+    async def learn(self, topic: str, *, seconds: float | None = None) -> CdrStruct:
+        """Return the type that some endpoint of a topic announces; wait for one, `TimeoutError` if it takes too long.
+
+        Participants that go by summaries tell of their endpoints to who has a counterpart: to learn from them, be an
+        `observer`.
+        """
+        async with asyncio.timeout(seconds):
+            while True:
+                for remote in self.udp.participant.remote_endpoints:
+                    if remote.announcement.topic != topic:
+                        continue
+                    found = self.udp.participant.announced_type(remote.announcement.guid, self.udp.now())
+                    if isinstance(found, CdrStruct):
+                        return replace(found, name=remote.announcement.type_name)
+                self.udp.flush()
+                self._changed.clear()
+                await self._changed.wait()
+
     async def close(self) -> None:
         """Leave the domain."""
         await self.udp.close()
@@ -230,6 +252,8 @@ class DdsTransport:
             self._settle_soon()
         if isinstance(event, QualityIncompatible):
             _LOG.warning("no match with %s: %s", event.remote, ", ".join(event.policies))
+        elif isinstance(event, TypeIncompatible):
+            _LOG.warning("no match with %s: %s", event.remote, event.reason)
         elif isinstance(event, MessageRejected):
             _LOG.info("message from %s rejected: %s", event.sender, event.reason)
         self._changed.set()

@@ -1,14 +1,18 @@
 """A participant on real UDP sockets, driven by asyncio.
 
-Two sockets: one of its own, on a port that the kernel chooses and the announcement names, for everything that is sent
-and everything that is addressed to this participant; and one on the domain's multicast port, shared with every other
-participant of the machine and heard once for all of this process (`groups`), for announcements. They are the transport
-of a `Driver`. Loopback is the default: to speak on another interface is a decision.
+Two sockets: one of its own, for everything that is sent and everything that is addressed to this participant; and one
+on the domain's multicast port, shared with every other participant of the machine and heard once for all of this
+process (`groups`), for announcements. They are the transport of a `Driver`. Loopback is the default: to speak on
+another interface is a decision.
+
+The port of its own is the first free one of those at which participants of the domain are looked for, so that whoever
+names this host in a list of peers finds it, without multicast and whatever stack it runs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 import time
@@ -22,6 +26,7 @@ from rookery.live.groups import GroupListener, listen_to_group
 from rookery.live.interfaces import Interface, find_interface
 from rookery.machine import Machine, Multicast
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
+from rookery.participant.configuration import PARTICIPANT_INDICES, peer_addresses, well_known_port
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
@@ -34,7 +39,19 @@ _LARGEST_DATAGRAM = 65_535
 _RECEIVE_BUFFER = 4 << 20
 
 
-def _own_socket(interface: Interface, multicast_hops: int) -> socket.socket:
+def _bind(own: socket.socket, host: str, domain_id: int) -> None:
+    """Take the first free port at which participants of the domain are looked for, or any."""
+    ports = [well_known_port(domain_id, index) for index in range(PARTICIPANT_INDICES)]
+    for port in (*(port for port in ports if port), 0):
+        try:
+            own.bind((host, port))
+            return
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES) or not port:
+                raise
+
+
+def _own_socket(interface: Interface, multicast_hops: int, domain_id: int) -> socket.socket:
     own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         own.setblocking(False)
@@ -42,11 +59,25 @@ def _own_socket(interface: Interface, multicast_hops: int) -> socket.socket:
         own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface.host))
         own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, multicast_hops)
         own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        own.bind((interface.host, 0))
+        _bind(own, interface.host, domain_id)
     except OSError as error:
         own.close()
         raise JoinError(f"no socket on {interface.name} ({interface.host}): {error.strerror}") from error
     return own
+
+
+def _addresses(peer: Address | str, domain_id: int) -> tuple[Address, ...]:
+    """Return the addresses of a peer as people write it; names are looked up."""
+    if isinstance(peer, Address):
+        return (peer,)
+    host, colon, port = peer.partition(":")
+    if colon and not (port.isdecimal() and 0 < int(port) < 65_536):
+        raise JoinError(f"a peer {peer!r}: write a host, as 10.0.0.7, or a host and a port, as 10.0.0.7:7410")
+    try:
+        found = socket.gethostbyname(host)
+    except OSError as error:
+        raise JoinError(f"no peer {peer!r}: {error.strerror or error}") from error
+    return (Address(found, int(port)),) if colon else peer_addresses(found, domain_id)
 
 
 class UdpTransport:
@@ -176,7 +207,7 @@ def open_participant(
     lease: int = 10_000_000,
     period: int | None = None,
     networks: tuple[IPv4Network, ...] | None = None,
-    initial_peers: tuple[Address, ...] = (),
+    initial_peers: tuple[Address | str, ...] = (),
     multicast: bool = True,
     multicast_hops: int = 1,
     limits: Limits | None = None,
@@ -187,25 +218,27 @@ def open_participant(
 ) -> UdpParticipant:
     """Join a domain on an interface of this machine; needs a running event loop.
 
-    Without `multicast` announcements go to `initial_peers` alone. `networks` is where peers may live: by default the
-    network behind the interface, and for loopback 127.0.0.0/8. `lease` and `period` are microseconds. `discovery` names
+    Announcements go to `initial_peers` too, and without `multicast` to them alone; a peer is a host (the first ten
+    participants there are looked for), `host:port` or an `Address`. Who names none can still be found by others.
+    `networks` is where peers may live: by default the network behind the interface, for loopback 127.0.0.0/8, and the
+    hosts that are named. `lease` and `period` are microseconds. `discovery` names
     the protocol (see `rookery.discovery.protocols`), an `observer` hears of everything, a `pre_shared_key` seals
     announcements. `within` gives the machine that owns the participant, and its transport, where the participant is not
     driven alone.
     """
     group = multicast_address(domain_id)
     found = find_interface(interface)
-    if not multicast and not initial_peers:
-        raise JoinError("without multicast somebody must be named: give initial_peers")
-    own = _own_socket(found, multicast_hops)
+    named = tuple(address for peer in initial_peers for address in _addresses(peer, domain_id))
+    own = _own_socket(found, multicast_hops, domain_id)
     try:
-        allowed = networks or (LOOPBACK if found.host.startswith("127.") else (found.network,))
+        behind = LOOPBACK if found.host.startswith("127.") else (found.network,)
+        allowed = networks or (*behind, *(IPv4Network(address.host) for address in named))
         participant = Participant(
             ParticipantConfiguration(
                 prefix=new_prefix(os.urandom(10)),
                 unicast=Address(*own.getsockname()),
                 domain_id=domain_id,
-                announce_to=((group,) if multicast else ()) + initial_peers,
+                announce_to=((group,) if multicast else ()) + named,
                 epoch=time.time_ns() // 1_000 - time.monotonic_ns() // 1_000,
                 lease=lease,
                 period=period or lease * 3 // 10,

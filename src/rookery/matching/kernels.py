@@ -1,4 +1,4 @@
-"""Kernels that every engine shares: columns to codes, and the exact check of one row. Plain twins: `twins.py`."""
+"""Kernels that every engine shares: columns to codes, and the exact check of one row. Twins: `tests/twins/rows.py`."""
 
 from __future__ import annotations
 

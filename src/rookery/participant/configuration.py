@@ -15,11 +15,24 @@ from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
 
-__all__ = ["MULTICAST_GROUP", "ParticipantConfiguration", "multicast_address", "new_prefix"]
+__all__ = [
+    "MULTICAST_GROUP",
+    "PARTICIPANT_INDICES",
+    "ParticipantConfiguration",
+    "multicast_address",
+    "new_prefix",
+    "peer_addresses",
+    "well_known_port",
+]
 
 #: The group in which participants announce themselves (RTPS 2.5, 9.6.2.3).
 MULTICAST_GROUP = "239.255.0.1"
 _LARGEST_DOMAIN = 232
+_LARGEST_PORT = 65_535
+#: Participants of one host that are looked for when it is named without a port; other stacks look for four to ten.
+PEER_INDICES = 10
+#: Participants of one host that have a port of their own; whoever comes later takes any, and is found by multicast.
+PARTICIPANT_INDICES = 120
 _SHORTEST_KEY = 16
 
 
@@ -28,6 +41,18 @@ def multicast_address(domain_id: int) -> Address:
     if not 0 <= domain_id <= _LARGEST_DOMAIN:
         raise TopicError(f"domain {domain_id}: choose one of 0 to {_LARGEST_DOMAIN}")
     return Address(MULTICAST_GROUP, 7_400 + 250 * domain_id)
+
+
+def well_known_port(domain_id: int, index: int) -> int:
+    """Return the port at which the participant of an index is looked for (RTPS 2.5, 9.6.2.3); 0 where there is none."""
+    port = 7_410 + 250 * domain_id + 2 * index
+    return port if port <= _LARGEST_PORT else 0
+
+
+def peer_addresses(host: str, domain_id: int) -> tuple[Address, ...]:
+    """Return where the participants of a host are looked for that are known by the host alone."""
+    ports = (well_known_port(domain_id, index) for index in range(PEER_INDICES))
+    return tuple(Address(host, port) for port in ports if port)
 
 
 def new_prefix(random: bytes) -> bytes:
@@ -44,8 +69,8 @@ class ParticipantConfiguration:
     unicast: Address
     """Where this participant is reached."""
     domain_id: int = 0
-    announce_to: tuple[Address, ...] = ()
-    """Where announcements go; empty means the multicast address of the domain."""
+    announce_to: tuple[Address, ...] | None = None
+    """Where announcements go; None means the multicast address of the domain, and who calls on us is told anyway."""
     epoch: int = 0
     """What to add to `now` to get microseconds since 1970, for the timestamps of samples."""
     lease: int = 10_000_000

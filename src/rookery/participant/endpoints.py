@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from rookery.participant.content_filters import WriterFilters
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import Guid, is_keyed
 from rookery.rtps.qos import incompatible_policies
@@ -27,6 +28,8 @@ class LocalWriter:
 
     announcement: EndpointAnnouncement
     writer: Writer
+    #: What its remote readers want, where their type is known.
+    filters: WriterFilters | None = None
     local: dict[Guid, None] = field(default_factory=dict)
 
 

@@ -1,8 +1,8 @@
 """The type of a topic, seen from both sides: a schema for subscriptions, a struct for the wire.
 
 A schema says what a WHERE clause may name; an IDL struct says which octets a sample has. Either is made from the other.
-An instant travels as a 64-bit integer in the schema's own unit, an enumeration as the number of its label, an unsigned
-8-bit integer as an octet. DDS has no NULL and no decimal: a schema that needs one cannot be a topic, and says so.
+An instant travels as a 64-bit integer in the schema's own unit, an enumeration as the number of its label. DDS has no
+NULL and no decimal: a schema that needs one cannot be a topic, and says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["EventType", "event_type", "infer_schema"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGERS = {
     (8, True): idl.Primitive.INT8,
-    (8, False): idl.Primitive.OCTET,
+    (8, False): idl.Primitive.UINT8,
     (16, True): idl.Primitive.INT16,
     (16, False): idl.Primitive.UINT16,
     (32, True): idl.Primitive.INT32,
@@ -33,6 +33,7 @@ _INTEGERS = {
     (64, False): idl.Primitive.UINT64,
 }
 _NAMES = {primitive: f"{'' if signed else 'u'}int{bits}" for (bits, signed), primitive in _INTEGERS.items()}
+_NAMES[idl.Primitive.OCTET] = "uint8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ def event_type(
     if isinstance(schema, idl.CdrStruct):
         if tuple(key):
             raise TopicError("a struct marks its keys itself: Field(…, key=True)")
+        _require_readable(schema, schema.name)
         return EventType(schema, Schema.from_dict(_described(schema)))
     if not isinstance(schema, Schema):
         schema = Schema.from_dict(schema)
@@ -118,6 +120,22 @@ def event_type(
             moments.append((name, kind.nanoseconds))
         fields.append(idl.CdrMember(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
     return EventType(idl.CdrStruct(type_name, tuple(fields)), schema, tuple(moments))
+
+
+def _require_readable(of: idl.Type, path: str) -> None:
+    """Raise `TopicError` for a type that has members which are not read here."""
+    match of:
+        case idl.CdrForeign():
+            raise TopicError(f"{path} is {of.kind}, which is not read here")
+        case idl.CdrSequence() | idl.CdrArray():
+            _require_readable(of.element, path)
+        case idl.CdrStruct():
+            if of.extensibility is idl.Extensibility.MUTABLE:
+                raise TopicError(f"{path} is a mutable struct, which is not read here")
+            for field in of.fields:
+                if field.optional:
+                    raise TopicError(f"{path}.{field.name} is optional, which is not read here")
+                _require_readable(field.type, f"{path}.{field.name}")
 
 
 def infer_schema(event: Mapping[str, Any]) -> Schema:
@@ -175,3 +193,5 @@ def _described_type(of: idl.Type) -> object:
             return None if element is None else [element]
         case idl.CdrStruct():
             return _described(of) or None
+        case idl.CdrForeign():
+            return None

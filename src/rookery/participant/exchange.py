@@ -2,8 +2,8 @@
 
 All subscriptions of a topic share one reader and one compiled set: a sample is decoded once and matched once, however
 many filters there are, and DDS sees one endpoint. The filters act here, on whatever a writer sends, so they work with
-writers that know nothing of them. Nothing here reads a clock or a socket: events of the participant go in through
-`take`, deliveries come out.
+writers that know nothing of them; what they want together is announced too, where it can be said. Nothing here reads a
+clock or a socket: events of the participant go in through `take`, deliveries come out.
 
 Subscriptions that make writers wait (`at_most`) have a reader of their own: it acknowledges what they have taken
 (`taken`, then `settle`) and takes no more than that many samples of a writer before.
@@ -19,6 +19,7 @@ from typing import Any
 from rookery.errors import TopicError, WireFormatError
 from rookery.matching import matcher
 from rookery.model import Schema
+from rookery.participant.content_filters import filter_of
 from rookery.participant.event_types import EventType
 from rookery.participant.participant import Participant
 from rookery.participant.taking import Taking
@@ -62,7 +63,8 @@ class _Reading:
     filters: Any
     #: What its subscriptions have not taken, where writers wait for that.
     taking: Taking | None
-    subscriptions: dict[int, None] = field(default_factory=dict)
+    #: The conditions by subscription; None for one that cannot be told to others.
+    subscriptions: dict[int, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Exchange:
         reading = self._readings.get((topic, at_most))
         filters = matcher(type.schema, engine=self._engine) if reading is None else reading.filters
         filters.add(self._next_id, where or "TRUE", parameters=parameters)
+        said = None if parameters else where
         if reading is None:
             reader = self._participant.create_reader(
                 topic,
@@ -117,6 +120,8 @@ class Exchange:
                 qos,
                 keyed=type.is_keyed,
                 now=now,
+                type=type.struct,
+                content_filter=filter_of(topic, [said], type.schema),
                 acknowledge_when_kept=at_most is not None,
                 most_unkept=at_most,
             )
@@ -124,7 +129,8 @@ class Exchange:
             self._readings[topic, at_most] = self._by_reader[reader] = reading
         subscription_id = self._next_id
         self._next_id += 1
-        reading.subscriptions[subscription_id] = None
+        reading.subscriptions[subscription_id] = said
+        self._tell_filter(reading, now)
         self._of[subscription_id] = (topic, at_most)
         return subscription_id
 
@@ -137,12 +143,18 @@ class Exchange:
         del reading.subscriptions[subscription_id]
         if reading.subscriptions:
             reading.filters.remove(subscription_id)
+            self._tell_filter(reading, now)
             if reading.taking is not None:
                 reading.taking.forget(subscription_id)
                 self.is_settling_due |= reading.taking.is_news
             return
         del self._readings[place], self._by_reader[reading.reader]
         self._participant.delete_endpoint(reading.reader, now)
+
+    def _tell_filter(self, reading: _Reading, now: int) -> None:
+        """Let writers know what all subscriptions of a reader want together."""
+        conditions = list(reading.subscriptions.values())
+        self._participant.set_filter(reading.reader, filter_of(reading.topic, conditions, reading.type.schema), now)
 
     def taken(self, delivery: Delivery) -> None:
         """Note that a subscription has taken what was delivered to it; `settle` tells the writers."""
@@ -164,7 +176,9 @@ class Exchange:
         """Make the writer of a topic, once; raise if it is written with another type."""
         writing = self._writings.get(topic)
         if writing is None:
-            writer = self._participant.create_writer(topic, type.name, qos, keyed=type.is_keyed, now=now)
+            writer = self._participant.create_writer(
+                topic, type.name, qos, keyed=type.is_keyed, now=now, type=type.struct
+            )
             writing = self._writings[topic] = _Writing(type, writer)
         elif writing.type != type:
             raise TopicError(f"{topic!r} is written with another type already")

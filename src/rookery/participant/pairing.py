@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from rookery.errors import TopicError
 from rookery.participant.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.participant.type_lookup import TypeLookup
+from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.early import EarlyNumbers
 from rookery.rtps.events import (
@@ -18,6 +20,7 @@ from rookery.rtps.events import (
     EndpointUnmatched,
     QualityIncompatible,
     SampleReceived,
+    TypeIncompatible,
 )
 from rookery.rtps.history import Change
 from rookery.rtps.identity import UNKNOWN_ENTITY, VENDOR, Guid, is_writer
@@ -32,6 +35,9 @@ class Pairing:
     """All endpoints that one participant knows, and its pairs."""
 
     def __init__(self, context: ParticipantContext) -> None:
+        self.types = TypeLookup(context, resolved=self._reconsider)
+        #: Pairs whose types are not known yet, local first.
+        self._waiting: dict[tuple[Guid, Guid], None] = {}
         self.writers: ByTopic[LocalWriter] = ByTopic()
         self.readers: ByTopic[LocalReader] = ByTopic()
         self._remote_writers: ByTopic[RemoteEndpoint] = ByTopic()
@@ -47,7 +53,7 @@ class Pairing:
         for remote in self._remote_readers.of_topic(topic):
             self._pair_remote_reader(local, remote, now)
         for own in self.readers.of_topic(topic):
-            self._pair_local(local, own)
+            self._pair_local(local, own, now)
 
     def add_reader(self, local: LocalReader, now: int) -> None:
         """Take a local reader in and find its writers."""
@@ -56,13 +62,14 @@ class Pairing:
         for remote in self._remote_writers.of_topic(topic):
             self._pair_remote_writer(local, remote, now)
         for own in self.writers.of_topic(topic):
-            self._pair_local(own, local)
+            self._pair_local(own, local, now)
 
     def remove(self, guid: Guid) -> LocalWriter | LocalReader:
         """Take a local endpoint out; raise if it is not there."""
         endpoint = self.writers.remove(guid) or self.readers.remove(guid)
         if endpoint is None:
             raise TopicError(f"no endpoint {guid} in this participant")
+        self._forget_waiting(guid)
         if isinstance(endpoint, LocalWriter):
             endpoint.writer.close()
             return endpoint
@@ -89,6 +96,7 @@ class Pairing:
     def remove_remote(self, endpoint: RemoteEndpoint, now: int) -> None:
         """Take a remote endpoint out and end its pairs."""
         guid, topic = endpoint.announcement.guid, endpoint.announcement.topic
+        self._forget_waiting(guid)
         if self._remote_writers.remove(guid) is not None:
             for reader in self._listening.pop(guid, {}).values():
                 reader.unmatch(guid)
@@ -97,8 +105,20 @@ class Pairing:
             for local in self.writers.of_topic(topic):
                 if guid in local.writer.readers:
                     local.writer.unmatch(guid)
+                    if local.filters is not None:
+                        local.filters.set(guid, None)
                     self._context.report(EndpointUnmatched(local.announcement.guid, guid))
         self._context.report(EndpointLost(guid))
+
+    def filter_remote(self, endpoint: RemoteEndpoint) -> None:
+        """Go by another filter of a remote reader, from the next sample on."""
+        announcement = endpoint.announcement
+        if self._remote_readers.get(announcement.guid) is None:
+            return
+        self._remote_readers.add(endpoint)
+        for local in self.writers.of_topic(announcement.topic):
+            if local.filters is not None and announcement.guid in local.writer.readers:
+                local.filters.set(announcement.guid, announcement.content_filter)
 
     def listeners(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
         """Return the local readers that a remote writer's submessage is for."""
@@ -136,8 +156,10 @@ class Pairing:
 
     def _pair_remote_reader(self, local: LocalWriter, remote: RemoteEndpoint, now: int) -> None:
         writer, reader = local.announcement, remote.announcement
-        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+        if not self._may_pair(writer, reader, now):
             return
+        if local.filters is not None:
+            local.filters.set(reader.guid, reader.content_filter)
         both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
         local.writer.match(
             reader.guid,
@@ -149,7 +171,7 @@ class Pairing:
 
     def _pair_remote_writer(self, local: LocalReader, remote: RemoteEndpoint, now: int) -> None:
         writer, reader = remote.announcement, local.announcement
-        if not self._may_pair(reader.guid, writer.guid, obstacles(writer=writer, reader=reader)):
+        if not self._may_pair(writer, reader, now):
             return
         reader_keeps = reader.qos.durability >= Durability.TRANSIENT_LOCAL
         writer_forgets = writer.qos.durability is Durability.VOLATILE
@@ -167,9 +189,9 @@ class Pairing:
             is_unique=is_ours,
         )
 
-    def _pair_local(self, local: LocalWriter, own: LocalReader) -> None:
+    def _pair_local(self, local: LocalWriter, own: LocalReader, now: int) -> None:
         writer, reader = local.announcement, own.announcement
-        if not self._may_pair(writer.guid, reader.guid, obstacles(writer=writer, reader=reader)):
+        if not self._may_pair(writer, reader, now):
             return
         self._context.report(EndpointMatched(reader.guid, writer.guid))
         local.local[reader.guid] = None
@@ -177,9 +199,35 @@ class Pairing:
             for change in local.writer.history:
                 self.deliver_locally(reader.guid, writer.guid, change)
 
-    def _may_pair(self, local: Guid, remote: Guid, faults: tuple[str, ...]) -> bool:
+    def _may_pair(self, writer: EndpointAnnouncement, reader: EndpointAnnouncement, now: int) -> bool:
+        """Say whether two endpoints are a pair, and report it; one whose type is not known waits."""
+        # Of two local endpoints the writer reports what keeps them apart.
+        local, remote = (reader, writer) if writer.guid.prefix != self._context.prefix else (writer, reader)
+        faults = obstacles(writer=writer, reader=reader)
         if faults:
-            self._context.report(QualityIncompatible(local, remote, faults))
+            self._context.report(QualityIncompatible(local.guid, remote.guid, faults))
             return False
-        self._context.report(EndpointMatched(local, remote))
+        verdict = self.types.judge(writer=writer, reader=reader, now=now)
+        if verdict == "asked":
+            self._waiting[local.guid, remote.guid] = None
+            return False
+        if verdict != "fits":
+            self._context.report(TypeIncompatible(local.guid, remote.guid, verdict[1]))
+            return False
+        self._context.report(EndpointMatched(local.guid, remote.guid))
         return True
+
+    def _reconsider(self, prefix: bytes, now: int) -> None:
+        """Judge the pairs that have waited for a participant's types."""
+        for local, remote in [pair for pair in self._waiting if pair[1].prefix == prefix]:
+            del self._waiting[local, remote]
+            writer, reader = self.writers.get(local), self.readers.get(local)
+            remote_reader, remote_writer = self._remote_readers.get(remote), self._remote_writers.get(remote)
+            if writer is not None and remote_reader is not None:
+                self._pair_remote_reader(writer, remote_reader, now)
+            elif reader is not None and remote_writer is not None:
+                self._pair_remote_writer(reader, remote_writer, now)
+
+    def _forget_waiting(self, guid: Guid) -> None:
+        for pair in [pair for pair in self._waiting if guid in pair]:
+            del self._waiting[pair]

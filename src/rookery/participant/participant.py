@@ -8,6 +8,7 @@ senders and receivers are addresses. Same inputs, same effects, byte for byte. N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rookery.errors import TopicError
@@ -15,10 +16,11 @@ from rookery.machine import Effect, Emit, Multicast
 from rookery.participant.announcing import announcement_seal
 from rookery.participant.configuration import ParticipantConfiguration, multicast_address
 from rookery.participant.contacts import Contacts
+from rookery.participant.content_filters import WriterFilters
 from rookery.participant.endpoints import LocalReader, LocalWriter
 from rookery.participant.pairing import Pairing
 from rookery.participant.reception import Reception
-from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
+from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import (
     ParticipantChanged,
@@ -43,6 +45,7 @@ from rookery.rtps.qos import Durability, QualityOfService, require_supported
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoint
 from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
+from rookery.rtps.types import CdrStruct, Type
 from rookery.rtps.writer import Writer
 
 if TYPE_CHECKING:
@@ -81,7 +84,9 @@ class Participant:
                 name=configuration.name,
                 vendor_parameters=configuration.vendor_parameters,
             ),
-            announce_to=configuration.announce_to or (multicast_address(configuration.domain_id),),
+            announce_to=(multicast_address(configuration.domain_id),)
+            if configuration.announce_to is None
+            else configuration.announce_to,
             period=configuration.period,
             quick_repeats=configuration.quick_repeats,
             listener=ParticipantListener(
@@ -90,7 +95,10 @@ class Participant:
             seal=announcement_seal(configuration),
         )
         self._sedp = EndpointDiscovery(
-            context, listener=EndpointListener(self._endpoint_discovered, self._endpoint_lost)
+            context,
+            listener=EndpointListener(
+                self._endpoint_discovered, self._endpoint_lost, lambda endpoint: self._pairing.filter_remote(endpoint)
+            ),
         )
         self._pairing = Pairing(context)
         self._contacts = Contacts(context, configuration, spdp=self._spdp, sedp=self._sedp)
@@ -201,17 +209,24 @@ class Participant:
         return self._contacts.directory.octets
 
     @property
+    def type_bytes(self) -> int:
+        """Bytes of the descriptions of types that are kept of the peers."""
+        return self._pairing.types.held_bytes
+
+    @property
     def held_bytes(self) -> int:
         """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
-        builtin = self._sedp.readers.values()
+        builtin = (*self._sedp.readers.values(), *self._pairing.types.readers.values())
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
         return self._context.fragment_bytes + sum(
             proxy.held_bytes for reader in readers for proxy in reader.writers.values()
         )
 
-    def create_writer(self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int) -> Guid:
-        """Make a writer and announce it; raise for a policy that is not supported."""
-        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS)
+    def create_writer(
+        self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int, type: CdrStruct | None = None
+    ) -> Guid:
+        """Make a writer and announce it, with its type if that is given; raise for a policy that is not supported."""
+        announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS, type)
         history = History(
             depth=qos.history_depth,
             keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
@@ -219,7 +234,8 @@ class Participant:
         )
         writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
-        self._pairing.add_writer(LocalWriter(announcement, writer), now)
+        filters = None if type is None else WriterFilters(type)
+        self._pairing.add_writer(LocalWriter(announcement, writer, filters), now)
         return announcement.guid
 
     def create_reader(
@@ -230,6 +246,8 @@ class Participant:
         *,
         keyed: bool,
         now: int,
+        type: CdrStruct | None = None,
+        content_filter: ContentFilter | None = None,
         acknowledge_when_kept: bool = False,
         kept: Mapping[Guid, int] | None = None,
         most_unkept: int | None = None,
@@ -240,7 +258,8 @@ class Participant:
         than `most_unkept` samples of a writer are taken in before that. `kept` is what the owner has of each writer
         already: the reader goes on behind it.
         """
-        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS)
+        announcement = self._announcement(topic, type_name, qos, READER_KEYED if keyed else READER_KEYLESS, type)
+        announcement = replace(announcement, content_filter=content_filter)
         guid = announcement.guid
         reader = Reader(
             guid,
@@ -253,6 +272,15 @@ class Participant:
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
+
+    def set_filter(self, reader: Guid, content_filter: ContentFilter | None, now: int) -> None:
+        """Announce what a reader wants from now on; what it wanted before comes until a writer has heard of it."""
+        local = self._pairing.readers.get(reader)
+        if local is None:
+            raise TopicError(f"no reader {reader} in this participant")
+        if local.announcement.content_filter != content_filter:
+            local.announcement = replace(local.announcement, content_filter=content_filter)
+            self._sedp.announce_anew(local.announcement, now)
 
     def keep(self, reader: Guid, writer: Guid, *, through: int, now: int) -> None:
         """Say that everything up to a number is safe, so that it can be acknowledged to its writer."""
@@ -279,7 +307,10 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         timestamp = now + self.configuration.epoch
-        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
+        unwanted_by: frozenset[Guid] = frozenset()
+        if local.filters and kind is SampleKind.ALIVE:
+            unwanted_by = local.filters.unwanted_by(payload)
+        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now, unwanted_by=unwanted_by)
         for reader in local.local:
             self._pairing.deliver_locally(reader, writer, change)
         return change.sequence
@@ -297,6 +328,11 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         return local.writer.has_room
+
+    def announced_type(self, remote: Guid, now: int) -> Type | None:
+        """Return the type that a remote endpoint announced, if it is known; if not it is asked for."""
+        endpoint = self._sedp.endpoints.get(remote)
+        return None if endpoint is None else self._pairing.types.type_of(endpoint.announcement, now)
 
     def matched(self, local: Guid) -> tuple[Guid, ...]:
         """Return the endpoints that a local endpoint is paired with."""
@@ -321,6 +357,7 @@ class Participant:
 
     def _participant_lost(self, peer: RemoteParticipant, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
+        self._pairing.types.forget(peer.prefix)
         self._context.report(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
@@ -344,9 +381,13 @@ class Participant:
             )
         )
 
-    def _announcement(self, topic: str, type_name: str, qos: QualityOfService, kind: int) -> EndpointAnnouncement:
+    def _announcement(
+        self, topic: str, type_name: str, qos: QualityOfService, kind: int, type: CdrStruct | None
+    ) -> EndpointAnnouncement:
         require_supported(qos)
         if not topic or not type_name:
             raise TopicError("a topic and its type need names")
         self._entity_count += 1
-        return EndpointAnnouncement(Guid(self.prefix, self._entity_count << 8 | kind), topic, type_name, qos)
+        information = None if type is None else self._pairing.types.offer(type)
+        guid = Guid(self.prefix, self._entity_count << 8 | kind)
+        return EndpointAnnouncement(guid, topic, type_name, qos, type_information=information)

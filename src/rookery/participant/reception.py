@@ -31,8 +31,12 @@ from rookery.rtps.submessages import (
     ToParticipant,
 )
 from rookery.rtps.writer import Writer
+from rookery.rtps.xtypes.lookup import REPLY_WRITER, REQUEST_WRITER
 
 __all__ = ["Reception"]
+
+
+_LOOKUP_WRITERS = (REQUEST_WRITER, REPLY_WRITER)
 
 
 class Reception:
@@ -102,7 +106,7 @@ class Reception:
                 if not readers and not is_builtin(submessage.writer):
                     self._pairing.early.note(writer_guid, submessage.sequence, now)
             case DataFragment():
-                if is_builtin(submessage.writer):
+                if is_builtin(submessage.writer) and submessage.writer not in _LOOKUP_WRITERS:
                     raise WireFormatError("builtin data in fragments")
                 for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
                     reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
@@ -118,6 +122,9 @@ class Reception:
                     reader.receive_gap(Guid(source, submessage.writer), submessage, now)
             case AckNack() if submessage.writer == SUMMARY_WRITER:
                 self._contacts.retrieval.serve(source, submessage, now)
+            case AckNack() if submessage.writer in _LOOKUP_WRITERS:
+                service = self._pairing.types.be_asked(source, submessage.writer, now)
+                service.receive_acknack(Guid(source, submessage.reader), submessage, now)
             case AckNack():
                 writer = self._writer_of(submessage.writer)
                 if writer is not None:
@@ -136,6 +143,9 @@ class Reception:
             return (retrieving,) if writer in retrieving.writers else ()
         if not is_builtin(writer.entity):
             return self._pairing.listeners(writer, reader)
+        if writer.entity in _LOOKUP_WRITERS:
+            found = self._pairing.types.reader_of(writer, now)
+            return (found,) if found is not None and reader in (UNKNOWN_ENTITY, found.guid.entity) else ()
         builtin = self._sedp.reader_of(writer.entity)
         if builtin is None or reader not in (UNKNOWN_ENTITY, builtin.guid.entity):
             return ()
@@ -147,6 +157,6 @@ class Reception:
         if entity == SUMMARY_WRITER:
             return self._contacts.retrieval.writer
         if is_builtin(entity):
-            return self._sedp.writers.get(entity)
+            return self._sedp.writers.get(entity) or self._pairing.types.writers.get(entity)
         local = self._pairing.writers.get(Guid(self._prefix, entity))
         return None if local is None else local.writer

@@ -36,8 +36,10 @@ from rookery.rtps.parameters import (
 )
 from rookery.rtps.policies import decode_duration, decode_quality, encode_duration, encode_quality
 from rookery.rtps.qos import QualityOfService
+from rookery.rtps.xtypes.information import TypeInformation, read_information
 
 __all__ = [
+    "ContentFilter",
     "EndpointAnnouncement",
     "ParticipantAnnouncement",
     "decode_endpoint",
@@ -102,6 +104,60 @@ class ParticipantAnnouncement:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentFilter:
+    """What a reader wants of a topic: a condition in the language of a filter class, with parameters."""
+
+    topic: str
+    expression: str
+    parameters: tuple[str, ...] = ()
+    class_name: str = "DDSSQL"
+    #: The name of the filtered topic, which only its owner uses.
+    name: str = ""
+
+    @property
+    def is_ddssql(self) -> bool:
+        """Whether the condition is in the language that every stack has."""
+        return self.class_name == "DDSSQL" and bool(self.expression)
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """The parameters as values: whole numbers, other numbers, or texts in quotation marks."""
+        return tuple(map(_value_of, self.parameters))
+
+    def encode(self, *, little: bool) -> bytes:
+        """Return the octets of the parameter."""
+        strings = (self.name or self.topic, self.topic, self.class_name, self.expression)
+        said = b"".join(encode_string(text, little=little) for text in strings)
+        return said + encode_strings(self.parameters, little=little)
+
+
+def _value_of(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("'`") if text[:1] in ("'", "`") else text
+
+
+def _read_filter(cursor: Cursor) -> ContentFilter:
+    strings = []
+    for _ in range(4):
+        cursor.align(4)
+        strings.append(cursor.string())
+    cursor.align(4)
+    count = cursor.u32()
+    if count * 4 > cursor.remaining:
+        raise WireFormatError(f"{count} parameters of a filter claimed, {cursor.remaining} octets left")
+    parameters = []
+    for _ in range(count):
+        cursor.align(4)
+        parameters.append(cursor.string())
+    name, topic, class_name, expression = strings
+    return ContentFilter(topic, expression, tuple(parameters), class_name, name)
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointAnnouncement:
     """DATA(w) or DATA(r): which of the two, the GUID's last octet says."""
 
@@ -110,6 +166,10 @@ class EndpointAnnouncement:
     type_name: str
     qos: QualityOfService = field(default_factory=QualityOfService)
     locators: tuple[Locator, ...] = ()
+    #: The names of the type, of those who say them; written little-endian only, as everything that is sent here is.
+    type_information: TypeInformation | None = None
+    #: What a reader wants of the topic, if not everything.
+    content_filter: ContentFilter | None = None
 
     def encode(self, *, little: bool = True) -> bytes:
         """Return the payload of DATA(w) or DATA(r)."""
@@ -121,6 +181,10 @@ class EndpointAnnouncement:
         ]
         for locator in self.locators:
             parameters.append(Parameter(ParameterId.UNICAST_LOCATOR, locator.encode(little=little)))
+        if self.content_filter is not None:
+            parameters.append(Parameter(ParameterId.CONTENT_FILTER_PROPERTY, self.content_filter.encode(little=little)))
+        if self.type_information is not None and little:
+            parameters.append(Parameter(ParameterId.TYPE_INFORMATION, self.type_information.encode()))
         return _PL_CDR[little] + encode_list(parameters, little=little)
 
     def encode_key(self, *, little: bool = True) -> bytes:
@@ -224,6 +288,8 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
     guid: Guid | None = None
     topic = type_name = ""
     locators: list[Locator] = []
+    information: TypeInformation | None = None
+    wanted: ContentFilter | None = None
     for parameter in parameters:
         if parameter.id == ParameterId.ENDPOINT_GUID:
             guid = guid_from_octets(parameter.cursor(little=little).take(16))
@@ -233,9 +299,13 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
             type_name = parameter.cursor(little=little).string()
         elif parameter.id == ParameterId.UNICAST_LOCATOR:
             locators.append(decode_locator(parameter.cursor(little=little)))
+        elif parameter.id == ParameterId.CONTENT_FILTER_PROPERTY:
+            wanted = _read_filter(parameter.cursor(little=little))
+        elif parameter.id == ParameterId.TYPE_INFORMATION:
+            information = read_information(parameter.value, little=little)
     if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
         raise WireFormatError("an announcement that names no reader or writer")
     if not topic or not type_name:
         raise WireFormatError("an endpoint without topic or type")
     qos = decode_quality(parameters, little=little, writer=is_writer(guid.entity))
-    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators))
+    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators), information, wanted)

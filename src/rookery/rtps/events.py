@@ -28,6 +28,8 @@ __all__ = [
     "SampleKind",
     "SampleReceived",
     "TreeSearched",
+    "TypeIncompatible",
+    "TypesLearned",
 ]
 
 
@@ -125,6 +127,22 @@ class QualityIncompatible:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeIncompatible:
+    """A local endpoint and a remote one share a topic and the name of its type, and the types do not fit."""
+
+    local: Guid
+    remote: Guid
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypesLearned:
+    """A participant has answered a question about its types."""
+
+    prefix: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SampleReceived:
     """A local reader has a sample; without `kind` ALIVE the payload is the key alone, or empty."""
 
@@ -155,6 +173,8 @@ Event = (
     | EndpointMatched
     | EndpointUnmatched
     | QualityIncompatible
+    | TypeIncompatible
+    | TypesLearned
     | SampleReceived
     | MessageRejected
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from rookery.errors import HistoryFullError
 from rookery.rtps.events import SampleKind
+from rookery.rtps.identity import Guid
 
 __all__ = ["Change", "History"]
 
@@ -27,6 +28,8 @@ class Change:
     instance: bytes
     payload: bytes
     timestamp: int | None
+    #: Readers whose filters leave it out.
+    unwanted_by: frozenset[Guid] = frozenset()
 
 
 class History:
@@ -65,7 +68,14 @@ class History:
         """The oldest number that is still here; one more than the last when nothing is."""
         return next(iter(self._changes), self.last + 1)
 
-    def add(self, kind: SampleKind, instance: bytes, payload: bytes, timestamp: int | None) -> Change:
+    def add(
+        self,
+        kind: SampleKind,
+        instance: bytes,
+        payload: bytes,
+        timestamp: int | None,
+        unwanted_by: frozenset[Guid] = frozenset(),
+    ) -> Change:
         """Append a change and let go of what the policy does not keep; raise when there is no room."""
         numbers = self._instances.get(instance)
         replaces = self._depth is not None and numbers is not None and len(numbers) >= self._depth
@@ -75,7 +85,7 @@ class History:
                 "dispose of instances, or keep the last n instead of all"
             )
         self.last += 1
-        change = Change(self.last, kind, instance, payload, timestamp)
+        change = Change(self.last, kind, instance, payload, timestamp, unwanted_by)
         self._changes[self.last] = change
         if self._depth is not None:
             if self._keeps and kind & SampleKind.UNREGISTERED:

@@ -74,8 +74,8 @@ class BuiltinEndpoint:
     SUBSCRIPTIONS_DETECTOR = 1 << 5
 
 
-#: All six of the above, which is all that Cyclone DDS asks for before it starts SEDP.
-BUILTIN_ENDPOINTS: Final = 0x3F
+#: All six of the above, which is all that Cyclone DDS asks for before it starts SEDP, and the four of type lookup.
+BUILTIN_ENDPOINTS: Final = 0x3F | 0xF << 12
 
 
 class Guid(NamedTuple):

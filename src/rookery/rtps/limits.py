@@ -47,6 +47,8 @@ class Limits:
     """Events waiting for `effects`; above it datagrams are refused unread, as if lost."""
     summary_bytes: int = 4 << 20
     """Bytes of the discovery summaries of all participants; one whose summary is not kept is sent every endpoint."""
+    type_bytes: int = 4 << 20
+    """Bytes of the descriptions of types that are kept of all participants; without room a pair is refused."""
     contacts_per_second: int = 1_000
     """Participants with which endpoints begin to be exchanged in one second; the rest wait for the next."""
     amplification: int = 3

@@ -17,7 +17,7 @@ numbers it passed over, so what it is to have is written again, under new ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rookery.errors import WireFormatError
 from rookery.rtps.announcements import EndpointAnnouncement, decode_endpoint, decode_key
@@ -52,10 +52,12 @@ class RemoteEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointListener:
-    """What is called when an endpoint is found, and when it is lost."""
+    """What is called when an endpoint is found, when it is lost, and when its filter changes."""
 
     discovered: Callable[[RemoteEndpoint, int], None]
     lost: Callable[[RemoteEndpoint, int], None]
+    #: A reader has another filter and is otherwise what it was.
+    filtered: Callable[[RemoteEndpoint], None]
 
 
 #: Writer entity, reader entity, and the bits that say whether a peer has the other side of each.
@@ -89,6 +91,10 @@ def other_side(topic: int) -> int:
     return SEDP_SUBSCRIPTIONS_WRITER if topic == SEDP_PUBLICATIONS_WRITER else SEDP_PUBLICATIONS_WRITER
 
 
+def _but_for_filters(endpoint: RemoteEndpoint) -> RemoteEndpoint:
+    return replace(endpoint, announcement=replace(endpoint.announcement, content_filter=None))
+
+
 class EndpointDiscovery:
     """Announces the endpoints of one participant and keeps the table of the others'."""
 
@@ -110,6 +116,13 @@ class EndpointDiscovery:
     def announce(self, announcement: EndpointAnnouncement, now: int) -> None:
         """Announce a local endpoint to everyone; to those who are served by choice, if they want it."""
         self._own[announcement.guid] = announcement
+        self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
+
+    def announce_anew(self, announcement: EndpointAnnouncement, now: int) -> None:
+        """Announce that a local endpoint says something else of itself, to everyone who knows it."""
+        self._own[announcement.guid] = announcement
+        for proxy in self.writers[topic_of(announcement.guid)].readers.values():
+            proxy.sent.pop(announcement.guid.octets(), None)  # or who has it would be passed over
         self._write(SampleKind.ALIVE, announcement, announcement.encode(), now)
 
     def withdraw(self, announcement: EndpointAnnouncement, now: int) -> None:
@@ -271,6 +284,10 @@ class EndpointDiscovery:
         addresses = self._context.addresses(announcement.locators)
         endpoint = RemoteEndpoint(announcement, Destination(guid.prefix, (addresses or peer.default)[0]))
         if old == endpoint:
+            return
+        if old is not None and _but_for_filters(old) == _but_for_filters(endpoint):
+            self.endpoints[guid] = endpoint
+            self._listener.filtered(endpoint)
             return
         if old is not None:
             self._listener.lost(old, now)

@@ -103,11 +103,14 @@ class ParticipantDiscovery:
         self._quick: list[int] = []
         self._renew: Callable[[int], bool] = lambda _: False
         self._multicasts = any(IPv4Address(address.host).is_multicast for address in announce_to)
+        self._named = frozenset(announce_to)
         self._everyone = tuple(Destination(UNKNOWN_PREFIX, address) for address in announce_to)
         self._period = period
         self._quick_repeats = quick_repeats
         self._context = context
         self._listener = listener
+        #: Peers that call on us directly, because somebody named us to them: they hear us in no other way.
+        self._callers: dict[bytes, RemoteParticipant] = {}
         self._key_hash = Guid(announcement.prefix, PARTICIPANT).octets()
         self._writer = StatelessWriter(reader=SPDP_READER, writer=SPDP_WRITER, outbox=context.outbox)
 
@@ -220,6 +223,8 @@ class ParticipantDiscovery:
         if not self._context.peers.add(peer):
             raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")
         self._watch_lease(peer, now)
+        if not directed and not by_multicast and peer.metatraffic_destination.address not in self._named:
+            self._callers[source] = peer
         if not directed and self._writer.sequence and not (by_multicast and self._will_multicast(now)):
             self._writer.send(peer.metatraffic_destination, timestamp=now + self._context.epoch)
         self._listener.discovered(peer, now)
@@ -241,6 +246,7 @@ class ParticipantDiscovery:
         self._remove(source, "disposed", now)
 
     def _remove(self, prefix: bytes, reason: str, now: int) -> None:
+        self._callers.pop(prefix, None)
         peer = self._context.peers.remove(prefix)
         if peer is not None:
             self._context.deadlines.cancel(("lease", prefix))
@@ -272,7 +278,7 @@ class ParticipantDiscovery:
         return self._multicasts and any(when > now for when in self._quick)
 
     def _announce(self, now: int, *, brief: bool = False) -> None:
-        for destination in self._everyone:
+        for destination in (*self._everyone, *(peer.metatraffic_destination for peer in self._callers.values())):
             self._writer.send(destination, timestamp=now + self._context.epoch, brief=brief)
 
     def _announce_periodically(self, now: int, *, first: bool = False) -> None:

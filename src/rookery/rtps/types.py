@@ -4,6 +4,9 @@ A topic's type is a struct whose fields are primitives, strings, sequences, arra
 Fields marked `key` tell the instances of a keyed topic apart. Every type takes at least one octet on the wire (a struct
 has a field, an array an element): so a sequence that claims n elements needs n octets that are really there, and a
 decoder can refuse a giant length before it allocates anything.
+
+What other participants announce may hold types that are not read here (unions, maps, wide characters): a `CdrForeign`
+stands for one of them, so that the rest of such a type can still be compared and named.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from rookery.errors import TopicError
 __all__ = [
     "CdrArray",
     "CdrEnum",
+    "CdrForeign",
     "CdrMember",
     "CdrSequence",
     "CdrString",
     "CdrStruct",
+    "Extensibility",
     "Primitive",
     "Type",
     "largest_size",
@@ -34,6 +39,7 @@ class Primitive(Enum):
     OCTET = ("octet", "B", 1)
     CHAR = ("char", "c", 1)
     INT8 = ("int8", "b", 1)
+    UINT8 = ("uint8", "B", 1)
     INT16 = ("int16", "h", 2)
     UINT16 = ("uint16", "H", 2)
     INT32 = ("int32", "i", 4)
@@ -47,6 +53,21 @@ class Primitive(Enum):
         self.idl = idl
         self.code = code
         self.size = size
+
+
+class Extensibility(Enum):
+    """How a type may differ between a writer and a reader (DDS-XTypes 7.2.2.4.4.4.8); the bit is that of type flags."""
+
+    FINAL = 1
+    APPENDABLE = 2
+    MUTABLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CdrForeign:
+    """A type that is not read here; `kind` says what it is."""
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +103,7 @@ class CdrEnum:
 
     name: str
     members: tuple[tuple[str, int], ...]
+    extensibility: Extensibility = Extensibility.FINAL
 
     def __post_init__(self) -> None:
         names, values = [name for name, _ in self.members], [value for _, value in self.members]
@@ -96,6 +118,10 @@ class CdrMember:
     name: str
     type: Type
     key: bool = False
+    optional: bool = False
+    must_understand: bool = False
+    #: The number of the member where it is not its place in the struct.
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +130,7 @@ class CdrStruct:
 
     name: str
     fields: tuple[CdrMember, ...]
+    extensibility: Extensibility = Extensibility.FINAL
 
     def __post_init__(self) -> None:
         if not self.fields:
@@ -113,6 +140,16 @@ class CdrStruct:
         for field in self.fields:
             if field.key and isinstance(field.type, CdrSequence):
                 raise TopicError(f"field {field.name!r} of struct {self.name!r} is a sequence and cannot be a key")
+
+    @property
+    def numbered(self) -> tuple[tuple[int, CdrMember], ...]:
+        """The members with their ids: one that names none comes after the one before it (DDS-XTypes 7.3.1.2.1.1)."""
+        numbered, following = [], 0
+        for field in self.fields:
+            number = following if field.id is None else field.id
+            numbered.append((number, field))
+            following = number + 1
+        return tuple(numbered)
 
     @property
     def is_keyed(self) -> bool:
@@ -131,7 +168,7 @@ class CdrStruct:
         return CdrStruct(self.name, tuple(keys))
 
 
-Type = Primitive | CdrString | CdrSequence | CdrArray | CdrEnum | CdrStruct
+Type = Primitive | CdrString | CdrSequence | CdrArray | CdrEnum | CdrStruct | CdrForeign
 
 
 def smallest_size(of: Type) -> int:
@@ -145,6 +182,8 @@ def smallest_size(of: Type) -> int:
             return of.length * smallest_size(of.element)
         case CdrStruct():
             return sum(smallest_size(field.type) for field in of.fields)
+        case CdrForeign():
+            return 1
 
 
 def largest_size(of: Type, position: int = 0) -> int | None:
@@ -156,7 +195,7 @@ def largest_size(of: Type, position: int = 0) -> int | None:
             return position + -position % 4 + 4
         case CdrString():
             return None if of.bound is None else position + -position % 4 + 5 + of.bound
-        case CdrSequence():
+        case CdrSequence() | CdrForeign():
             return None
         case CdrArray():
             end: int | None = position

@@ -6,6 +6,8 @@ is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the 
 repeat: what the history still holds is sent again, what it does not hold, or what the reader is not entitled to,
 becomes a GAP.
 
+A reader whose filter leaves a sample out gets a GAP for its number, when there is something else to say to it.
+
 A reader can also be matched with a choice of instances (`wants`): it is sent those alone, and the numbers of all
 others are a GAP. Discovery does this: an endpoint that a peer has no use for is never described to it. When interest
 appears later the instance is written again, under a new number; whoever has it already gets a GAP for that number too.
@@ -77,7 +79,7 @@ class ReaderProxy:
     def is_for(self, change: Change) -> bool:
         """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
         if self.wants is None:
-            return True
+            return self.guid not in change.unwanted_by
         before = self.sent.get(change.instance)
         if change.kind is not SampleKind.ALIVE:
             return before is not None
@@ -154,9 +156,18 @@ class Writer:
         """Whether the history takes another change."""
         return self.history.has_room
 
-    def write(self, kind: SampleKind, instance: bytes, payload: bytes, *, timestamp: int | None, now: int) -> Change:
-        """Send a change to everyone and keep it as long as the history says."""
-        change = self.history.add(kind, instance, payload, timestamp)
+    def write(
+        self,
+        kind: SampleKind,
+        instance: bytes,
+        payload: bytes,
+        *,
+        timestamp: int | None,
+        now: int,
+        unwanted_by: frozenset[Guid] = frozenset(),
+    ) -> Change:
+        """Send a change to everyone but those who do not want it, and keep it as long as the history says."""
+        change = self.history.add(kind, instance, payload, timestamp, unwanted_by)
         served = [proxy for proxy in self.readers.values() if self._serves(proxy, change)]
         for destination in dict.fromkeys(proxy.destination for proxy in served):
             self._send_change(change, destination, UNKNOWN_ENTITY)

@@ -149,8 +149,17 @@ class World:
         self._renamed[before] = now
 
     def pause(self, node: Node) -> None:
-        """Let a process stand still: what comes meanwhile waits for it."""
-        self.processes[node].is_paused = True
+        """Let a process stand still: what comes meanwhile waits for it, and clients that hear nothing give it up."""
+        process = self.processes[node]
+        process.is_paused = True
+        if not isinstance(node, ClientId):
+            self.calendar.after(self.links.conditions.silence, lambda: self._leave_silent(process))
+
+    def _leave_silent(self, process: Process) -> None:
+        if process.is_alive and process.is_paused:
+            for connection in [one for one in self._connections if process.node in one]:
+                self._break(*connection, told=connection)()
+            self.calendar.after(self.links.conditions.silence, lambda: self._leave_silent(process))
 
     def resume(self, node: Node) -> None:
         """Let a process go on, with all that has come meanwhile."""

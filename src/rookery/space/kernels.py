@@ -1,4 +1,4 @@
-"""Kernels of the event space: the zone of each point, the place of each text. Their plain twins are beside them.
+"""Kernels of the event space: the zone of each point, the place of each text. Their plain twins are in `tests/twins`.
 
 A tree arrives as four arrays, one entry per node in pre-order: the axis that the node cuts (-1 at a leaf), the cut, the
 node of the upper half, and the zone of a leaf. The lower half is always the next node. The plain twin of `place_texts`
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rookery.kernels import kernel
 
-__all__ = ["place_texts", "zone_of_points", "zone_of_points_plain"]
+__all__ = ["place_texts", "zone_of_points"]
 
 _PARTS, _CONTROL, _PRINTABLE = 1111, 32, 982
 _WHOLE = 1 << 62
@@ -35,26 +35,6 @@ def zone_of_points(
         while axis[node] >= 0:
             node = upper[node] if points[row, axis[node]] >= cut[node] else node + 1
         out[row] = zone[node]
-
-
-def zone_of_points_plain(
-    points: NDArray[np.float64],
-    axis: NDArray[np.int32],
-    cut: NDArray[np.float64],
-    upper: NDArray[np.int32],
-    zone: NDArray[np.int32],
-    out: NDArray[np.int32],
-) -> None:
-    """Do the same level by level, all rows at once."""
-    node = np.zeros(len(points), dtype=np.int64)
-    active = axis[node] >= 0
-    while active.any():
-        rows = np.flatnonzero(active)
-        at = node[rows]
-        above = points[rows, axis[at]] >= cut[at]
-        node[rows] = np.where(above, upper[at], at + 1)
-        active = axis[node] >= 0
-    out[:] = zone[node]
 
 
 @kernel

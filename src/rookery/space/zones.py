@@ -129,9 +129,31 @@ def inside(path: Path, ancestor: Path) -> bool:
 
 
 def overlap(one: Path, other: Path) -> bool:
-    """Tell whether two zones share a point: then one lies in the other."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+    """Tell whether two zones share a point.
+
+    In one tree one lies in the other then. But a zone that was merged may have been cut anew, elsewhere: of the zones
+    before and after only the boxes tell.
+    """
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            if mine[0] == theirs[0] and mine[2] == theirs[2]:
+                return False  # the two sides of one cut
+            return _share(_ranges(one), _ranges(other))
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _ranges(path: Path) -> dict[int, tuple[float, float]]:
+    """Return the range of a zone on each axis that a cut has narrowed."""
+    found: dict[int, tuple[float, float]] = {}
+    for axis, bit, cut in path:
+        low, high = found.get(axis, (0.0, 1.0))
+        found[axis] = (cut, high) if bit else (low, cut)
+    return found
+
+
+def _share(one: dict[int, tuple[float, float]], other: dict[int, tuple[float, float]]) -> bool:
+    return all(low < other[axis][1] and other[axis][0] < high for axis, (low, high) in one.items() if axis in other)
 
 
 def depth_shared(one: Path, other: Path) -> int:

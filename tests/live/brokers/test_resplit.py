@@ -20,7 +20,8 @@ from rookery.space.axes import Axis, EventSpace
 from rookery.space.notation import read_space
 from rookery.space.tree import KdTree
 
-from .test_server import Crowd, Fleet, Load, clients_of, conditions, run, settled, wanted
+from .fleets import Crowd, Fleet, Load, clients_of, conditions, settled, wanted
+from .test_server import run
 
 
 @pytest.fixture

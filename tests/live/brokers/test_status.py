@@ -8,7 +8,7 @@ from tests.live.broker_fleet import SCHEMA, SPACE
 
 import rookery
 from rookery.brokers.configuration import BrokerDurability
-from rookery.live.brokers.loopback import loopback_brokers
+from rookery.papers.loopback import loopback_brokers
 from rookery.space.notation import read_space
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rookery.filters.blocked.kernels import MULTIPLIERS
 
-__all__ = ["block_of", "contains_hashes", "mask_of", "set_hashes"]
+__all__ = ["block_of", "mask_of", "set_hashes"]
 
 
 def block_of(hashes: NDArray[np.uint64], block_count: int) -> NDArray[np.int64]:
@@ -25,10 +25,3 @@ def mask_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
 def set_hashes(hashes: NDArray[np.uint64], words: NDArray[np.uint32]) -> None:
     """Set the bits of every hash."""
     np.bitwise_or.at(words.reshape(-1, 8), block_of(hashes, words.size // 8), mask_of(hashes))
-
-
-def contains_hashes(hashes: NDArray[np.uint64], words: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for each hash whether its eight bits are set."""
-    mask = mask_of(hashes)
-    blocks = words.reshape(-1, 8)[block_of(hashes, words.size // 8)]
-    return np.asarray(((blocks & mask) == mask).all(axis=1), dtype=np.bool_)

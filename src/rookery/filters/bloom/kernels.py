@@ -2,7 +2,7 @@
 
 Positions follow the vectors: a = low half of h, b = high half | 1, position i = ((a + i·b) mod 2³²)·m >> 32. Bits are
 MSB first inside a byte, which is also the wire form. Indices are unsigned, so that no check for negative ones is
-compiled in. The plain twin is `rookery.filters.bloom.plain`.
+compiled in. The plain twin is `tests.twins.bloom`.
 """
 
 from __future__ import annotations

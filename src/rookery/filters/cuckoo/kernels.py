@@ -1,7 +1,7 @@
 """Cuckoo table kernels (spec 2.1): insertion with atomic failure, probing, and the run-length code both ways (2.3).
 
 A table is 2m slots of `width` bits in an array of 16-bit numbers, slot = flag bit | fingerprint, 0 = empty; the owner's
-shadow array holds the 64-bit hash behind every slot. The plain twin is `rookery.filters.cuckoo.plain`.
+shadow array holds the 64-bit hash behind every slot. The plain twin is `tests.twins.cuckoo`.
 """
 
 from __future__ import annotations

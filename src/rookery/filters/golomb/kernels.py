@@ -1,6 +1,6 @@
 """Kernels of the Golomb set: the Rice code of sorted values both ways, and the probe through a small index.
 
-Bits are MSB first. The plain twin is `rookery.filters.golomb.plain`.
+Bits are MSB first. The plain twin is `tests.twins.golomb`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """XXH3-64 over the buffers of an Arrow string array: one pass, no Python object per key.
 
 Rule: a block of keys is hashed into a small array, and the caller then prefetches and probes that block (hash →
-prefetch → probe). The plain twin is `rookery.filters.hashing.plain`; the default secret must also agree with the
+prefetch → probe). The plain twin is `tests.twins.xxh3`; the default secret must also agree with the
 `xxhash` library, which is tested.
 
 The function follows the public description of XXH3 with seed 0 and a 192-byte secret; another secret makes it the

@@ -2,7 +2,7 @@
 
 A key owns one equation: 64 coefficient bits beginning at column `start`, and one right-hand bit for each layer.
 Equations are taken in order of `start`, so a system without solution is noticed where it breaks and not at its end.
-Solutions are kept as words [word][layer]: one probe reads neighbors. The plain twin is `rookery.filters.ribbon.plain`.
+Solutions are kept as words [word][layer]: one probe reads neighbors. The plain twin is `tests.twins.ribbon`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels of the Bloom tree: positions and places of keys, the flat probe, and the search of Algorithm 2 in one pass.
 
 The plain twins: `TreeGeometry.positions`, `layers.layered_place`, `BloomTree.__contains__` key by key, and
-`query.search_sound`. Arrays over the nodes of a tree are those of `index.TreeIndex`: in the order of a depth-first
+`tests.twins.tree`. Arrays over the nodes of a tree are those of `index.TreeIndex`: in the order of a depth-first
 search, so that a parent comes before its left child and that before its right one.
 """
 

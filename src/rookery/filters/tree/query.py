@@ -2,7 +2,7 @@
 
 Rule: the sound search carries the query set down the tree and keeps at each node the elements that the node's filter
 has and whose place lies below; it stops where none is left. The bits of a member are set in every ancestor, so no
-member is ever dropped. `search_sound` is the plain twin of `kernels.search`.
+member is ever dropped.
 
 The paper's search compares the Bloom filter of the query with each child by equation 6 and goes down where the estimate
 is not 0. The estimate is exactly 0 only when t∧·m = t1·t2, which happens for true members too; and the shipped code of
@@ -11,7 +11,6 @@ its ancestor prunes at ≤ 0, which drops up to 43 % of the nodes that hold one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -20,9 +19,8 @@ from numpy.typing import NDArray
 
 from rookery.filters.equations import intersection_estimate
 from rookery.filters.tree.geometry import MAXIMAL_LEVELS, Place, TreeGeometry
-from rookery.filters.tree.index import TreeIndex
 
-__all__ = ["MOST_NODES", "QueryResult", "deepest", "row_contains", "search_paper", "search_sound"]
+__all__ = ["MOST_NODES", "QueryResult", "deepest", "row_contains", "search_paper"]
 
 #: Nodes that are noted for one key: a path has no more, and a hostile tree shall not make a long answer.
 MOST_NODES = MAXIMAL_LEVELS
@@ -56,37 +54,6 @@ def deepest(pairs: Pairs) -> Pairs:
             node = (node - 1) >> 1
             above.add((key, node))
     return [pair for pair in pairs if pair not in above]
-
-
-def search_sound(
-    geometry: TreeGeometry, index: TreeIndex, *, hashes: Mapping[str, int], places: Mapping[str, Place]
-) -> tuple[Pairs, list[int]]:
-    """Search depth first; return the pairs of key and node, and the nodes that were visited."""
-    positions = {key: geometry.positions(value) for key, value in hashes.items()}
-
-    def has(rows: list[NDArray[np.uint8]], key: str) -> bool:
-        return any(row_contains(row, positions[key]) for row in rows)
-
-    pairs: Pairs = []
-    visited: list[int] = []
-    noted: Counter[str] = Counter()
-    pending: list[tuple[int, list[str]]] = [(0, list(hashes))]
-    while pending:
-        node, wanted = pending.pop()
-        bits = index.covering_rows(node)
-        if not bits:
-            continue
-        visited.append(node)
-        kept = [
-            key for key in wanted if noted[key] < MOST_NODES and geometry.leads_to(node, places[key]) and has(bits, key)
-        ]
-        for key in kept:
-            if geometry.may_own(node, places[key]) and has(index.rows_of(node), key):
-                pairs.append((key, node))
-                noted[key] += 1
-        if kept:
-            pending += [(child, kept) for child in reversed(geometry.children(node))]
-    return pairs, visited
 
 
 def search_paper(

@@ -117,6 +117,7 @@ class SpoolRecorder:
             self._qos,
             keyed=self._type.is_keyed,
             now=udp.now(),
+            type=self._type.struct,
             acknowledge_when_kept=True,
             kept=kept,
         )

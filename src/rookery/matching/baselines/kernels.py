@@ -1,4 +1,4 @@
-"""The kernels of the seed's algorithms: counting, predicate index, predicate matrix. Their plain twins: `plain.py`.
+"""The kernels of the seed's algorithms: counting, predicate index, predicate matrix. Plain twins: `papers.interpreted`.
 
 All three match class by class (`topics.py`): the rows without a topic, then those of the event's topic.
 """

@@ -1,4 +1,4 @@
-"""The kernels that build the bitmap index; `build.py` says what the arrays mean. Plain twin: `twin.py`."""
+"""The kernels that build the bitmap index; `build.py` says what the arrays mean. Twin: `tests/twins/bitmap.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that prove an index from outside; `checks.py` says why each is asked. Plain twin: `check_twin.py`."""
+"""The kernels that prove an index from outside; `checks.py` says why each is asked. Twin: `tests/twins`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that match by the bitmap index; `build.py` says what the arrays mean. Plain twin: `twin.py`.
+"""The kernels that match by the bitmap index; `build.py` says what the arrays mean. Twin: `tests/twins/bitmap.py`.
 
 Those that build it are in `build_kernels.py`.
 """

@@ -1,8 +1,0 @@
-"""Figure 5(b) in `paper` mode: depth after the printed join."""
-
-from __future__ import annotations
-
-from rookery.experiments.seed_002.dynamic_depth import check, plot, run
-from rookery.experiments.seed_002.dynamic_table_paper import FULL, QUICK
-
-__all__ = ["FULL", "QUICK", "check", "plot", "run"]

@@ -1,8 +1,0 @@
-"""Section IV-B in `paper` mode: hops against the size of printed tables."""
-
-from __future__ import annotations
-
-from rookery.experiments.seed_002.dynamic_table_paper import FULL, QUICK
-from rookery.experiments.seed_002.hops_and_tables import check, plot, run
-
-__all__ = ["FULL", "QUICK", "check", "plot", "run"]

@@ -1,0 +1,120 @@
+"""Filters that travel: a reader says what it wants, and a writer sends it nothing else (RTPS 2.5, 8.7.6 and 9.6.4.1).
+
+A reader announces its condition as DDS SQL where every stack would read it in the same way: comparisons of whole
+numbers, float64s, texts and truths with literals, joined by AND, OR and NOT. Anything else it keeps to itself. It
+filters in any case, so what a writer does not leave out is left out here.
+
+A writer compiles the conditions of all its remote readers into one set. A sample is sent to those that it may concern;
+for the others its number becomes part of a GAP. A condition that does not compile here asks for everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rookery.errors import RookeryError, WireFormatError
+from rookery.matching import matcher
+from rookery.model import Schema
+from rookery.model import types as model
+from rookery.model.expressions import And, Between, Comparison, Constant, Expression, Field, Literal, Not, Or, to_text
+from rookery.model.parser import parse
+from rookery.participant.event_types import event_type
+from rookery.rtps.announcements import ContentFilter
+from rookery.rtps.cdr import decode_sample
+from rookery.rtps.identity import Guid
+from rookery.rtps.types import CdrStruct
+
+__all__ = ["WriterFilters", "filter_of"]
+
+#: Longer conditions stay here: an announcement is to fit into a datagram with others.
+_LONGEST: Final = 1_000
+_NOBODY: Final[frozenset[Guid]] = frozenset()
+
+
+def filter_of(topic: str, conditions: list[str | None], schema: Schema) -> ContentFilter | None:
+    """Return the filter of a reader that serves some conditions; None if it has to have everything."""
+    said: list[str] = []
+    for condition in conditions:
+        try:
+            expression = parse(condition or "TRUE")
+        except RookeryError:
+            return None
+        if not _is_ddssql(expression, schema):
+            return None
+        said.append(to_text(expression))
+    together = said[0] if len(said) == 1 else " OR ".join(f"({each})" for each in said)
+    return ContentFilter(topic, together) if len(together.encode("utf-8")) <= _LONGEST else None
+
+
+def _is_ddssql(expression: Expression, schema: Schema) -> bool:
+    match expression:
+        case Comparison(left=Field(path), right=Literal(value)):
+            return _is_comparable(path, schema, value)
+        case Between(field=Field(path), low=Literal(low), high=Literal(high), negated=False):
+            return _is_comparable(path, schema, low) and _is_comparable(path, schema, high)
+        case Not(operand):
+            return _is_ddssql(operand, schema)
+        case And(operands) | Or(operands):
+            return all(_is_ddssql(operand, schema) for operand in operands)
+        case Constant():
+            return False  # TRUE has nothing to leave out
+    return False
+
+
+def _is_comparable(path: tuple[str | int, ...], schema: Schema, value: object) -> bool:
+    """Say whether an attribute and a literal compare in every stack as they do here."""
+    if len(path) != 1 or path[0] not in schema:
+        return False
+    kind = schema.types[str(path[0])]
+    if isinstance(kind, model.IntegerType):
+        return type(value) is int
+    if isinstance(kind, model.FloatType):
+        return kind.bits == 64 and not isinstance(value, bool | str)
+    # A text with a quotation mark is written in one way here and in another elsewhere.
+    return isinstance(kind, model.StringType) and isinstance(value, str) and "'" not in value
+
+
+class WriterFilters:
+    """The filters of a writer's remote readers, as one compiled set."""
+
+    def __init__(self, struct: CdrStruct) -> None:
+        self._struct = struct
+        #: Made when the first filter comes: most writers never need one.
+        self._set: Any = None
+        self._readers: dict[int, Guid] = {}
+        self._numbers: dict[Guid, int] = {}
+        self._next = 1
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def set(self, reader: Guid, wanted: ContentFilter | None) -> None:
+        """Take the filter of a reader, instead of its last one; None asks for everything."""
+        number = self._numbers.pop(reader, None)
+        if number is not None:
+            del self._readers[number]
+            self._set.remove(number)
+        if wanted is None or not wanted.is_ddssql:
+            return
+        try:
+            if self._set is None:
+                self._set = matcher(event_type(self._struct, type_name=self._struct.name).schema)
+            self._set.add(self._next, wanted.expression, parameters=wanted.values or None)
+        except RookeryError:
+            return
+        self._readers[self._next], self._numbers[reader] = reader, self._next
+        self._next += 1
+
+    def unwanted_by(self, payload: bytes) -> frozenset[Guid]:
+        """Return the readers that have no use for a sample."""
+        if not self._readers:
+            return _NOBODY
+        try:
+            event: Mapping[str, Any] = decode_sample(self._struct, payload)
+        except WireFormatError:
+            return _NOBODY
+        wanted: list[int] = self._set.match(event)
+        if len(wanted) == len(self._readers):
+            return _NOBODY
+        return frozenset(self._numbers) - {self._readers[number] for number in wanted}

@@ -1,0 +1,229 @@
+"""Leases: what an owner promises, it promises only while nobody can have taken its zone over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.leases import Leases
+from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, OwnerFound, ZoneReport
+from rookery.brokers.ownership import ZoneOwnership
+from rookery.machine import ClientId, Send
+from rookery.simulated.brokers import SimulatedBrokers
+from rookery.simulated.links import LinkConditions
+from rookery.space.zones import box_of, split
+
+from . import mutants
+from .alone import alone
+from .invariants import SECOND, network
+
+LOWER, UPPER = split((), 0, 0.5)
+
+
+def pair() -> tuple[SimulatedBrokers, dict[str, float]]:
+    """Two brokers that keep nothing on a disk, and an event that is the first one's."""
+    made = network(2, dimensions=1, durability=BrokerDurability.MEMORY)
+    (path,) = made.brokers[1].owned
+    return made, {"x": 0.25 if path == LOWER else 0.75}
+
+
+def wait_until_over(made: SimulatedBrokers) -> None:
+    """Let time pass until the first broker's lease has ended by its own clock, looked at or not."""
+    (owned,) = made.brokers[1].owned.values()
+    while made.brokers[1].leases._end(owned) > made.world.time(1):
+        made.run(SECOND // 10)
+    assert list(made.brokers[1].owned.values()) == [owned]
+
+
+def test_an_owner_holds_what_it_matches_without_a_lease() -> None:
+    """Its neighbor stands still: nobody wants the event, and yet nothing is said before the lease is held again."""
+    made, event = pair()
+    made.client(1).publish(event)
+    made.run(SECOND)
+    assert len(made.accepted) == 1
+    made.world.pause(2)
+    wait_until_over(made)
+    made.clients[1].publish(event)
+    made.run(SECOND // 10)
+    assert len(made.accepted) == 1
+    assert made.brokers[1].counters["held"] == 1
+    made.world.resume(2)
+    made.run(30 * SECOND)
+    assert len(made.accepted) == 2
+    assert not made.brokers[1].deliveries.in_flight
+
+
+def test_a_subscription_is_placed_under_a_lease_only() -> None:
+    made, _ = pair()
+    made.world.pause(2)
+    wait_until_over(made)
+    client = made.client(1)
+    client.subscribe("all", "")
+    made.run(SECOND // 10)
+    assert not client.in_force
+    made.world.resume(2)
+    made.run(30 * SECOND)
+    assert client.in_force == {"all"}
+
+
+def test_a_lease_is_counted_from_when_its_stamp_was_sent() -> None:
+    """What was granted long ago and arrives now grants nothing any more."""
+    made, _ = pair()
+    owner = made.brokers[1]
+    (owned,) = owner.owned.values()
+    made.world.pause(1)
+    made.run(20 * SECOND)  # what the other one has granted meanwhile waits
+    held: list[bool] = []
+    take = owner.leases.take
+    owner.leases.take = lambda giver, stamp: (take(giver, stamp), held.append(owner.leases.is_held(owned)))  # type: ignore[method-assign, assignment, func-returns-value]
+    made.world.resume(1)
+    assert held
+    assert not any(held)
+
+
+def test_a_grant_for_what_was_never_sent_is_none() -> None:
+    broker = alone()
+    broker.receive(OwnerFound(ZoneOwnership(UPPER, 2, 2)), 2, 1)
+    (owned,) = broker.owned.values()
+    beat = broker.timer()
+    assert beat is not None
+    broker.wake(beat)
+    assert not broker.leases.is_held(owned)
+    report = ZoneReport(ZoneOwnership(UPPER, 2, 2), (), (), 1)
+    broker.receive(BrokerHeartbeat((report,), grant=1 << 40), 2, beat + 1)
+    assert not broker.leases.is_held(owned)
+    broker.receive(BrokerHeartbeat((report,), grant=broker.leases.now), 2, beat + 2)
+    assert broker.leases.is_held(owned)
+
+
+def test_who_claims_what_another_one_has_is_told_of_that_one() -> None:
+    broker = alone()
+    broker.receive(OwnerFound(ZoneOwnership(UPPER, 5, 2)), 2, 1)
+    broker.effects()
+    recut = split(split((), 0, 0.25)[1], 0, 0.75)[0]  # of another tree: it overlaps both halves
+    claim = BrokerHeartbeat((ZoneReport(ZoneOwnership(recut, 0, 3), (), (), 1),), stamp=7)
+    broker.receive(claim, 3, 2)
+    answers = [
+        effect.message
+        for effect in broker.effects()
+        if isinstance(effect, Send) and effect.receiver == 3 and isinstance(effect.message, BrokerHeartbeat)
+    ]
+    assert {rival.owner for answer in answers for rival, _ in answer.rivals} >= {2}
+    assert not any(answer.grant for answer in answers)
+
+
+def test_a_broker_that_slept_takes_over_from_nobody() -> None:
+    made = network(5)
+    made.world.pause(3)
+    made.run(60 * SECOND)
+    assert sum(broker.counters["taken over"] for broker in made.brokers.values()) == 1
+    made.world.resume(3)
+    made.run(60 * SECOND)
+    assert made.brokers[3].counters["stalled"] == 1
+    assert made.brokers[3].counters["taken over"] == 0
+    assert made.brokers[3].counters["yielded"] == 1
+
+
+def test_nobody_takes_over_before_his_own_grant_has_run_out() -> None:
+    """That a broker cannot be reached makes no difference: it may live, and count on it."""
+    made = network(5)
+    made.crash(3)
+    made.run(10 * SECOND)
+    assert any(3 in broker.routing_table.unreachable for broker in made.brokers.values())
+    assert not any(broker.counters["taken over"] for broker in made.brokers.values())
+    made.run(15 * SECOND)
+    assert sum(broker.counters["taken over"] for broker in made.brokers.values()) == 1
+
+
+# ---- aimed histories, with and without what was mended -------------------------------------------------------------
+
+
+def a_stopped_owner(made: SimulatedBrokers) -> bool:
+    """Stop an owner until it is taken over, subscribe, publish through the stopped one, let it go on: did it come?"""
+    clients = {number: made.client(number) for number in made.brokers}
+    made.run(SECOND)
+    (path,) = made.brokers[2].owned
+    low, high = box_of(path, 1).lower[0], box_of(path, 1).upper[0]
+    made.world.pause(2)
+    heirs = [number for number in made.brokers if number != 2]
+    assert made.run(60 * SECOND, until=lambda: any(made.brokers[one].counters["taken over"] for one in heirs))
+    heir = next(one for one in heirs if made.brokers[one].counters["taken over"])
+    clients[heir].subscribe("late", f"x >= {low!r} AND x < {high!r}")
+    assert made.run(SECOND, until=lambda: clients[heir].in_force == {"late"})
+    (event,) = clients[2].publish({"x": (low + high) / 2})
+    made.run(SECOND // 100)
+    made.world.resume(2)
+    made.run(120 * SECOND)
+    assert event in made.accepted
+    return made.delivered == {("late", event): 1}
+
+
+def a_zone_cut_anew(made: SimulatedBrokers) -> bool:
+    """Stop an owner until its zone is taken over, merged and cut elsewhere, let it go on: does it learn of that?"""
+    victim, path = max(
+        ((number, path) for number, broker in made.brokers.items() for path in broker.owned),
+        key=lambda one: len(one[1]),
+    )  # of the deepest zones, whose siblings are zones as well
+    made.world.pause(victim)
+    others = [broker for number, broker in made.brokers.items() if number != victim]
+    assert made.run(90 * SECOND, until=lambda: any(path[:-1] in broker.owned for broker in others))
+    owner = next(broker for broker in others if path[:-1] in broker.owned)
+    merged = owner.owned[path[:-1]]
+    newcomer = made.join(bootstrap=victim)  # who does not answer
+    low, high = merged.box.lower[0], merged.box.upper[0]
+    owner.membership.joining.give(merged, JoinRequest(newcomer, (), cut=(0, low + 0.3 * (high - low))))
+    made.perform(owner.id)
+    made.run(SECOND)
+    made.world.resume(victim)
+    made.run(SECOND)
+    return path not in made.brokers[victim].owned
+
+
+def a_clock_that_steps_back(made: SimulatedBrokers) -> bool:
+    """Subscribe, set the client's clock back, let its broker crash, and publish when all zones have said *placed*."""
+    client, publisher = made.client(2), made.client(3)
+    client.subscribe("all", "")
+    assert made.run(10 * SECOND, until=lambda: client.in_force == {"all"})
+    made.world.step_clock(ClientId(client.number), -3600 * SECOND)
+    made.crash(2)
+    assert made.run(60 * SECOND, until=lambda: client.machine.broker != 2 and client.in_force == {"all"})
+    events = publisher.publish(*({"x": place / 10} for place in range(10)))
+    made.run(120 * SECOND)
+    assert set(events) <= made.accepted
+    return made.delivered == {("all", event): 1 for event in events}
+
+
+def a_sleeper(made: SimulatedBrokers) -> bool:
+    """Let a broker sleep: does it leave to others what is theirs when it wakes up?"""
+    made.world.pause(2)
+    made.run(60 * SECOND)
+    made.world.resume(2)
+    made.run(SECOND)
+    return not made.brokers[2].counters["taken over"]
+
+
+@pytest.mark.parametrize(
+    ("history", "mutant"),
+    [
+        (a_clock_that_steps_back, mutants.versions_by_the_clock),
+        (a_stopped_owner, mutants.no_leases),
+        (a_zone_cut_anew, mutants.zones_overlap_by_their_paths),
+        (a_sleeper, mutants.no_waking_up),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_mended_is_found_where_it_is_taken_out(
+    history: Callable[[SimulatedBrokers], bool], mutant: mutants.Mutant, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conditions = LinkConditions(silence=600 * SECOND)  # clients wait for their broker
+    assert history(network(4, seed=seed, dimensions=1, conditions=conditions))
+    mutant(monkeypatch)
+    assert not history(network(4, seed=seed, dimensions=1, conditions=conditions))
+
+
+@pytest.mark.parametrize("silence", [2, 3])
+def test_a_lease_ends_before_any_grant(silence: int) -> None:
+    broker = alone(silence=silence)
+    assert 0 < Leases(broker).length < silence * broker.configuration.beat

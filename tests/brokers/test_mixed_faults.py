@@ -1,0 +1,52 @@
+"""Accepted means delivered, under any mixture of faults; and the histories find each mend that is taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.histories import live_through_all, replayed
+
+from . import mutants
+from .mixed_faults import REPLAY, Tally, live_mixed
+
+#: Histories in one test.
+LOT = 30
+
+
+def prove(seeds: range, say: Callable[[str], None]) -> Tally:
+    """Live through histories: none fails, most of them prove something, and hardly anything is refused."""
+    tally = Tally()
+    live_through_all(tally.live, seeds, test=REPLAY, say=say)
+    assert tally.counting >= 0.6 * tally.histories
+    assert tally.refused_outside_faults <= 0.05 * tally.published
+    assert tally.due > 10 * tally.histories
+    return tally
+
+
+@pytest.mark.parametrize("first", range(0, 300, LOT))
+def test_nothing_that_was_accepted_is_missed_or_doubled(first: int) -> None:
+    prove(range(first, first + LOT), lambda line: None)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("first", range(300, 10_300, 1000))
+def test_ten_thousand_histories(first: int, say: Callable[[str], None]) -> None:
+    for line in prove(range(first, first + 1000), say).lines():
+        say(line)
+
+
+@pytest.mark.skipif(replayed() is None, reason="no history is named: ROOKERY_SEED, ROOKERY_FAULTS")
+def test_replay() -> None:
+    named = replayed()
+    assert named is not None
+    live_mixed(*named)
+
+
+@pytest.mark.parametrize("mutant", [mutants.versions_by_the_clock])
+def test_histories_find_a_mend_that_is_taken_out(mutant: mutants.Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others need rarer histories: `test_leases.py` has them aimed at."""
+    mutant(monkeypatch)
+    with pytest.raises(AssertionError, match="replay: ROOKERY_SEED="):
+        live_through_all(live_mixed, range(8), test=REPLAY)

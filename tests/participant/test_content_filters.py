@@ -1,0 +1,162 @@
+"""Filters that travel: what a writer leaves out, what it costs, and that nothing wanted is ever left out."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from rookery.model import Schema
+from rookery.participant.content_filters import WriterFilters, filter_of
+from rookery.participant.event_types import event_type
+from rookery.participant.exchange import Exchange
+from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, decode_endpoint
+from rookery.rtps.identity import Guid
+from rookery.rtps.qos import Durability, QualityOfService, Reliability
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
+
+SECOND = 1_000_000
+QUOTES = Schema(symbol=str, price=float, size=int)
+TYPE = event_type(QUOTES, type_name="Quote")
+RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
+
+
+class Node:
+    """A participant with an exchange, whose deliveries are kept."""
+
+    def __init__(self, network: SimulatedNetwork, **options: Any) -> None:
+        self.member: SimulatedParticipant = network.join(lease=60 * SECOND, **options)
+        self.exchange = Exchange(self.member.participant)
+        self.got: dict[int, list[Any]] = {}
+        self.member.on_event = self._take
+
+    def _take(self, event: Any) -> None:
+        self.member.events.append(event)
+        for delivery in self.exchange.take(event):
+            self.got[delivery.subscription_id].append(delivery.event["size"])
+
+    def subscribe(self, where: str | None, qos: QualityOfService = RELIABLE, **options: Any) -> int:
+        number = self.exchange.subscribe("quotes", where, type=TYPE, qos=qos, now=self.member.now, **options)
+        self.got[number] = []
+        self.member.flush()
+        return number
+
+    def advertise(self, qos: QualityOfService = RELIABLE) -> Guid:
+        guid = self.exchange.advertise("quotes", type=TYPE, qos=qos, now=self.member.now)
+        self.member.flush()
+        return guid
+
+    def publish(self, number: int, price: float) -> None:
+        event = {"symbol": "ACME", "price": price, "size": number}
+        self.exchange.publish("quotes", event, now=self.member.now)
+        self.member.flush()
+
+
+def matched(network: SimulatedNetwork, node: Node, writer: Guid, count: int) -> None:
+    assert network.run(60 * SECOND, until=lambda: len(node.member.participant.matched(writer)) == count)
+    assert network.run(60 * SECOND, until=lambda: node.member.participant.is_known(writer))
+
+
+def test_one_of_1001_events_costs_less_than_5_kilobytes() -> None:
+    network = SimulatedNetwork(1)
+    one, two = Node(network), Node(network)
+    writer, cheap = one.advertise(), two.subscribe("price < 10")
+    matched(network, one, writer, 1)
+    before = network.bytes_sent
+    for number in range(1_001):
+        one.publish(number, 5.0 if number == 700 else 50.0)
+        network.run(1_000)
+    assert network.run(10 * SECOND, until=lambda: one.member.participant.is_acknowledged(writer))
+    assert two.got[cheap] == [700]
+    assert network.bytes_sent - before < 5_000
+
+
+@pytest.mark.parametrize("protocol", ["simple", "ribbon"])
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_wanted_is_left_out_whatever_is_lost_and_however_filters_change(protocol: str, seed: int) -> None:
+    """Subscriptions come and go under load and loss: who is subscribed all the time gets exactly what it wants."""
+    dice = random.Random(seed)
+    network = SimulatedNetwork(seed, conditions_between(50, 30_000, loss=0.1, duplication=0.1))
+    writer_node = Node(network, discovery=protocol)
+    readers = [Node(network, discovery=protocol) for _ in range(3)]
+    writer = writer_node.advertise()
+    lasting = {
+        node: (node.subscribe(f"price < {limit}"), limit) for node, limit in zip(readers, (10, 30, 80), strict=True)
+    }
+    matched(network, writer_node, writer, 3)
+    prices, coming = {}, {}
+    for number in range(300):
+        node = dice.choice(readers)
+        if node in coming:
+            node.exchange.unsubscribe(coming.pop(node), node.member.now)
+            node.member.flush()
+        elif dice.random() < 0.5:
+            coming[node] = node.subscribe(dice.choice(["size > 100", "price > 90 AND symbol = 'ACME'", None]))
+        prices[number] = dice.uniform(0, 100)
+        writer_node.publish(number, prices[number])
+        network.run(dice.choice([0, 5_000, 50_000]))
+    assert network.run(120 * SECOND, until=lambda: writer_node.member.participant.is_acknowledged(writer))
+    network.run(5 * SECOND)
+    for node, (subscription, limit) in lasting.items():
+        assert node.got[subscription] == [number for number, price in prices.items() if price < limit]
+
+
+def test_what_was_kept_comes_to_a_late_reader_as_it_wants_it() -> None:
+    lasting = QualityOfService(
+        reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=None
+    )
+    network = SimulatedNetwork(1)
+    one, two, three = Node(network), Node(network), Node(network)
+    writer, early = one.advertise(lasting), two.subscribe("price < 10", lasting)
+    matched(network, one, writer, 1)
+    for number in range(20):
+        one.publish(number, number)
+    late = three.subscribe("price > 15", lasting)
+    assert network.run(60 * SECOND, until=lambda: len(three.got[late]) == 4 and len(two.got[early]) == 10)
+    network.run(5 * SECOND)
+    assert (two.got[early], three.got[late]) == (list(range(10)), [16, 17, 18, 19])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        (["price < 10"], "price < 10"),
+        (["price < 10", "size BETWEEN 1 AND 3"], "(price < 10) OR (size BETWEEN 1 AND 3)"),
+        (["NOT symbol = 'A' AND price >= 1.5"], "NOT symbol = 'A' AND price >= 1.5"),
+        ([None], None),
+        (["price < 10", None], None),
+        (["symbol LIKE 'A%'"], None),
+        (["symbol = 'it''s'"], None),
+        (["size < 1.5"], None),
+        (["price < size"], None),
+        (["symbol = '" + "x" * 1_000 + "'"], None),
+    ],
+)
+def test_what_every_stack_reads_alike_is_said(conditions: list[str | None], said: str | None) -> None:
+    found = filter_of("quotes", conditions, QUOTES)
+    assert (None if found is None else found.expression) == said
+
+
+def test_an_announcement_keeps_its_filter() -> None:
+    wanted = ContentFilter("quotes", "price < %0 AND symbol = %1", ("10", "'ACME'"), name="cheap")
+    for little in (True, False):
+        announced = EndpointAnnouncement(Guid(b"0123456789ab", 0x107), "quotes", "Quote", content_filter=wanted)
+        assert decode_endpoint(announced.encode(little=little)).content_filter == wanted
+    assert wanted.values == (10, "ACME")
+
+
+def test_filters_with_parameters_and_filters_that_do_not_compile() -> None:
+    filters = WriterFilters(TYPE.struct)
+    readers = [Guid(b"0123456789ab", number << 8 | 4) for number in range(4)]
+    filters.set(readers[0], ContentFilter("quotes", "price < %0", ("10",)))
+    filters.set(readers[1], ContentFilter("quotes", "no such language"))
+    filters.set(readers[2], ContentFilter("quotes", "price > 0", class_name="other"))
+    filters.set(readers[3], ContentFilter("quotes", "price > 100"))
+    dear, cheap = (TYPE.encode({"symbol": "a", "price": price, "size": 1}) for price in (50.0, 5.0))
+    assert filters.unwanted_by(dear) == {readers[0], readers[3]}
+    assert filters.unwanted_by(cheap) == {readers[3]}
+    assert filters.unwanted_by(b"\0\1\0\0") == frozenset()
+    filters.set(readers[3], None)
+    assert filters.unwanted_by(cheap) == frozenset()
+    assert len(filters) == 1
