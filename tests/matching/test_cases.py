@@ -53,7 +53,7 @@ def test_the_evaluator_says_true_false_or_unknown(name: str, schema: Schema, cas
 
 
 def _paths(where: str) -> list[tuple[str | int, ...]]:
-    from rookery.matching.view import fields_of
+    from rookery.model.expressions import fields_of
 
     return fields_of(parse(where))
 

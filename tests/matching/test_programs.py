@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from tests.twins import rows as twins
 
-from rookery.matching import twins
 from rookery.matching.kernels import NULL_CODE
 from rookery.matching.program_kernels import decide_pairs
 from rookery.matching.programs import Programs, ProgramsBuilder

@@ -1,4 +1,4 @@
-"""Kernels that decide pairs by programs. Plain twin: `twins.py`."""
+"""Kernels that decide pairs by programs. Plain twin: `tests/twins/rows.py`."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins.texts import plain_find, plain_glob
 
 import rookery
 from rookery.matching.texts.index import _buffers
 from rookery.matching.texts.kernels import glob_holds
 from rookery.matching.texts.patterns import Pattern, PatternTable, like_parts, regex_parts
-from rookery.matching.texts.twin import plain_find, plain_glob
 from rookery.model.folding import folded, folded_column
 from rookery.model.patterns import like_matcher
 from rookery.model.regexes import regex_fault, regex_holds, required_literals

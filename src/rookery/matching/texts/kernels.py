@@ -1,4 +1,4 @@
-"""Kernels that find patterns in columns of texts. Plain twin: `twin.py`."""
+"""Kernels that find patterns in columns of texts. Plain twin: `tests/twins/texts.py`."""
 
 from __future__ import annotations
 
