@@ -53,7 +53,7 @@ def test_the_evaluator_says_true_false_or_unknown(name: str, schema: Schema, cas
 
 
 def _paths(where: str) -> list[tuple[str | int, ...]]:
-    from rookery.matching.view import fields_of
+    from rookery.model.expressions import fields_of
 
     return fields_of(parse(where))
 
@@ -78,7 +78,9 @@ def test_every_engine_decides_the_case(engine: str, name: str, schema: Schema, c
         assert found[place] == wanted[verdict], event
     if engine in STRUCTURES:  # the matrix itself has answered, and not a scan beside it
         assert asked.pairs[engine] >= 2 * sum(verdict is not None for _, verdict in events)
-        assert asked.events == {engine: 2 * len(events)} or not asked.events
+        # An event is asked once more for each condition on a text that is TRUE of it.
+        assert set(asked.events) <= {engine}
+        assert not asked.events or asked.events[engine] >= 2 * len(events)
         assert asked.events or not len(matcher._view.engine.rows())  # type: ignore[union-attr]
 
 

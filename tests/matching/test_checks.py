@@ -76,17 +76,18 @@ def added(name: str) -> Change:
 
 def test_a_part_of_a_part_of_a_crafted_set_is_never_reached(compiled: CompiledSet) -> None:
     """One number: the second key tests the number twice. Taking keys out of its rows left memory that was never set."""
+    refused = []
     for place in range(7):
-        for number in range(6):
+        for number in range(7):
             for verify in (True, False):
                 try:
                     part = crafted(compiled, put("signature_numbers", place, number), verify=verify)
-                except CompiledSetError:
+                except CompiledSetError as error:
+                    refused.append(str(error))
                     continue
                 for _ in range(3):
                     part = part.take(np.arange(len(part)))
-    with pytest.raises(CompiledSetError, match="tests an attribute twice"):
-        crafted(compiled, put("signature_numbers", 2, 1), verify=False)
+    assert any("tests an attribute twice" in one for one in refused)
 
 
 def test_a_row_that_repeats_an_attribute_is_refused(compiled: CompiledSet) -> None:
@@ -108,6 +109,12 @@ def test_a_row_that_repeats_an_attribute_is_refused(compiled: CompiledSet) -> No
         (put("inexact", 0, 10**6), "a subscription to verify points outside"),
         (lambda header, arrays: arrays.update(inexact=arrays["inexact"][::-1]), "verify are out of order"),
         (lambda header, arrays: arrays.update(inexact=arrays["inexact"].reshape(-1, 1)), "inexact has another type"),
+        (put("program_jumps", 0, 0), "a program goes back, or too far"),
+        (put("program_jumps", 1, 10**6), "a program goes back, or too far"),
+        (put("program_attribute", 0, 4000), "a step points outside"),
+        (put("program_slot", 0, 10**6), "a program points outside"),
+        (lambda header, arrays: arrays.update(program_slot=arrays["program_slot"][::-1]), "programs are out of order"),
+        (lambda header, arrays: arrays.update(program_jumps=arrays["program_jumps"][1:]), "programs differ in length"),
         (put("labels/3", 0, -(2**62)), "a label of k points outside"),
         (put("labels/3", 6, 2**62), "a label of k points outside"),
         (lambda header, arrays: arrays["labels/3"].__setitem__(1, arrays["labels/3"][0] + 3), "k are out of order"),

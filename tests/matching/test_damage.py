@@ -21,15 +21,16 @@ SCHEMA = rookery.Schema.from_dict({"k": "string", "v": "float64", "n": "int64", 
 
 
 def small_set() -> CompiledSet:
-    """Return a set with keys, blocks, sets of intervals, labels, topics, dates and subscriptions to verify."""
+    """Return a set with keys, blocks, sets of intervals, labels, topics, dates, texts, programs and what to verify."""
     matcher = rookery.matcher(SCHEMA)
     count = 300
+    later = ["n > {}", "w >= -9223372036854775807 AND n > {}", "k LIKE '%{}' AND k NOT LIKE '%z%' AND v < 9"]
     rules = [
         (
             f"k = 'k{place % 5}' AND v > {place % 40}",
             f"v BETWEEN {place % 30} AND {place % 30 + 9} AND n <> 3",
             f"k LIKE 'k%' AND n IN ({place}, {place + 2}, 9)",
-            f"n < w AND v < {place}" if place % 8 == 3 else f"n > {place % 40}",
+            f"n < w AND v < {place}" if place % 8 == 3 else later[place % 3].format(place % 40),
         )[place % 4]
         for place in range(count)
     ]

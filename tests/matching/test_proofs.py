@@ -135,6 +135,7 @@ def test_a_summary_that_ends_early_is_refused() -> None:
         (cells("where", lambda values: ["v >", *values[1:]]), "s1"),
         (cells("where", lambda values: ["k = 'nobody'", *values[1:]]), "the rows of 's1' are not those of its text"),
         (lambda header, arrays: arrays.update(inexact=arrays["inexact"][1:]), "is not verified"),
+        (lambda header, arrays: arrays["program_jumps"].__setitem__((slice(None), 1), -1), "program of .* is not its"),
     ],
 )
 def test_rows_that_no_text_gave_are_refused(compiled: CompiledSet, change: Change, message: str) -> None:

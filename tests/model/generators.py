@@ -199,9 +199,50 @@ class _Writer:
             return f"%{len(self.parameters) - 1}"
         return text
 
+    def computed(self, name: str, kind: LeafType) -> str:
+        """Return a predicate that no set of values of one field holds, or one that is said in other words."""
+        random = self.random
+        negated = random.choice(["", "", "NOT "])
+        sign = random.choice(["=", "<>", "<", "<=", ">", ">="])
+        value = self.value(kind)
+        if isinstance(kind, StringType):
+            pattern = _quoted(random.choice(_PATTERNS))
+            regex = _quoted(random.choice(["a", "a.*b", "^a", "b$", "[a-c]+", "(?i)AB|c", "é?a", "a|\U0010ffff"]))
+            return random.choice(
+                [
+                    f"{name} {negated}ILIKE {pattern}",
+                    f"{name} {negated}RLIKE {regex}",
+                    f"lower({name}) {sign} {value}",
+                    f"upper({name}) {negated}LIKE {pattern}",
+                    f"length({name}) {sign} {random.randint(0, 3)}",
+                    f"{name} || 'a' {sign} {value}",
+                    f"coalesce({name}, 'a') {sign} {value}",
+                    f"substring({name}, {random.randint(-2, 2)}, 1) {sign} 'a'",
+                ]
+            )
+        if kind.family == "boolean":
+            return random.choice([name, f"({name})", f"{name} IS {negated}TRUE", f"{name} IS {negated}FALSE"])
+        if kind.family == "number":
+            return random.choice(
+                [
+                    f"{name} + 1 {sign} {value}",
+                    f"{name} * 2 - {name} {sign} {value}",
+                    f"-{name} {sign} {value}",
+                    f"abs({name}) {sign} {value}",
+                    f"{name} % 3 {sign} 1",
+                    f"{name} / 2 {sign} {value}",
+                    f"coalesce({name}, 1) {sign} {value}",
+                    f"nullif({name}, 1) IS {negated}NULL",
+                    f"floor({name}) {sign} {value}",
+                ]
+            )
+        return random.choice([f"{name} <=> {value}", f"({name}) == ({value})", f"{value} = {name} -- said" + "\n"])
+
     def predicate(self) -> str:
         random = self.random
         name, kind = random.choice(self.leaves)
+        if random.random() < 0.15:
+            return self.computed(name, kind)
         shape = random.random()
         negated = random.choice(["", "", "NOT "])
         if shape < 0.08:

@@ -9,11 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.generators import random_event, random_filter, random_schema
-from rookery.matching.view import fields_of
 from rookery.model import Schema, covers, merge, parse
+from rookery.model.check import COMPUTED
+from rookery.model.computed import computed_attribute, computed_value
 from rookery.model.evaluate import condition
 from rookery.model.events import comparable, step_into
+from rookery.model.expressions import Field, Like, Literal, fields_of
 from rookery.model.lower import MAXIMUM_TERMS, Term, lower
+from rookery.model.schema import Attribute
+from rookery.model.texts import TextLeaf, text_leaves
 from rookery.model.types import StringType
 
 SHRINKING = st.randoms(use_true_random=False)
@@ -22,8 +26,13 @@ SHRINKING = st.randoms(use_true_random=False)
 def holds(term: Term, schema: Schema, event: dict[str, Any]) -> bool:
     """Say whether an event lies in a box, key by key."""
     for path, (null, intervals) in term.constraints.items():
-        attribute = schema.attribute(path)
-        value = comparable(attribute, step_into(event, path))
+        attribute: Attribute
+        if path[0] == COMPUTED:
+            attribute = computed_attribute(schema, path)
+            value = computed_value(attribute, lambda one: comparable(one, step_into(event, one.path)))
+        else:
+            attribute = schema.attribute(path)
+            value = comparable(attribute, step_into(event, path))
         if value is None:
             if not null:
                 return False
@@ -37,7 +46,15 @@ def holds(term: Term, schema: Schema, event: dict[str, Any]) -> bool:
             key = _key(kind, value)
         if not any(low <= key <= high for low, high in intervals):
             return False
-    return True
+    return all(any(_found(leaf, event, schema) for leaf in text_leaves(key)) is wanted for key, wanted in term.texts)
+
+
+def _found(leaf: TextLeaf, event: dict[str, Any], schema: Schema) -> bool:
+    """Say whether a pattern holds, by the evaluator."""
+    word = {"like": "LIKE", "fold": "ILIKE", "regex": "RLIKE"}[leaf.kind]
+    node = Like(Field(leaf.path), Literal(leaf.pattern), None if leaf.kind == "regex" else "\\", False, word)
+    value = comparable(schema.attribute(leaf.path), step_into(event, leaf.path))
+    return condition(node, schema)({leaf.path: value}) is True
 
 
 def _key(kind: Any, value: Any) -> Any:

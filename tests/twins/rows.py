@@ -11,10 +11,34 @@ from typing import Any
 import numpy as np
 
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.program_kernels import ACCEPT
 
-__all__ = ["encode_doubles", "encode_integers", "order_pairs", "row_holds", "scan_rows"]
+__all__ = ["decide_pairs", "encode_doubles", "encode_integers", "order_pairs", "row_holds", "scan_rows"]
 
 Array = np.ndarray[Any, Any]
+
+
+def decide_pairs(
+    events: Array, programs: Array, codes: Array, text: int, truth_first: Array, truths: Array, start: Array,
+    attribute: Array, bounds: Array, pool: Array, jumps: Array,
+) -> Array:  # fmt: skip
+    """Say of each pair of an event and a program whether the program accepts."""
+    kept = []
+    for event, program in zip(events.tolist(), programs.tolist(), strict=True):
+        held_texts = set(truths[truth_first[event] : truth_first[event + 1]].tolist())
+        step = 0
+        while step >= 0:
+            place = start[program] + step
+            number, (low, high) = int(attribute[place]), bounds[place].tolist()
+            code = int(codes[event, number & ATTRIBUTE_MASK])
+            if number == text and low == high:
+                held = low in held_texts
+            else:
+                intervals = pool[low:high].tolist() if number & SET_FLAG else [(low, high)]
+                held = any(first <= code <= last for first, last in intervals)
+            step = int(jumps[place, 0 if held else 1])
+        kept.append(step == ACCEPT)
+    return np.array(kept, np.bool_)
 
 
 def encode_doubles(values: Array, valid: Array, codes: Array, column: int) -> None:

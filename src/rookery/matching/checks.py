@@ -8,7 +8,7 @@ is done with a set later on: matching, taking a part, cutting zones, editing, co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -23,9 +23,10 @@ from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLO
 from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.labels import LABEL_LIMIT, LABEL_STEP
+from rookery.matching.program_kernels import ACCEPT, REJECT
 from rookery.model.subscriptions import record_schema
 
-__all__ = ["check_header", "check_index", "check_inexact", "check_labels", "check_records", "require"]
+__all__ = ["check_header", "check_index", "check_inexact", "check_labels", "check_programs", "check_records", "require"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +38,7 @@ _TYPES = {
     "lines": np.uint64,
     "group_lines": np.uint64,
 }
+_PROGRAM_TYPES = (np.int32, np.int64, np.uint16, np.int64, np.int64, np.int32)
 _PAIRS = {"group_block", "bounds", "pool"}
 #: The header's entries and their types.
 _HEADER: dict[str, type] = {
@@ -119,6 +121,29 @@ def check_inexact(inexact: Array, table: pa.Table) -> None:
         if table["where"].null_count:
             missing = table["where"].is_null().to_numpy()
             require(not missing[inexact].any(), "a subscription to verify has no text")
+
+
+def check_programs(steps: Sequence[Array], jumps: Array, *, attributes: int, slots: int) -> None:
+    """Raise CompiledSetError unless every program tests what there is, and goes forward until it ends."""
+    for array, kind, dimensions in zip((*steps, jumps), _PROGRAM_TYPES, (1, 1, 1, 2, 2, 2), strict=True):
+        fits = array.dtype == kind and array.ndim == dimensions and (dimensions == 1 or array.shape[1] == 2)
+        require(fits, "programs have another type")
+    slot, start, attribute, bounds, pool = steps
+    _within(slot, 0, slots, "a program")
+    require(bool((slot[1:] > slot[:-1]).all()), "the programs are out of order")
+    _offsets(start, len(slot), len(attribute), "the steps of programs")
+    require(bool((start[1:] > start[:-1]).all()), "a program has no steps")
+    require(len(bounds) == len(attribute) == len(jumps), "the steps of programs differ in length")
+    _within(attribute & ATTRIBUTE_MASK, 0, max(1, attributes), "a step")
+    ranges = bounds[(attribute & SET_FLAG) != 0]
+    _within(ranges, 0, len(pool) + 1, "a step's set of intervals")
+    require(bool((ranges[:, 0] < ranges[:, 1]).all()), "a step's set of intervals is empty")
+    sizes = np.diff(start)
+    at = np.arange(len(attribute)) - np.repeat(start[:-1], sizes)
+    for side in (0, 1):
+        target = jumps[:, side]
+        ahead = (target > at) & (target < np.repeat(sizes, sizes))
+        require(bool((ahead | (target == ACCEPT) | (target == REJECT)).all()), "a program goes back, or too far")
 
 
 def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:

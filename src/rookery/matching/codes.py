@@ -7,7 +7,9 @@ its subscription is verified by the evaluator. Decimals past 18 digits are coded
 their order but not their difference, and are verified likewise. So codes never lose a match, and never give a wrong
 one.
 
-Two attributes are not in any filter: the event's topic and its time. Effective dating is a bound on the time.
+Three attributes are not in any filter: the event's topic, its time, and `$text`, which conditions on texts are TRUE
+(`texts/`). Effective dating is a bound on the time. What is computed from several fields is an attribute that no event
+carries (`model.computed`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from rookery.arrays import distinct
 from rookery.errors import SchemaError
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
 from rookery.matching.labels import Labels, Moves
-from rookery.model.batches import Events, batch_of, event_column
+from rookery.matching.texts.index import NO_TEXT, TEXT, TextIndex, text_attributes
+from rookery.model.batches import Batch, Events, batch_of, event_column
+from rookery.model.check import COMPUTED, ComputedAttribute
+from rookery.model.computed import computed_attribute, computed_column, computed_value
 from rookery.model.event_columns import narrow_steps, read_column
 from rookery.model.events import comparable, read_value
 from rookery.model.schema import Attribute, Schema
@@ -54,6 +59,7 @@ _NARROW_DIGITS = 18  # the decimals whose steps fit an int64
 #: The event's topic and its time in microseconds; no filter can name them.
 TOPIC = Attribute(("$topic",), StringType())
 TIME = Attribute(("$time",), TimestampType("us"))
+_HIDDEN = {one.path: one for one in (TOPIC, TIME, TEXT)}
 
 
 def is_wide(kind: LeafType) -> bool:
@@ -87,7 +93,7 @@ class CodeSpace:
     it registers or labels is then in that space alone.
     """
 
-    __slots__ = ("_numbers", "_shared_attributes", "_shared_labels", "attributes", "labels", "schema")
+    __slots__ = ("_numbers", "_shared_attributes", "_shared_labels", "_texts", "attributes", "labels", "schema")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -95,13 +101,15 @@ class CodeSpace:
         self._numbers: dict[tuple[str | int, ...], int] = {}
         self.labels: dict[int, Labels] = {}
         self._shared_attributes = self._shared_labels = False
+        self._texts: tuple[Labels, TextIndex] | None = None
 
     def __len__(self) -> int:
         return len(self.attributes)
 
     @property
     def nbytes(self) -> int:
-        return sum(labels.nbytes for labels in self.labels.values())
+        texts = 0 if self._texts is None else self._texts[1].nbytes
+        return sum(labels.nbytes for labels in self.labels.values()) + texts
 
     def edited(self) -> CodeSpace:
         """Return an equal space that may be edited; what it does not change it shares with this one."""
@@ -118,10 +126,41 @@ class CodeSpace:
         return found
 
     def attribute(self, path: tuple[str | int, ...]) -> Attribute:
-        """Return the attribute at a path, the two hidden ones included."""
-        if path == TOPIC.path:
-            return TOPIC
-        return TIME if path == TIME.path else self.schema.attribute(path)
+        """Return the attribute at a path, the hidden and the computed ones included."""
+        if path in _HIDDEN:
+            return _HIDDEN[path]
+        return computed_attribute(self.schema, path) if path[0] == COMPUTED else self.schema.attribute(path)
+
+    def read_attributes(self) -> list[Attribute]:
+        """Return the attributes of events that are read, those that others are computed from included."""
+        number = self.known(TEXT.path)
+        sought = [] if number is None else text_attributes(self.labels[number], self.attribute)
+        found: dict[tuple[str | int, ...], Attribute] = {}
+        for one in (*self.attributes, *sought):
+            for field in one.fields if isinstance(one, ComputedAttribute) else (one,):
+                if field.path not in _HIDDEN:
+                    found[field.path] = field
+        return list(found.values())
+
+    def column(self, batch: Batch, attribute: Attribute, missing: str, on_error: str) -> pa.Array:
+        """Return an attribute of a batch, computed or as the events have it."""
+        if isinstance(attribute, ComputedAttribute):
+            arrays = {
+                one.path: event_column(batch, one, missing=missing, on_error=on_error) for one in attribute.fields
+            }
+            return computed_column(attribute, arrays)
+        return event_column(batch, attribute, missing=missing, on_error=on_error)
+
+    @property
+    def texts(self) -> TextIndex | None:
+        """The conditions on texts, None where there are none."""
+        number = self.known(TEXT.path)
+        if number is None:
+            return None
+        labels, held = self.labels[number], self._texts
+        if held is None or held[0] is not labels:
+            held = self._texts = labels, TextIndex(labels)  # who comes second makes the same
+        return held[1]
 
     def register(self, attribute: Attribute, labels: Labels | None = None) -> int:
         """Give an attribute the next number, and a string attribute its labels."""
@@ -147,7 +186,12 @@ class CodeSpace:
         used = distinct(rows.attribute & ATTRIBUTE_MASK).tolist()
         space, number = CodeSpace(self.schema), np.zeros(len(self), np.int64)
         for old in used:
-            labels = self.labels[old].kept(rows.bounds_of(old)) if old in self.labels else None
+            labels = self.labels.get(old)
+            if labels is not None:
+                bounds = rows.bounds_of(old)
+                if self.attributes[old] is TEXT:  # every set with conditions on texts has it
+                    bounds = np.concatenate([bounds, np.full((1, 2), labels[NO_TEXT], np.int64)])
+                labels = labels.kept(bounds)
             number[old] = space.register(self.attributes[old], labels)
         return space, rows.renumbered(number)
 
@@ -162,6 +206,8 @@ class CodeSpace:
 
     def label_bounds(self, number: int, low: Key, high: Key) -> tuple[int, int]:
         """Return the codes of an interval of string keys, whose texts must have labels."""
+        if is_everything(low, high):
+            return LOWEST_CODE, HIGHEST_CODE
         if low != high:
             self.use_order(number)
         labels = self.labels[number]
@@ -191,16 +237,19 @@ class CodeSpace:
                     codes[:, number] = self.code(number, values)
                     continue
                 array = read_column(attribute, values)
+            elif attribute is TEXT:
+                codes[:, number] = self.labels[number][NO_TEXT]
+                continue
             elif (
                 attribute is TOPIC
                 or attribute is TIME
                 or (tested is not None and number not in tested)
-                or (missing == "null" and attribute.path[0] not in batch)
+                or (missing == "null" and attribute.path[0] not in batch and attribute.path[0] != COMPUTED)
             ):
                 codes[:, number] = NULL_CODE
                 continue
             else:
-                array = event_column(batch, attribute, missing=missing, on_error=on_error)
+                array = self.column(batch, attribute, missing, on_error)
             self.encode_column(array, number, codes, number)
         return codes
 
@@ -287,8 +336,12 @@ class CodeSpace:
             path = attribute.path
             if attribute is TOPIC or attribute is TIME:
                 value = hidden.get(attribute.text)
+            elif attribute is TEXT:
+                value = NO_TEXT
             elif tested is not None and number not in tested:
                 value = None
+            elif isinstance(attribute, ComputedAttribute):
+                value = computed_value(attribute, lambda one: read_value(event, one, on_error))
             elif len(path) == 1:
                 value = event.get(path[0])  # type: ignore[arg-type]
                 kind = type(value)
@@ -314,6 +367,11 @@ class CodeSpace:
             if moved is not None:
                 moves[number] = moved
         return moves
+
+
+def is_everything(low: Key, high: Key) -> bool:
+    """Say whether an interval of string keys holds every text: then it needs no labels."""
+    return high is TOP and bool(low == StringType.lowest)
 
 
 def _is_double(attribute: Attribute) -> bool:

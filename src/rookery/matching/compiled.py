@@ -26,17 +26,29 @@ from rookery.errors import CompiledSetError
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.engine import BitmapEngine
 from rookery.matching.buffers import FORMAT_VERSION, UNREADABLE, content_hash_of, pack, unpack
-from rookery.matching.checks import check_header, check_index, check_inexact, check_labels, check_records, require
+from rookery.matching.checks import (
+    check_header,
+    check_index,
+    check_inexact,
+    check_labels,
+    check_programs,
+    check_records,
+    require,
+)
 from rookery.matching.codes import CodeSpace
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.labels import Labels
 from rookery.matching.output import match_table
 from rookery.matching.plain_ipc import require_plain_stream
+from rookery.matching.programs import Programs
 from rookery.matching.proofs import prove_index, prove_records, prove_texts
 from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
-from rookery.matching.view import View
+from rookery.matching.rows import Rows
+from rookery.matching.texts.index import NO_TEXT, TEXT, text_attributes
+from rookery.matching.view import BY_VALUE, View, used_part
 from rookery.model.batches import Events
+from rookery.model.expressions import Field, value_text
 from rookery.model.schema import Schema
 from rookery.space.axes import EventSpace
 from rookery.space.boxes import Boxes
@@ -44,6 +56,10 @@ from rookery.space.boxes import Boxes
 __all__ = ["FORMAT_VERSION", "CompiledSet"]
 
 Array = np.ndarray[Any, Any]
+
+
+#: The arrays of programs, in the order of `Rows`, and where steps go.
+_PROGRAM_ARRAYS = ("slot", "start", "attribute", "bounds", "pool", "jumps")
 
 
 class CompiledSet:
@@ -97,8 +113,13 @@ class CompiledSet:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes that its filters test, as text."""
-        return [one.text for one in self._view.space.attributes if not one.text.startswith("$")]
+        """The attributes that its filters read, as filters write them."""
+        return [value_text(Field(one.path)) for one in self._view.space.read_attributes()]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of events that its filters read."""
+        return list(dict.fromkeys(str(one.path[0]) for one in self._view.space.read_attributes()))
 
     @property
     def version(self) -> int | None:
@@ -204,10 +225,10 @@ class CompiledSet:
         number[slots] = np.arange(len(slots))
         rows = view.engine.rows()
         rows = rows.take(np.flatnonzero(number[rows.slot] >= 0))
-        space, rows = view.space.used_by(rows.trimmed())
+        space, rows, programs = used_part(view.space, rows.trimmed(), view.programs.kept(number))
         engine = BitmapEngine(build_index(rows.with_slots(number[rows.slot]), len(space)))
-        inexact = np.flatnonzero(view.inexact[slots])
-        return CompiledSet(View.of(space, engine, view.records.taken(slots), inexact.tolist()))
+        inexact = np.flatnonzero(view.inexact[slots] == BY_VALUE)
+        return CompiledSet(View.of(space, engine, view.records.taken(slots), inexact.tolist(), programs))
 
     # ---- as bytes ------------------------------------------------------------------------------------------------
 
@@ -228,6 +249,9 @@ class CompiledSet:
         }
         arrays = dict(index.arrays())
         arrays["inexact"] = np.array(view.inexact_slots(), np.int64)
+        rows, jumps = view.programs.whole()
+        steps = (rows.slot, rows.start, rows.attribute, rows.bounds, rows.pool, jumps)
+        arrays.update({f"program_{name}": array for name, array in zip(_PROGRAM_ARRAYS, steps, strict=True)})
         for number, labels in space.labels.items():
             arrays[f"labels/{number}"] = np.array(labels.values, np.int64)
             texts = pa.table({"text": pa.array(labels.texts, pa.string())})
@@ -334,16 +358,24 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array], verify: bool |
         space.labels[number] = Labels.restore(texts, labels.tolist(), number in header["ordered"])
     index = BitmapIndex.of(arrays, seed=header["seed"], blocked_rows=header["blocked_rows"])
     known = {*index.arrays(), *(f"{kind}/{number}" for number in space.labels for kind in ("texts", "labels"))}
+    known |= {f"program_{name}" for name in _PROGRAM_ARRAYS}
     require(arrays.keys() == known | {"inexact", "records"}, "it has arrays that no one reads")
     table = _read_table(arrays["records"])
     check_records(table, header["slots"])
     check_index(index, attributes=max(1, len(space)), slots=table.num_rows)
     inexact = arrays["inexact"]
     check_inexact(inexact, table)
+    *steps, jumps = (arrays[f"program_{name}"] for name in _PROGRAM_ARRAYS)
+    check_programs(steps, jumps, attributes=len(space), slots=table.num_rows)
+    programs = Programs.of(Rows(*steps), jumps)
+    text = space.known(TEXT.path)
+    if text is not None:
+        require(NO_TEXT in space.labels[text].texts, "it has conditions on texts, and no label for none")
+        text_attributes(space.labels[text], space.attribute)
     if verify:
         prove_index(index, space)
         prove_records(index, space, table)
-    view = View.of(space, BitmapEngine(index), Records(table), inexact.tolist())
+    view = View.of(space, BitmapEngine(index), Records(table), inexact.tolist(), programs)
     if verify == "texts":
         prove_texts(view, index)
     return view

@@ -17,7 +17,7 @@ from rookery.matching.timeline import Dating, deciding_times
 from rookery.matching.times import event_time
 from rookery.model.evaluate import condition
 from rookery.model.events import check_on_error, read_value
-from rookery.model.expressions import And, Constant, Expression, Not, Or, field_text, timestamp_text, to_text
+from rookery.model.expressions import And, Constant, Expression, Not, Or, field_text, fields_of, timestamp_text, to_text
 from rookery.model.parser import parse
 from rookery.model.types import TimestampType
 
@@ -157,7 +157,7 @@ class _Read:
         return read_value(self.event, self.view.space.schema.attribute(path), self.on_error)
 
     def verdict(self, node: Expression) -> bool | None:
-        row = {path: self.value(path) for path in _fields(node)}
+        row = {path: self.value(path) for path in fields_of(node)}
         return condition(node, self.view.space.schema, self.parameters)(row)
 
 
@@ -179,16 +179,10 @@ def _walk(read: _Read, node: Expression, depth: int, findings: list[Finding], de
         _walk(read, node.operand, depth + 1, findings, decides)
         return verdict
     values = {}
-    for path in _fields(node):
+    for path in fields_of(node):
         value = read.value(path)
         if value is not None and isinstance(read.view.space.schema.attribute(path).type, TimestampType):
             value = timestamp_text(value)
         values[field_text(path)] = value
     findings.append(Finding(to_text(node), verdict, values, max(0, depth - 1), decides))
     return verdict
-
-
-def _fields(node: Expression) -> list[tuple[str | int, ...]]:
-    from rookery.matching.view import fields_of
-
-    return fields_of(node)

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["LABEL_LIMIT", "LABEL_STEP", "Labels", "Moves", "moved"]
+__all__ = ["LABEL_LIMIT", "LABEL_STEP", "LabelPart", "Labels", "Moves", "moved"]
 
 Array = np.ndarray[Any, Any]
 #: The labels that moved, old and new, both ascending.
@@ -43,16 +43,18 @@ _SHORT = 8
 _FEW = 256
 
 
-class _Part:
+class LabelPart:
     """Texts in order with their labels; never changed once made."""
 
-    __slots__ = ("_columns", "by_text", "labels", "texts")
+    __slots__ = ("_columns", "by_text", "derived", "labels", "texts")
 
     def __init__(self, texts: list[str], labels: list[int], by_text: dict[str, int] | None = None) -> None:
         self.texts = texts
         self.labels = labels
         self.by_text = dict(zip(texts, labels, strict=True)) if by_text is None else by_text
         self._columns: tuple[pa.Array, Array] | None = None
+        #: What others make of these texts once and keep as long as they stay.
+        self.derived: Any = None
 
     def columns(self) -> tuple[pa.Array, Array]:
         """Return the texts and the labels as columns, made at the first look-up; who comes second makes the same."""
@@ -70,7 +72,7 @@ class _Part:
         ) + columns
 
 
-_NONE = _Part([], [])
+_NONE = LabelPart([], [])
 
 
 class Labels:
@@ -78,7 +80,7 @@ class Labels:
 
     __slots__ = ("_base", "_recent", "ordered")
 
-    def __init__(self, base: _Part = _NONE, recent: _Part = _NONE, *, ordered: bool = False) -> None:
+    def __init__(self, base: LabelPart = _NONE, recent: LabelPart = _NONE, *, ordered: bool = False) -> None:
         self._base = base
         self._recent = recent
         #: Whether any subscription uses the order; without it an unknown text needs no search.
@@ -90,6 +92,11 @@ class Labels:
     @property
     def nbytes(self) -> int:
         return self._base.nbytes + self._recent.nbytes
+
+    @property
+    def parts(self) -> tuple[LabelPart, LabelPart]:
+        """The two parts."""
+        return self._base, self._recent
 
     @property
     def texts(self) -> list[str]:
@@ -104,7 +111,7 @@ class Labels:
     @classmethod
     def restore(cls, texts: list[str], values: list[int], ordered: bool) -> Labels:
         """Make labels again from what `texts` and `values` gave."""
-        return cls(_Part(texts, values), ordered=ordered)
+        return cls(LabelPart(texts, values), ordered=ordered)
 
     def in_order(self) -> Labels:
         """Return the same labels for a set in which some subscription uses the order."""
@@ -183,7 +190,7 @@ class Labels:
     def _placed(self, fresh: list[str]) -> tuple[Labels, bool]:
         """Place a few texts, each in its gap; say whether every gap was large enough."""
         texts, values, by_text = self._recent.texts.copy(), self._recent.labels.copy(), self._recent.by_text.copy()
-        labels = Labels(self._base, _Part(texts, values, by_text), ordered=self.ordered)
+        labels = Labels(self._base, LabelPart(texts, values, by_text), ordered=self.ordered)
         enough = True
         for text in fresh:
             below, above = labels._around(text)
@@ -198,7 +205,7 @@ class Labels:
             by_text[text] = label
             enough = enough and step >= LABEL_STEP
         if len(texts) > _most_recent(len(labels)):
-            labels = Labels(_Part(labels.texts, labels.values, self._base.by_text | by_text), ordered=self.ordered)
+            labels = Labels(LabelPart(labels.texts, labels.values, self._base.by_text | by_text), ordered=self.ordered)
         return labels, enough
 
     def _merged(self, fresh: list[str]) -> tuple[Labels, bool]:
@@ -224,7 +231,7 @@ class Labels:
             for index in range(place, end):
                 labels[index] = low + step * (index - place + 1)
             place = end
-        return Labels(_Part(texts, [label for label in labels if label is not None]), ordered=self.ordered), enough
+        return Labels(LabelPart(texts, [label for label in labels if label is not None]), ordered=self.ordered), enough
 
     def kept(self, bounds: Array) -> Labels:
         """Return the labels without the texts that none of these bounds names; the others keep their labels."""
@@ -241,7 +248,7 @@ class Labels:
             return self
         texts = self.texts
         places = np.flatnonzero(named)
-        return Labels(_Part([texts[one] for one in places.tolist()], values[places].tolist()), ordered=self.ordered)
+        return Labels(LabelPart([texts[one] for one in places.tolist()], values[places].tolist()), ordered=self.ordered)
 
 
 def _most_recent(count: int) -> int:
@@ -249,11 +256,11 @@ def _most_recent(count: int) -> int:
     return max(_FEW, 2 * isqrt(count))
 
 
-def _numbered(texts: list[str]) -> _Part:
+def _numbered(texts: list[str]) -> LabelPart:
     """Return texts with labels that are spread evenly."""
     step = min((_HIGHEST - _LOWEST) // (len(texts) + 1), _END_STEP)
     start = -step * (len(texts) // 2)
-    return _Part(texts, [start + step * index for index in range(len(texts))])
+    return LabelPart(texts, [start + step * index for index in range(len(texts))])
 
 
 def moved(bounds: Array, old: list[int], new: list[int]) -> Array:

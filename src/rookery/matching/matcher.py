@@ -28,9 +28,11 @@ from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
 from rookery.matching.output import match_table
+from rookery.matching.programs import Programs
 from rookery.matching.records import Records
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
-from rookery.matching.view import Engine, View
+from rookery.matching.texts.index import TEXT
+from rookery.matching.view import BY_VALUE, PROGRAM, Engine, View
 from rookery.model.batches import Events
 from rookery.model.schema import Schema
 from rookery.model.shapes import Shapes
@@ -61,7 +63,7 @@ class Matcher:
         self._on_error = on_error
         self._lock = Lock()  # held by the one who edits; the shapes and the catalog are its own
         self._shapes = Shapes(schema)
-        self._view = View.of(CodeSpace(schema), make_engine(), Records(), [])
+        self._view = View.of(CodeSpace(schema), make_engine(), Records(), [], Programs())
         self._catalog = Catalog(self._view.records)
 
     @classmethod
@@ -301,15 +303,20 @@ class Matcher:
         view, catalog = self._view, self._catalog
         first = len(view.records)
         engine = view.engine
+        programs = view.programs
         for moves in stage.moves:
             engine = engine.packed(engine.rows().relabeled(moves), stage.space)
+            programs = programs.relabeled(moves)
+        if view.space.known(TEXT.path) is None and stage.space.known(TEXT.path) is not None and first:
+            engine = engine.packed(stage.with_text(engine.rows()), stage.space)
         rows = stage.take_rows()
         if len(rows):
             engine = engine.extended(rows, stage.space)
         by_one = isinstance(added, list)
         records = view.records.appended(added) if by_one else view.records.extended(added)
         alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)
-        inexact[list(stage.inexact)] = 1
+        inexact[stage.programs.slots()] = PROGRAM
+        inexact[list(stage.inexact)] = BY_VALUE
         if dead:
             alive = alive.copy()
             alive[dead] = 0
@@ -326,7 +333,11 @@ class Matcher:
             records=records,
             alive=alive,
             inexact=inexact,
-            inexact_count=view.inexact_count + len(stage.inexact) - int(view.inexact[dead].sum()),
+            inexact_count=view.inexact_count
+            + len(stage.inexact)
+            + len(stage.programs)
+            - int(np.count_nonzero(view.inexact[dead])),
+            programs=programs.extended(stage.programs),
             topics=catalog.topics,
             dated=catalog.dated,
             conditions=view.conditions,

@@ -9,6 +9,7 @@ parsed and lowered again, which takes as long as compiling them did.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rookery.matching.bitmap.kernels import BLOCK_ROWS
 from rookery.matching.checks import require
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.programs import Programs
 from rookery.matching.rows import Rows
 from rookery.matching.staging import Stage, lower_record
 from rookery.matching.view import View
@@ -117,6 +119,7 @@ def _prove_strings(index: BitmapIndex, space: CodeSpace, number: int) -> None:
         fits = _among(codes[:, side], np.concatenate([values, values + beside, np.array([NULL_CODE, end], np.int64)]))
         require(fits, f"a bound of {text} is no text's")
     if not labels.ordered:
+        codes = codes[(codes[:, 0] != LOWEST_CODE) | (codes[:, 1] != HIGHEST_CODE)]  # all texts: that needs no order
         fits = _among(codes[:, 0], np.append(values, NULL_CODE)) and bool((codes[:, 0] == codes[:, 1]).all())
         require(fits, f"{text} is ordered, and not said to be")
 
@@ -185,15 +188,36 @@ def prove_texts(view: View, index: BitmapIndex) -> None:
     verified = set(view.inexact_slots())
     require(stage.inexact <= verified, "a subscription that its rows do not hold exactly is not verified")
     number = view.space.known(TIME.path)
-    rows = index_rows(index)
+    rows, programs = index_rows(index), view.programs
     for moves in stage.moves:  # a condition that nothing satisfies has no rows, and its texts need no label in the set
-        rows = rows.relabeled(moves)
+        rows, programs = rows.relabeled(moves), programs.relabeled(moves)
     said, held = _tests(stage.take_rows(), number), _tests(rows, number)
     dated = view.dated > 0 or "version" in view.records.slim_table().schema.names
     for slot in range(len(view.records)):
         mine = held.get(slot, set())
         same = slot in boxes or mine == said.get(slot, set()) or (dated and not mine)  # a version that never decides
         require(same, f"the rows of {view.records[slot].subscription_id!r} are not those of its text")
+    versions = Counter(view.records[slot].subscription_id for slot in range(len(view.records))) if dated else {}
+    given, wanted = _steps(programs), _steps(stage.programs)
+    for slot in given.keys() | wanted.keys():
+        record = view.records[slot]
+        if record.dated or versions.get(record.subscription_id, 1) > 1:
+            continue  # a program holds the times at which its version decides
+        require(given.get(slot) == wanted.get(slot), f"the program of {record.subscription_id!r} is not its text's")
+
+
+def _steps(programs: Programs) -> dict[int, Any]:
+    """Return programs as plain data, by slot: the steps in order, with where they go."""
+    rows, jumps = programs.whole()
+    numbers, bounds, pool, goes = (one.tolist() for one in (rows.attribute, rows.bounds, rows.pool, jumps))
+    found = {}
+    for slot, first, last in zip(rows.slot.tolist(), rows.start[:-1].tolist(), rows.start[1:].tolist(), strict=True):
+        steps = [
+            (numbers[at], pool[slice(*bounds[at])] if numbers[at] & SET_FLAG else bounds[at], goes[at])
+            for at in range(first, last)
+        ]
+        found[slot] = steps
+    return found
 
 
 def _tests(rows: Rows, ignored: int | None) -> dict[int, set[frozenset[Any]]]:

@@ -12,16 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.codes import CodeSpace, code_bounds
+from rookery.matching.codes import CodeSpace, code_bounds, is_everything
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.labels import Moves, moved
-from rookery.model.lower import Term
+from rookery.matching.texts.index import NO_TEXT, TEXT
+from rookery.model.lower import Decision, Term
+from rookery.model.texts import text_leaves
 from rookery.model.types import StringType
 from rookery.model.values import TOP, everything
 
 __all__ = ["Rows", "RowsBuilder"]
 
 Array = np.ndarray[Any, Any]
+
+#: A condition in terms of steps, as `programs.py` writes it.
+Tree = Any
 
 #: An IN list of up to this many values becomes one row per value, so that each can be found by its key.
 POINTS_TO_ROWS = 8
@@ -108,6 +113,17 @@ class Rows:
         attribute = number[self.attribute & ATTRIBUTE_MASK].astype(np.uint16) | flags
         return Rows(self.slot, self.start, attribute, self.bounds, self.pool)
 
+    def without_text(self, number: int, label: int) -> Rows:
+        """Return the rows with the label of no text in those that ask nothing of `$text`, whose number is given."""
+        asking = np.zeros(len(self), np.bool_)
+        row_of = np.repeat(np.arange(len(self)), np.diff(self.start))
+        asking[row_of[(self.attribute & ATTRIBUTE_MASK) == number]] = True
+        ends = self.start[1:][~asking]
+        start = self.start + np.concatenate([np.zeros(1, np.int64), np.cumsum(~asking)])
+        attribute = np.insert(self.attribute, ends, np.uint16(number))
+        bounds = np.insert(self.bounds, ends, label, axis=0)
+        return Rows(self.slot, start, attribute, bounds, self.pool)
+
     def bounds_of(self, number: int) -> Array:
         """Return the bounds of all predicates on an attribute, and of the intervals of their sets."""
         sets = self.bounds[self.attribute == (number | SET_FLAG)]
@@ -129,45 +145,73 @@ class Rows:
 class RowsBuilder:
     """Collects terms, and turns them into rows once their texts have labels."""
 
-    __slots__ = ("_space", "_terms")
+    __slots__ = ("_decisions", "_space", "_terms")
 
     def __init__(self, space: CodeSpace) -> None:
         self._space = space
         self._terms: list[tuple[int, Term]] = []
+        self._decisions: dict[int, Decision] = {}
 
-    def add(self, slot: int, terms: Iterable[Term]) -> None:
+    def add(self, slot: int, terms: Sequence[Term], decision: Decision | None = None) -> None:
+        """Add the terms of a slot, and where they are larger than the truth, what decides it."""
         self._terms += [(slot, term) for term in terms]
+        if decision is not None:
+            self._decisions[slot] = decision
 
     def texts(self) -> dict[int, set[str]]:
         """Return the texts that need labels, by attribute number."""
         found: dict[int, set[str]] = {}
-        space = self._space
         for _, term in self._terms:
-            for path, (_, intervals) in term.constraints.items():
-                number = space.number(path)
-                if number not in space.labels:
-                    continue
-                texts = found.setdefault(number, set())
-                for low, high in intervals:
-                    texts.add(low[0])
-                    if high is not TOP:
-                        texts.add(high[0])
+            self._collect(term, found)
+        for decision in self._decisions.values():
+            for term in _terms_of(decision):
+                self._collect(term, found)
         return found
 
-    def build(self) -> tuple[Rows, set[int]]:
-        """Return the rows, and the slots whose rows are larger than the truth and must be verified."""
+    def _collect(self, term: Term, found: dict[int, set[str]]) -> None:
+        space = self._space
+        for path, (_, intervals) in term.constraints.items():
+            number = space.number(path)
+            if number not in space.labels:
+                continue
+            texts = found.setdefault(number, set())
+            for low, high in intervals:
+                if is_everything(low, high):
+                    continue
+                texts.add(low[0])
+                if high is not TOP:
+                    texts.add(high[0])
+        if term.texts:
+            found.setdefault(space.number(TEXT.path), {NO_TEXT}).update(key for key, _ in term.texts)
+
+    def build(self) -> tuple[Rows, set[int], dict[int, Tree]]:
+        """Return the rows, the slots that must be verified by value, and the programs that decide others."""
         slots: list[int] = []
         start: list[int] = [0]
         numbers: list[int] = []
         bounds: list[tuple[int, int]] = []
         pool: list[tuple[int, int]] = []
         inexact: set[int] = set()
+        decided: dict[int, list[Tree]] = {}
+        doubtful: set[int] = set(self._decisions)
         for slot, term in self._terms:
             predicates, exact = self._predicates(term)
             if any(not intervals for _, intervals in predicates):
                 continue  # nothing satisfies it: a version that is never in effect
-            if not exact:
+            if not exact and slot not in self._decisions:
                 inexact.add(slot)
+            if term.texts:
+                steps = self._text_steps(term)
+                decided.setdefault(slot, []).append(("and", [*predicates, *steps]))
+                needed = max((key for key, wanted in term.texts if wanted), key=_strength, default=None)
+                if needed is not None:
+                    number = self._space.number(TEXT.path)
+                    label = self._space.labels[number][needed]
+                    predicates.append((number, [(label, label)]))
+                if needed is None or len(term.texts) > 1:
+                    doubtful.add(slot)
+            elif slot not in self._decisions:
+                decided.setdefault(slot, []).append(("and", list(predicates)))
             for row in _point_rows(predicates):
                 slots.append(slot)
                 for number, intervals in row:
@@ -179,6 +223,14 @@ class RowsBuilder:
                         bounds.append((len(pool), len(pool) + len(intervals)))
                         pool += intervals
                 start.append(len(numbers))
+        for slot in self._decisions:
+            tree, exact = self._tree(self._decisions[slot])
+            decided[slot] = [tree]
+            if not exact:
+                inexact.add(slot)
+        programs: dict[int, Tree] = {
+            slot: ("or", decided[slot]) for slot in sorted(doubtful - inexact) if slot in decided
+        }
         return (
             Rows(
                 np.array(slots, np.int32),
@@ -188,7 +240,27 @@ class RowsBuilder:
                 np.array(pool, np.int64).reshape(-1, 2),
             ),
             inexact,
+            programs,
         )
+
+    def _text_steps(self, term: Term) -> list[Tree]:
+        number = self._space.number(TEXT.path)
+        labels = self._space.labels[number]
+        return [
+            step if wanted else ("not", (step,))
+            for key, wanted in sorted(term.texts)
+            for step in [(number, [(labels[key], labels[key])])]
+        ]
+
+    def _tree(self, decision: Decision) -> tuple[Tree, bool]:
+        """Return a decision in terms of steps, and whether the codes hold it exactly."""
+        if isinstance(decision, Term):
+            predicates, exact = self._predicates(decision)
+            steps: list[Tree] = [one if one[1] else ("or", []) for one in predicates]
+            return ("and", [*steps, *self._text_steps(decision)] if decision.texts else steps), exact
+        kind, parts = decision
+        found = [self._tree(part) for part in parts]
+        return (kind, [tree for tree, _ in found]), all(exact for _, exact in found)
 
     def _predicates(self, term: Term) -> tuple[list[tuple[int, list[tuple[int, int]]]], bool]:
         space = self._space
@@ -212,6 +284,17 @@ class RowsBuilder:
                         coded.append((bottom, top))
             predicates.append((number, coded))
         return predicates, exact
+
+
+def _terms_of(decision: Decision) -> Iterable[Term]:
+    if isinstance(decision, Term):
+        return [decision]
+    return [term for part in decision[1] for term in _terms_of(part)]
+
+
+def _strength(key: str) -> tuple[int, str]:
+    """Return how much a condition on texts leaves out, judged by its shortest pattern."""
+    return min(len(leaf.pattern.strip("%_")) for leaf in text_leaves(key)), key
 
 
 def _point_rows(

@@ -17,13 +17,12 @@ import pyarrow as pa
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
 from rookery.matching.output import check_request
 from rookery.matching.records import records_to_table
-from rookery.matching.view import fields_of
 from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.check import checking
 from rookery.model.evaluate import Condition, condition
 from rookery.model.event_columns import python_values
 from rookery.model.events import check_on_error, plain_value, read_value, shown_value
-from rookery.model.expressions import Literal, value_text
+from rookery.model.expressions import Literal, fields_of, value_text
 from rookery.model.instants import instant_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema

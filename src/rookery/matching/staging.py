@@ -10,12 +10,16 @@ from typing import Any, TypeAlias
 
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError
 from rookery.matching.catalog import Catalog
-from rookery.matching.codes import TIME, TOPIC, CodeSpace
+from rookery.matching.codes import HIGHEST_CODE, TIME, TOPIC, CodeSpace
+from rookery.matching.kernels import NULL_CODE
 from rookery.matching.labels import Moves
+from rookery.matching.programs import Programs, ProgramsBuilder
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows, RowsBuilder
+from rookery.matching.texts.index import NO_TEXT, TEXT
 from rookery.matching.timeline import Dating, deciding_times
-from rookery.model.lower import Term
+from rookery.model.lower import Decision, Term, decision
+from rookery.model.parser import parse
 from rookery.model.shapes import Shapes
 from rookery.model.subscriptions import Record
 from rookery.model.values import Intervals
@@ -29,11 +33,13 @@ Entry: TypeAlias = tuple[Record, list[Term], Intervals | None]
 class Stage:
     """Rows to come, in the codes of a space that may have grown for them."""
 
-    __slots__ = ("_parts", "inexact", "moves", "space")
+    __slots__ = ("_parts", "inexact", "moves", "programs", "space")
 
     def __init__(self, space: CodeSpace) -> None:
         self.space = space.edited()
+        #: The slots that are verified by value, and the programs that decide others.
         self.inexact: set[int] = set()
+        self.programs = Programs()
         #: Labels that had to move, oldest first: what the rows of the set must follow when the stage is taken over.
         self.moves: list[dict[int, Moves]] = []
         self._parts: list[Rows] = []
@@ -42,11 +48,24 @@ class Stage:
         """Make the rows of entries whose slots begin at `first`."""
         builder = RowsBuilder(self.space)
         for place, (record, terms, times) in enumerate(entries):
-            builder.add(first + place, [_constrained(term, record, times) for term in terms])
+            builder.add(
+                first + place,
+                [_constrained(term, record, times) for term in terms],
+                None if all(term.exact for term in terms) else self._decision(record, times),
+            )
         self.label(builder.texts())
-        rows, inexact = builder.build()
+        rows, inexact, trees = builder.build()
         self.add_rows(rows)
         self.inexact |= inexact
+        writer = ProgramsBuilder()
+        for slot, tree in trees.items():
+            writer.add(slot, tree, (0, [(NULL_CODE, HIGHEST_CODE)]))
+        self.programs = self.programs.extended(writer.build())
+
+    def _decision(self, record: Record, times: Intervals | None) -> Decision:
+        """Return what decides a record whose terms are larger than the truth."""
+        whole = decision(parse(record.where or ""), self.space.schema, record.parameters)
+        return "and", [_constrained(Term({}), record, times), whole]
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows that are in this space's codes."""
@@ -58,11 +77,17 @@ class Stage:
         if moves:
             self.moves.append(moves)
             self._parts = [rows.relabeled(moves) for rows in self._parts]
+            self.programs = self.programs.relabeled(moves)
 
     def take_rows(self) -> Rows:
         """Hand over all rows of the stage; it keeps none, so that a large bulk is not in memory twice."""
         parts, self._parts = self._parts, []
-        return Rows.concatenate(parts)
+        return self.with_text(Rows.concatenate(parts))
+
+    def with_text(self, rows: Rows) -> Rows:
+        """Return rows as they are in a set in which some ask for texts: those that ask for none say so."""
+        number = self.space.known(TEXT.path)
+        return rows if number is None else rows.without_text(number, self.space.labels[number][NO_TEXT])
 
 
 def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:
@@ -74,7 +99,7 @@ def _constrained(term: Term, record: Record, times: Intervals | None) -> Term:
         constraints[TOPIC.path] = (False, (((record.topic, 0), (record.topic, 0)),))
     if times is not None:
         constraints[TIME.path] = (False, times)
-    return Term(constraints, term.exact)
+    return Term(constraints, term.exact, term.texts)
 
 
 def lower_record(record: Record, shapes: Shapes) -> list[Term]:

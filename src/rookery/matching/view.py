@@ -1,8 +1,10 @@
 """A set as it stands: what a match reads, whoever holds it (a live matcher, a compiled set, a task on Spark).
 
 Rule 1: a view never changes, so any number of threads may read it while another makes the next one.
-Rule 2: all engines answer through this one path. Codes in, pairs out, verify what the rows could not hold exactly, then
+Rule 2: all engines answer through this one path. Codes in, pairs out, decide what the rows could not hold exactly, then
 name the events and subscriptions. So the five engines cannot differ in topics, dates, parameters or output.
+Rule 3: what the rows do not hold is decided by programs (`programs.py`), in a kernel for all pairs of a batch. Only
+what codes do not tell apart (decimals past 18 digits, the ends of 64 bits) is asked of the evaluator, pair by pair.
 """
 
 from __future__ import annotations
@@ -21,24 +23,36 @@ from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.catalog import SHOWN_TOPICS, Catalog, Topics
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, order_pairs
+from rookery.matching.programs import Programs
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
+from rookery.matching.texts.index import TEXT, Truths
 from rookery.matching.times import event_time, event_times
 from rookery.model.batches import Batch, Events, batch_of, event_column
-from rookery.model.check import checking
+from rookery.model.check import ComputedAttribute, checking
+from rookery.model.computed import computed_value
 from rookery.model.evaluate import Condition, condition
-from rookery.model.event_columns import comparables
+from rookery.model.event_columns import array_of, comparables
 from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
+from rookery.model.expressions import fields_of
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 
-__all__ = ["Engine", "View", "fields_of"]
+__all__ = ["BY_VALUE", "PROGRAM", "Engine", "View", "used_part"]
 
 Array = np.ndarray[Any, Any]
 Path = tuple[str | int, ...]
 
 #: Events coded and matched at a time: a batch of any length takes bounded memory beside its result.
 BATCH_EVENTS = 131_072
+#: Codes of one part of a batch: of a set that tests very many attributes, fewer events are matched at a time.
+BATCH_CODES = 1 << 25
+#: Codes of events that are matched at a time for their texts.
+INSTANCE_CODES = 1 << 21
+#: Conditions that are TRUE of a batch, for each subscription, from which on it pays to look which of them rows need.
+MANY_TRUTHS = 4
+#: How a slot is decided whose rows are larger than the truth.
+PROGRAM, BY_VALUE = 1, 2
 
 
 class Engine(Protocol):
@@ -66,9 +80,9 @@ class Engine(Protocol):
 class View:
     """One state of a set: the parts that a match reads. An edit makes another view, which shares what stays.
 
-    `alive` and `inexact` say of each slot whether it is in the set, and whether its rows are larger than the truth;
-    they may be longer than the records. `conditions` is filled as it is needed: what a slot's condition is, never
-    changes, so all states that number their slots alike share it.
+    `alive` and `inexact` say of each slot whether it is in the set, and how it is decided if its rows are larger than
+    the truth; they may be longer than the records. `conditions` is filled as it is needed: what a slot's condition is,
+    never changes, so all states that number their slots alike share it.
     """
 
     space: CodeSpace
@@ -82,27 +96,29 @@ class View:
     conditions: dict[int, tuple[Condition, list[Attribute]]] = field(default_factory=dict)
     live: int = 0
     set_version: int = 0
+    programs: Programs = field(default_factory=Programs)
 
     @classmethod
-    def of(cls, space: CodeSpace, engine: Engine, records: Records, inexact: Iterable[int]) -> View:
-        """Return the view of records that are all alive; `inexact` are the slots whose rows are too large."""
+    def of(cls, space: CodeSpace, engine: Engine, records: Records, inexact: Iterable[int], programs: Programs) -> View:
+        """Return the view of records that are all alive; `inexact` are the slots that are decided by value."""
         flags = np.zeros(len(records), np.uint8)
-        flags[list(inexact)] = 1
+        flags[programs.slots()] = PROGRAM
+        flags[list(inexact)] = BY_VALUE
         catalog = Catalog(records)
         return cls(
-            space, engine, records, np.ones(len(records), np.uint8), flags, int(flags.sum()), catalog.topics,
-            catalog.dated, live=len(records),
+            space, engine, records, np.ones(len(records), np.uint8), flags, int(np.count_nonzero(flags)),
+            catalog.topics, catalog.dated, live=len(records), programs=programs,
         )  # fmt: skip
 
     @property
     def nbytes(self) -> int:
         """The bytes of index, records and texts, those that Python keeps estimated from a sample of them."""
         flags = self.alive.nbytes + self.inexact.nbytes
-        return self.engine.nbytes + self.records.nbytes + self.space.nbytes + flags
+        return self.engine.nbytes + self.records.nbytes + self.space.nbytes + self.programs.nbytes + flags
 
     def inexact_slots(self) -> list[int]:
-        """Return the slots whose rows are larger than the truth."""
-        slots: list[int] = np.flatnonzero(self.inexact[: len(self.records)]).tolist()
+        """Return the slots that are decided by value."""
+        slots: list[int] = np.flatnonzero(self.inexact[: len(self.records)] == BY_VALUE).tolist()
         return slots
 
     def slots_of(self, subscription_id: str | int) -> list[int]:
@@ -121,7 +137,7 @@ class View:
         number[kept] = np.arange(len(kept))
         rows = self.engine.rows()
         rows = rows.take(np.flatnonzero(self.alive[rows.slot])).trimmed()
-        space, rows = self.space.used_by(rows)
+        space, rows, programs = used_part(self.space, rows, self.programs.kept(number))
         return View(
             space,
             self.engine.packed(rows.with_slots(number[rows.slot]), space),
@@ -133,6 +149,7 @@ class View:
             self.dated,
             live=self.live,
             set_version=self.set_version,
+            programs=programs,
         )
 
     def match_event(
@@ -141,23 +158,90 @@ class View:
         """Return the slots that match one dict event."""
         check_on_error(on_error)
         hidden = self._hidden_event(event, topic, time, on_error)
-        codes = self._coded(partial(self.space.encode_event, event, hidden, on_error=on_error))
-        pairs = self.engine.probe(codes, self.alive)
-        slots = sorted(set(pairs.tolist()))  # one event, so a pair is its slot
+        codes, truths = self._coded(
+            partial(self.space.encode_event, event, hidden, on_error=on_error),
+            partial(self._truths, 1, lambda one: self._one_text(event, one, on_error)),
+        )
+        slots = sorted(set(self._probe(codes, truths).tolist()))  # one event, so a pair is its slot
         if self.inexact_count:
-            slots = [slot for slot in slots if not self.inexact[slot] or self._verify(slot, event, on_error)]
+            decided = self._decided(np.zeros(len(slots), np.int64), np.array(slots, np.int64), codes, truths)
+            slots = [
+                slot
+                for slot, kept in zip(slots, decided.tolist(), strict=True)
+                if kept and (self.inexact[slot] != BY_VALUE or self._verify(slot, event, on_error))
+            ]
         return slots
 
-    def _coded(self, encode: Callable[..., Array]) -> Array:
-        """Return the codes of events; what only removed subscriptions named may be missing in them, or not fit."""
+    def _one_text(self, event: Mapping[str, Any], attribute: Attribute, on_error: str) -> pa.Array:
+        if isinstance(attribute, ComputedAttribute):
+            value = computed_value(attribute, lambda one: read_value(event, one, on_error))
+        else:
+            value = read_value(event, attribute, on_error)
+        return array_of(attribute.type, [value])
+
+    def _coded(self, encode: Callable[..., Array], find: Callable[..., Truths | None]) -> tuple[Array, Truths | None]:
+        """Return the codes of events and what texts say of them.
+
+        What only removed subscriptions named may be missing in them, or not fit.
+        """
         try:
-            return encode()
+            return encode(), find()
         except EventError:
             if self.live == len(self.records):
                 raise
-            rows = self.engine.rows()
+            numbers, labels = self._tested()
+            return encode(tested=numbers), find(wanted=labels)
+
+    def _tested(self) -> tuple[set[int], set[int]]:
+        """Return the numbers of the attributes that living subscriptions test, and the labels of their texts."""
+        numbers: set[int] = set()
+        labels: set[int] = set()
+        text = self.space.known(TEXT.path)
+        for rows in (self.engine.rows(), self.programs.whole()[0]):
             living = np.repeat(self.alive[rows.slot] != 0, np.diff(rows.start))
-            return encode(tested=set(distinct(rows.attribute[living] & ATTRIBUTE_MASK).tolist()))
+            numbers |= set(distinct(rows.attribute[living] & ATTRIBUTE_MASK).tolist())
+            labels |= set(distinct(rows.bounds[living & (rows.attribute == text), 0]).tolist())
+        return numbers, labels
+
+    def _truths(
+        self, count: int, read: Callable[[Attribute], pa.Array], wanted: set[int] | None = None
+    ) -> Truths | None:
+        """Return which conditions on texts are TRUE of events, None where the set has none."""
+        texts = self.space.texts
+        return None if texts is None else texts.truths(count, lambda path: read(self.space.attribute(path)), wanted)
+
+    def _probe(self, codes: Array, truths: Truths | None) -> Array:
+        """Return the pairs `event << 32 | slot` of the rows that hold, those that need a text of the events with it."""
+        pairs = self.engine.probe(codes, self.alive)
+        if truths is None or not len(truths.labels):
+            return pairs
+        number = self.space.number(TEXT.path)
+        events, labels = truths.pairs()
+        if len(labels) > MANY_TRUTHS * len(self.records):
+            # Most conditions on texts stand beside another one, by which their rows are found: these need no look-up.
+            rows = self.engine.rows()
+            needed = distinct(rows.bounds[rows.attribute == number, 0])
+            kept = needed[np.minimum(np.searchsorted(needed, labels), len(needed) - 1)] == labels
+            events, labels = events[kept], labels[kept]
+        found = [pairs]
+        step = max(1, INSTANCE_CODES // codes.shape[1])
+        for begin in range(0, len(labels), step):
+            mine = events[begin : begin + step]
+            instances = codes[mine]
+            instances[:, number] = labels[begin : begin + step]
+            pairs = self.engine.probe(instances, self.alive)
+            found.append((mine[pairs >> 32] << 32) | (pairs & 0xFFFFFFFF))
+        return np.concatenate(found)
+
+    def _decided(self, events: Array, slots: Array, codes: Array, truths: Truths | None) -> Array:
+        """Say of pairs whether the program of their slot accepts them; what has none is kept."""
+        kept = np.ones(len(slots), np.bool_)
+        mine = np.flatnonzero(self.inexact[slots] == PROGRAM)
+        if len(mine):
+            text = self.space.known(TEXT.path)
+            said = Truths(np.zeros(len(codes) + 1, np.int64), np.empty(0, np.int64)) if truths is None else truths
+            kept[mine] = self.programs.decide(events[mine], slots[mine], codes, -1 if text is None else text, said)
+        return kept
 
     def _verify(self, slot: int, event: Mapping[str, Any], on_error: str) -> bool:
         decide, attributes = self.condition(slot)
@@ -179,9 +263,10 @@ class View:
         at = None if as_of is None else event_time(as_of)
         if at is None and as_of is not None:
             raise EventError(f"as_of= is a time, and {as_of!r} is none")
+        size = min(BATCH_EVENTS, max(1024, BATCH_CODES // max(1, len(self.space))))
         found = [
             self._match_part(
-                batch.slice(first, BATCH_EVENTS),
+                batch.slice(first, size),
                 first,
                 time=time,
                 topic=topic,
@@ -189,7 +274,7 @@ class View:
                 missing=missing,
                 on_error=on_error,
             )
-            for first in range(0, max(1, batch.num_rows), BATCH_EVENTS)  # an empty batch is checked too
+            for first in range(0, max(1, batch.num_rows), size)  # an empty batch is checked too
         ]
         if len(found) == 1:
             return found[0]
@@ -208,16 +293,25 @@ class View:
     ) -> tuple[Array, Array]:
         """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of, on_error=on_error)
-        codes = self._coded(partial(self.space.encode, batch, hidden, missing=missing, on_error=on_error))
-        events, slots = order_pairs(self.engine.probe(codes, self.alive), len(codes))
+        codes, truths = self._coded(
+            partial(self.space.encode, batch, hidden, missing=missing, on_error=on_error),
+            partial(
+                self._truths,
+                batch.num_rows,
+                lambda one: self.space.column(batch, one, missing, on_error),
+            ),
+        )
+        events, slots = order_pairs(self._probe(codes, truths), len(codes))
         if self.inexact_count:
+            kept = self._decided(events, slots, codes, truths)
+            events, slots = events[kept], slots[kept]
             kept = self._verified(batch, events, slots, missing, on_error)
             events, slots = events[kept], slots[kept]
         return events + first if first else events, slots
 
     def _verified(self, batch: Batch, events: Array, slots: Array, missing: str, on_error: str) -> Array:
         kept = np.ones(len(events), np.bool_)
-        doubtful = np.flatnonzero(self.inexact[slots])
+        doubtful = np.flatnonzero(self.inexact[slots] == BY_VALUE)
         if not len(doubtful):
             return kept
         involved, place = np.unique(events[doubtful], return_inverse=True)
@@ -314,15 +408,16 @@ def _values_at(batch: Batch, rows: Array, attribute: Attribute, missing: str, on
     return comparables(attribute, array)
 
 
-def fields_of(expression: Any) -> list[Path]:
-    """Return the paths of the fields that an expression names, in order."""
-    from rookery.model.expressions import And, Comparison, Constant, Field, Not, Or
-
-    if isinstance(expression, And | Or):
-        return [path for operand in expression.operands for path in fields_of(operand)]
-    if isinstance(expression, Not):
-        return fields_of(expression.operand)
-    if isinstance(expression, Comparison):
-        other = [expression.right.path] if isinstance(expression.right, Field) else []
-        return [expression.left.path, *other]
-    return [] if isinstance(expression, Constant) else [expression.field.path]
+def used_part(space: CodeSpace, rows: Rows, programs: Programs) -> tuple[CodeSpace, Rows, Programs]:
+    """Return a space of what rows and programs use, attributes and texts, and both as they are in it."""
+    steps, jumps = programs.whole()
+    together = Rows.concatenate([rows, steps])
+    space, whole = space.used_by(together)
+    if not len(steps):
+        return space, whole, programs
+    count = len(rows)
+    return (
+        space,
+        whole.take(np.arange(count)).trimmed(),
+        Programs.of(whole.take(np.arange(count, len(whole))).trimmed(), jumps),
+    )

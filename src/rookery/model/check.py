@@ -8,19 +8,43 @@ node stands in the text by parsing once more, so that the path without faults pa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from rookery.errors import SchemaError, SubscriptionError
-from rookery.model.expressions import Comparison, Expression, Field, Like, Literal, Placeholder, Timestamp, value_text
+from rookery.model.expressions import (
+    Call,
+    Comparison,
+    Expression,
+    Field,
+    Like,
+    Literal,
+    Operand,
+    Placeholder,
+    Timestamp,
+    fields_of,
+    to_text,
+    value_text,
+)
+from rookery.model.functions import FunctionFault, function_of
 from rookery.model.instants import parse_instant
 from rookery.model.parser import parse
+from rookery.model.regexes import regex_fault
 from rookery.model.schema import Attribute, Schema
-from rookery.model.types import EnumType, FloatType, LeafType
+from rookery.model.types import (
+    BooleanType,
+    DecimalType,
+    EnumType,
+    FloatType,
+    IntegerType,
+    LeafType,
+    StringType,
+    TimestampType,
+)
 
-__all__ = ["Checker", "checking"]
+__all__ = ["COMPUTED", "Checker", "ComputedAttribute", "checking"]
 
 Result = TypeVar("Result")
 
@@ -34,6 +58,32 @@ _HINTS = {
     "timestamp": "write TIMESTAMP '2026-05-01T12:00:00Z'",
     "enum": "compare it with one of its labels",
 }
+
+
+#: The first step of a computed attribute's path.
+COMPUTED = "$="
+
+
+class ComputedAttribute(Attribute):
+    """An attribute that is computed from others: its value is a function of theirs, by path (`computed.py`)."""
+
+    __slots__ = ("fields", "node", "value_of")
+
+    def __init__(
+        self,
+        node: Call | Comparison,
+        kind: LeafType,
+        fields: tuple[Attribute, ...],
+        value_of: Callable[[Mapping[Any, Any]], Any],
+    ) -> None:
+        text = value_text(node) if isinstance(node, Call) else to_text(node)
+        super().__init__((COMPUTED, text), kind)
+        self.text = text
+        #: What it says, with no parameters in it.
+        self.node = node
+        #: The attributes that it is computed from.
+        self.fields = fields
+        self.value_of = value_of
 
 
 class TypeFault(Exception):  # noqa: N818 - internal, it becomes a SubscriptionError
@@ -68,13 +118,74 @@ class Checker:
         self.schema = schema
         self.parameters = parameters or ()
 
-    def attribute(self, field: Field) -> Attribute:
-        """Return the attribute that a field names."""
+    def attribute(self, field: Field | Call) -> Attribute:
+        """Return the attribute that a field names, or that a call computes."""
+        if isinstance(field, Call):
+            return self._computed(field)
         try:
             return self.schema.attribute(field.path)
         except SchemaError as error:
             message, _, hint = str(error).partition("; ")
             raise TypeFault(field, message, hint or None) from None
+
+    def _computed(self, call: Call) -> ComputedAttribute:
+        bound = self.bound(call)
+        kind, evaluate = self.function(bound, call)
+        fields = [self.attribute(Field(path)) for path in dict.fromkeys(fields_of(bound))]
+        if not fields:
+            raise TypeFault(call, "an expression without a field is the same for every event", "write its value")
+        return ComputedAttribute(bound, kind, tuple(fields), evaluate)
+
+    def _constant(self, call: Call) -> Literal:
+        """Return the value of a call that names no field."""
+        bound = self.bound(call)
+        kind, evaluate = self.function(bound, call)
+        value = evaluate({})
+        if value is None:
+            raise TypeFault(call, "the value of this is NULL", "a comparison with NULL is never true; use IS NULL")
+        if isinstance(kind, TimestampType):
+            return Literal(Timestamp(value))
+        return Literal(Decimal(repr(value)) if isinstance(value, float) else value)
+
+    def function(self, call: Call, at: Call) -> tuple[LeafType, Callable[[Mapping[Any, Any]], Any]]:
+        """Return the type of a call without parameters, and the call as a function of an event's values by path."""
+        kinds: list[LeafType] = []
+        parts: list[Callable[[Mapping[Any, Any]], Any]] = []
+        literals: list[Any] = []
+        for argument in call.arguments:
+            kind, part, literal = self._argument(argument, at)
+            kinds.append(kind)
+            parts.append(part)
+            literals.append(literal)
+        try:
+            kind, evaluate = function_of(call.name, kinds, literals)
+        except FunctionFault as fault:
+            raise TypeFault(at, str(fault)) from None
+        return kind, lambda row: evaluate(*(part(row) for part in parts))
+
+    def _argument(self, node: Operand, at: Call) -> tuple[LeafType, Callable[[Mapping[Any, Any]], Any], Any]:
+        if isinstance(node, Field):
+            attribute = self.attribute(node)
+            path = attribute.path
+            return attribute.type, lambda row: row[path], None
+        if isinstance(node, Call):
+            return *self.function(node, at), None
+        assert isinstance(node, Literal)
+        value: Any = node.value
+        kind = _literal_type(value)
+        if isinstance(value, Timestamp):
+            value = value.nanoseconds
+        return kind, lambda row: value, value
+
+    def bound(self, node: Operand) -> Any:
+        """Return an operand with the values of its parameters in their place."""
+        if isinstance(node, Call):
+            return Call(node.name, tuple(self.bound(one) for one in node.arguments))
+        if not isinstance(node, Placeholder):
+            return node
+        text = str(self._given(node))
+        number = _NUMBER.fullmatch(text.strip())
+        return Literal(_number(text.strip()) if number else _unquoted(text))
 
     def value(self, attribute: Attribute, node: Literal | Placeholder) -> Any:
         """Return the value to compare an attribute with: int, Decimal, str, bool, or nanoseconds."""
@@ -90,6 +201,11 @@ class Checker:
         elif family == "timestamp":
             if isinstance(value, Timestamp):
                 return value.nanoseconds
+            if isinstance(value, str):
+                try:
+                    return parse_instant(value)
+                except ValueError as error:
+                    raise TypeFault(node, str(error), _HINTS[family]) from None
         elif family == "boolean":
             if isinstance(value, bool):
                 return value
@@ -107,7 +223,8 @@ class Checker:
             shown = shown[:37] + "…"
         raise TypeFault(node, f"{attribute.text} is {_family(family)}, and {shown} is not", _HINTS[family])
 
-    def _parameter(self, attribute: Attribute, node: Placeholder) -> Any:
+    def _given(self, node: Placeholder) -> object:
+        """Return the value that was given for a parameter."""
         if node.index >= len(self.parameters):
             given = len(self.parameters)
             raise TypeFault(node, f"parameter %{node.index} has no value: {given} given", "give one value for each %n")
@@ -116,21 +233,17 @@ class Checker:
             raise TypeFault(
                 node, f"parameter %{node.index} is NULL", "a comparison with NULL is never true; use IS NULL"
             )
+        return raw
+
+    def _parameter(self, attribute: Attribute, node: Placeholder) -> Any:
+        raw = self._given(node)
         text = raw if isinstance(raw, str) else _parameter_text(raw)
         family = attribute.type.family
-        quoted = len(text) >= 2 and text[0] == text[-1] == "'"
         if family in ("string", "enum"):
-            return text[1:-1].replace("''", "'") if quoted else text
+            return _unquoted(text)
         stripped = text.strip()
         if family == "number" and _NUMBER.fullmatch(stripped):
-            digits = stripped.lstrip("+-")
-            if digits[:2] in ("0x", "0X"):
-                number: int | Decimal = int(digits, 16)
-            else:
-                number = int(digits) if digits.isdecimal() else Decimal(digits)
-            if not stripped.startswith("-"):
-                return number
-            return number.copy_negate() if isinstance(number, Decimal) else -number
+            return _number(stripped)
         if family == "boolean" and stripped.upper() in ("TRUE", "FALSE"):
             return stripped.upper() == "TRUE"
         if family == "timestamp":
@@ -147,7 +260,10 @@ class Checker:
     def comparison(self, node: Comparison) -> tuple[Attribute, Attribute | None, Any]:
         """Check a comparison; return its attribute and either the other attribute or the value."""
         left = self.attribute(node.left)
-        if isinstance(node.right, Field):
+        if isinstance(node.right, Call) and not fields_of(node.right):
+            self._orderable(node, left)
+            return left, None, self.value(left, self._constant(node.right))
+        if isinstance(node.right, Field | Call):
             right = self.attribute(node.right)
             if left.type.family != right.type.family or (isinstance(left.type, EnumType) and left.type != right.type):
                 raise TypeFault(
@@ -170,11 +286,15 @@ class Checker:
             raise TypeFault(node, f"the labels of {attribute.text} have no order", "use =, <> or IN")
 
     def pattern(self, node: Like) -> tuple[Attribute, str]:
-        """Check a LIKE; return its attribute and pattern."""
+        """Check a LIKE, ILIKE or RLIKE; return its attribute and pattern."""
         attribute = self.attribute(node.field)
         if attribute.type.family != "string":
-            raise TypeFault(node, f"LIKE needs a string, and {attribute.text} is {_family(attribute.type.family)}")
+            raise TypeFault(
+                node, f"{node.word} needs a string, and {attribute.text} is {_family(attribute.type.family)}"
+            )
         pattern: str = self.value(attribute, node.pattern)
+        if node.word == "RLIKE" and (fault := regex_fault(pattern)) is not None:
+            raise TypeFault(node.pattern, f"no regular expression: {fault}", "the syntax is that of RE2")
         if node.escape is not None:
             _check_escapes(node, pattern)
         return attribute, pattern
@@ -192,6 +312,35 @@ def _check_escapes(node: Like, pattern: str) -> None:
                 )
             index += 1
         index += 1
+
+
+def _unquoted(text: str) -> str:
+    """Return the text of a parameter that may stand in quotes or not."""
+    return text[1:-1].replace("''", "'") if len(text) >= 2 and text[0] == text[-1] == "'" else text
+
+
+def _number(text: str) -> int | Decimal:
+    digits = text.lstrip("+-")
+    if digits[:2] in ("0x", "0X"):
+        number: int | Decimal = int(digits, 16)
+    else:
+        number = int(digits) if digits.isdecimal() else Decimal(digits)
+    if not text.startswith("-"):
+        return number
+    return number.copy_negate() if isinstance(number, Decimal) else -number
+
+
+def _literal_type(value: Any) -> LeafType:
+    if isinstance(value, bool):
+        return BooleanType()
+    if isinstance(value, int):
+        return IntegerType()
+    if isinstance(value, str):
+        return StringType()
+    if isinstance(value, Timestamp):
+        return TimestampType("ns")
+    exponent = value.as_tuple().exponent
+    return DecimalType(38, max(0, -exponent if isinstance(exponent, int) else 0))
 
 
 def exact(kind: LeafType, value: Any) -> Any:

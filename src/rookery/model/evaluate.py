@@ -11,10 +11,12 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from rookery.model.check import Checker, exact
+from rookery.model.check import Checker, ComputedAttribute, exact
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
-from rookery.model.patterns import like_matcher
-from rookery.model.schema import Schema
+from rookery.model.folding import folded
+from rookery.model.patterns import folded_pattern, like_matcher
+from rookery.model.regexes import regex_holds
+from rookery.model.schema import Attribute, Schema
 
 __all__ = ["Condition", "condition"]
 
@@ -51,8 +53,8 @@ def _build(node: Expression, checker: Checker) -> Condition:
             parts = [_build(operand, checker) for operand in operands]
             return lambda row: _any(part(row) for part in parts)
         case IsNull(field, negated):
-            path = checker.attribute(field).path
-            return lambda row: (row[path] is None) != negated
+            read = _reader(checker.attribute(field))
+            return lambda row: (read(row) is None) != negated
     return _predicate(node, checker)
 
 
@@ -60,34 +62,55 @@ def _predicate(node: Expression, checker: Checker) -> Condition:
     match node:
         case Comparison(sign, _, _):
             left, right, value = checker.comparison(node)
-            compare, path = _OPERATORS[sign], left.path
+            compare, read = _OPERATORS[sign], _reader(left)
             if right is not None:
-                return _between_fields(compare, path, right.path)
+                return _between_values(compare, read, _reader(right))
             value = exact(left.type, value)
-            return lambda row: None if (found := row[path]) is None else compare(found, value)
+            return lambda row: None if (found := read(row)) is None else compare(found, value)
         case Between(field, low_node, high_node, negated):
             attribute = checker.attribute(field)
             checker.ordered(node, attribute)
-            path = attribute.path
+            read = _reader(attribute)
             low = exact(attribute.type, checker.value(attribute, low_node))
             high = exact(attribute.type, checker.value(attribute, high_node))
-            return lambda row: None if (found := row[path]) is None else (low <= found <= high) != negated
+            return lambda row: None if (found := read(row)) is None else (low <= found <= high) != negated
         case In(field, nodes, negated):
             attribute = checker.attribute(field)
-            path = attribute.path
+            read = _reader(attribute)
             values = [exact(attribute.type, checker.value(attribute, one)) for one in nodes]
-            return lambda row: None if (found := row[path]) is None else (found in values) != negated
-        case Like(_, _, escape, negated):
+            return lambda row: None if (found := read(row)) is None else (found in values) != negated
+        case Like(_, _, escape, negated, word):
             attribute, pattern = checker.pattern(node)
-            path = attribute.path
-            matches = like_matcher(pattern, escape).fullmatch
-            return lambda row: None if (found := row[path]) is None else (matches(found) is not None) != negated
+            read, holds = _reader(attribute), _pattern(word, pattern, escape)
+            return lambda row: None if (found := read(row)) is None else holds(found) != negated
     raise TypeError(f"not an expression: {node!r}")
 
 
-def _between_fields(compare: Callable[[Any, Any], bool], left: Path, right: Path) -> Condition:
+def _reader(attribute: Attribute) -> Callable[[Mapping[Path, Any]], Any]:
+    """Return what reads an attribute's value, or computes it."""
+    if isinstance(attribute, ComputedAttribute):
+        return attribute.value_of
+    path = attribute.path
+    return lambda row: row[path]
+
+
+def _pattern(word: str, pattern: str, escape: str | None) -> Callable[[str], bool]:
+    if word == "RLIKE":
+        return lambda text: regex_holds(pattern, text)
+    if word == "LIKE":
+        matches = like_matcher(pattern, escape).fullmatch
+        return lambda text: matches(text) is not None
+    pieces = like_matcher(*folded_pattern(pattern, escape)).fullmatch
+    return lambda text: pieces(folded(text)) is not None
+
+
+def _between_values(
+    compare: Callable[[Any, Any], bool],
+    left: Callable[[Mapping[Path, Any]], Any],
+    right: Callable[[Mapping[Path, Any]], Any],
+) -> Condition:
     def decide(row: Mapping[Path, Any]) -> bool | None:
-        one, other = row[left], row[right]
+        one, other = left(row), right(row)
         return None if one is None or other is None else compare(one, other)
 
     return decide

@@ -3,7 +3,9 @@
 Rule 1: a tree holds what was written and nothing else: no types, no positions, no schema. Equal trees mean equal
 conditions.
 Rule 2: `to_text(tree)` parses back to an equal tree.
-Rule 3: the field stands on the left: `5 < x` is kept as `x > 5`.
+Rule 3: what is no literal stands on the left: `5 < x` is kept as `x > 5`.
+Rule 4: what the language says in other words is kept in these: `b` alone is `b = TRUE`, BETWEEN and IN with a field
+among their values are comparisons, `<=>` is `=` and IS NULL. What compares literals alone is TRUE or FALSE.
 
 The nodes are msgspec structs because a set of a million subscriptions makes tens of millions of them: they are built
 several times faster than frozen dataclasses, and are as immutable. A tree has no cycles, so the collector may leave
@@ -12,6 +14,7 @@ them out.
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -20,6 +23,7 @@ import msgspec
 __all__ = [
     "And",
     "Between",
+    "Call",
     "Comparison",
     "Constant",
     "Expression",
@@ -29,12 +33,15 @@ __all__ = [
     "Like",
     "Literal",
     "Not",
+    "Operand",
     "Or",
     "Placeholder",
     "Timestamp",
     "Value",
     "field_text",
+    "fields_of",
     "to_text",
+    "value_text",
 ]
 
 
@@ -65,44 +72,55 @@ class Placeholder(msgspec.Struct, frozen=True, gc=False):
 Value: TypeAlias = Literal | Placeholder
 
 
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """A function of operands (`functions.py` lists them); `+ - * / % ||` and unary minus, `neg`, are functions too."""
+
+    name: str
+    arguments: tuple[Operand, ...]
+
+
+Operand: TypeAlias = Field | Literal | Placeholder | Call
+
+
 class Comparison(msgspec.Struct, frozen=True, gc=False):
-    """`field operator value` or `field operator field`; the operator is one of = <> < <= > >=."""
+    """`operand operator operand`, the left one no literal; the operator is one of = <> < <= > >=."""
 
     operator: str
-    left: Field
-    right: Field | Literal | Placeholder
+    left: Field | Call
+    right: Field | Literal | Placeholder | Call
 
 
 class Between(msgspec.Struct, frozen=True, gc=False):
-    """`field [NOT] BETWEEN low AND high`, inclusive at both ends."""
+    """`operand [NOT] BETWEEN low AND high`, inclusive at both ends."""
 
-    field: Field
+    field: Field | Call
     low: Literal | Placeholder
     high: Literal | Placeholder
     negated: bool = False
 
 
 class Like(msgspec.Struct, frozen=True, gc=False):
-    """`field [NOT] LIKE pattern [ESCAPE character]`."""
+    """`operand [NOT] LIKE pattern [ESCAPE character]`, or ILIKE, or RLIKE, which has no escape."""
 
-    field: Field
+    field: Field | Call
     pattern: Literal | Placeholder
     escape: str | None = None
     negated: bool = False
+    word: str = "LIKE"
 
 
 class In(msgspec.Struct, frozen=True, gc=False):
-    """`field [NOT] IN (value, …)`."""
+    """`operand [NOT] IN (value, …)`."""
 
-    field: Field
+    field: Field | Call
     values: tuple[Literal | Placeholder, ...]
     negated: bool = False
 
 
 class IsNull(msgspec.Struct, frozen=True, gc=False):
-    """`field IS [NOT] NULL`."""
+    """`operand IS [NOT] NULL`."""
 
-    field: Field
+    field: Field | Call
     negated: bool = False
 
 
@@ -142,14 +160,53 @@ def field_text(path: tuple[str | int, ...]) -> str:
     return "".join(parts)
 
 
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+#: Words that are no names unless they are quoted.
+KEYWORDS = frozenset(("AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL", "TRUE", "FALSE"))
+_BINARY = {"+": 1, "-": 1, "||": 1, "*": 2, "/": 2, "%": 2}
+_TIGHTEST = 9
+
+
+def _name_text(name: str, *, first: bool = False) -> str:
+    """Return a name as a filter writes it: in double quotes unless it is plain."""
+    plain = _PLAIN_NAME.fullmatch(name) and not (first and name.isascii() and name.upper() in KEYWORDS)
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def _path_text(path: tuple[str | int, ...]) -> str:
+    parts = [_name_text(str(path[0]), first=True)]
+    parts += [f"[{step}]" if isinstance(step, int) else f".{_name_text(step)}" for step in path[1:]]
+    return "".join(parts)
+
+
+def _call_text(call: Call) -> str:
+    name, arguments = call.name, call.arguments
+    if name in _BINARY:
+        left, right = arguments
+        binds = _BINARY[name]
+        return f"{_operand_text(left, binds)} {name} {_operand_text(right, binds + 1)}"
+    if name == "neg":
+        return f"-({value_text(arguments[0])})"
+    return f"{name}({', '.join(map(value_text, arguments))})"
+
+
+def _operand_text(operand: Operand, binds: int) -> str:
+    """Return an operand, in parentheses where it binds less tightly than `binds`, or begins with a sign."""
+    own = _BINARY.get(operand.name, _TIGHTEST) if isinstance(operand, Call) else _TIGHTEST
+    text = value_text(operand)
+    return f"({text})" if own < binds or text[:1] in "+-" else text
+
+
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def value_text(value: Field | Literal | Placeholder) -> str:
-    """Return a field, a literal or a parameter as the language writes it."""
+def value_text(value: Operand) -> str:
+    """Return an operand as the language writes it."""
     if isinstance(value, Field):
-        return field_text(value.path)
+        return _path_text(value.path)
+    if isinstance(value, Call):
+        return _call_text(value)
     if isinstance(value, Placeholder):
         return f"%{value.index}"
     content = value.value
@@ -183,9 +240,9 @@ def to_text(expression: Expression) -> str:
             return f"{value_text(left)} {operator} {value_text(right)}"
         case Between(field, low, high, negated):
             return f"{value_text(field)} {_not(negated)}BETWEEN {value_text(low)} AND {value_text(high)}"
-        case Like(field, pattern, escape, negated):
+        case Like(field, pattern, escape, negated, word):
             tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
-            return f"{value_text(field)} {_not(negated)}LIKE {value_text(pattern)}{tail}"
+            return f"{value_text(field)} {_not(negated)}{word} {value_text(pattern)}{tail}"
         case In(field, values, negated):
             return f"{value_text(field)} {_not(negated)}IN ({', '.join(map(value_text, values))})"
         case IsNull(field, negated):
@@ -199,6 +256,22 @@ def to_text(expression: Expression) -> str:
         case Or(operands):
             return " OR ".join(_wrapped(operand, _PRECEDENCE[Or]) for operand in operands)
     raise TypeError(f"not an expression: {expression!r}")
+
+
+def fields_of(node: Expression | Operand) -> list[tuple[str | int, ...]]:
+    """Return the paths of the fields that an expression names, in order."""
+    match node:
+        case Field(path):
+            return [path]
+        case And(parts) | Or(parts) | Call(_, parts):
+            return [path for part in parts for path in fields_of(part)]
+        case Not(operand):
+            return fields_of(operand)
+        case Comparison(_, left, right):
+            return [*fields_of(left), *fields_of(right)]
+        case Between() | Like() | In() | IsNull():
+            return fields_of(node.field)
+    return []
 
 
 def _not(negated: bool) -> str:

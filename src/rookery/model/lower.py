@@ -4,8 +4,13 @@ Theory. Negations are pushed down to the predicates, where they are complements 
 what is left is AND and OR over predicates that are TRUE or not, which is exact for three-valued logic, since AND and
 OR are monotone. Each predicate is a set of values of one attribute, AND intersects, OR lists.
 
-Rule 1: a term is never smaller than the truth. Where it may be larger (field against field, a pattern with an inner
-wildcard, more than MAXIMUM_TERMS terms) it says so: `exact` is False, and a match is then verified by `evaluate.py`.
+What no set of values of one attribute holds is of two kinds. An expression over several fields (`price > lim`) is an
+attribute of its own, computed from the event, with a set of values like any other (`computed.py`). A condition on a
+text (`note LIKE '%w%'`) is TRUE or is not, and a term lists the ones that it needs and the ones that it must not meet
+(`texts.py`); FALSE is "not TRUE, and the field is not NULL".
+
+Rule 1: a term is never smaller than the truth. Where it may be larger (more than MAXIMUM_TERMS terms) it says so:
+`exact` is False, and what is true is then said by `decision` alone.
 Rule 2: an empty term is dropped, so a condition that is never true has no term.
 """
 
@@ -15,13 +20,15 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from rookery.model.check import Checker
+from rookery.model.computed import comparison_attribute
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
-from rookery.model.patterns import like_prefix
+from rookery.model.patterns import folded_pattern, like_pieces, like_prefix
 from rookery.model.schema import Attribute, Schema
+from rookery.model.texts import TextLeaf, like_pattern, text_key, text_leaves
 from rookery.model.types import Key
 from rookery.model.values import TOP, Intervals, after, before, complement, everything, intersect, union
 
-__all__ = ["MAXIMUM_TERMS", "Constraint", "Term", "allowed", "lower"]
+__all__ = ["MAXIMUM_TERMS", "Constraint", "Decision", "Term", "allowed", "decision", "lower"]
 
 #: Terms of one subscription. Past it, a part is kept as its bounding box and the survivors are verified.
 MAXIMUM_TERMS = 32
@@ -33,22 +40,51 @@ _LONG = 32
 Constraint: TypeAlias = tuple[bool, Intervals]
 
 
+#: Conditions on texts by their keys, and whether each must be TRUE or must not.
+Texts: TypeAlias = frozenset[tuple[str, bool]]
+_NO_TEXTS: Texts = frozenset()
+
+
 class Term:
-    """One box: constraints by attribute path, all of which must hold."""
+    """One box: constraints by attribute path, and conditions on texts, all of which must hold."""
 
-    __slots__ = ("constraints", "exact")
+    __slots__ = ("constraints", "exact", "texts")
 
-    def __init__(self, constraints: dict[tuple[str | int, ...], Constraint], exact: bool = True) -> None:
+    def __init__(
+        self, constraints: dict[tuple[str | int, ...], Constraint], exact: bool = True, texts: Texts = _NO_TEXTS
+    ) -> None:
         self.constraints = constraints
         self.exact = exact
+        self.texts = texts
 
     def __repr__(self) -> str:
-        return f"Term({self.constraints}, exact={self.exact})"
+        return f"Term({self.constraints}, exact={self.exact}, texts={sorted(self.texts)})"
+
+
+#: A condition without negations: `("and", parts)`, `("or", parts)`, or a term that holds or does not.
+Decision: TypeAlias = "tuple[str, list[Decision]] | Term"
 
 
 def lower(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> list[Term]:
     """Return the terms of a condition: it is TRUE only where one holds (where all are exact, exactly there)."""
     return _terms(expression, Checker(schema, parameters), False)
+
+
+def decision(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> Decision:
+    """Return a condition as it was written, negations pushed down to terms that are exact."""
+    return _decision(expression, Checker(schema, parameters), False)
+
+
+def _decision(node: Expression, checker: Checker, negated: bool) -> Decision:
+    if isinstance(node, And | Or):
+        return (
+            "and" if isinstance(node, And) != negated else "or",
+            [_decision(operand, checker, negated) for operand in node.operands],
+        )
+    if isinstance(node, Not):
+        return _decision(node.operand, checker, not negated)
+    terms = _terms(node, checker, negated)
+    return terms[0] if len(terms) == 1 else ("or", list(terms))
 
 
 def _terms(node: Expression, checker: Checker, negated: bool) -> list[Term]:
@@ -71,15 +107,12 @@ def _term(attribute: Attribute, intervals: Intervals, negated: bool) -> list[Ter
     return [Term({attribute.path: (False, intervals)})] if intervals else []
 
 
-def _known(*attributes: Attribute) -> Term:
-    """Return the inexact term: the fields are not NULL, and the rest must be verified."""
-    return Term({attribute.path: (False, everything(attribute.type)) for attribute in attributes}, exact=False)
-
-
 def _comparison(node: Comparison, checker: Checker, negated: bool) -> list[Term]:
     attribute, other, value = checker.comparison(node)
     if other is not None:
-        return [_known(attribute, other)]
+        computed, wanted = comparison_attribute(node, checker)
+        truth = int(wanted != negated)
+        return [Term({computed.path: (False, ((truth, truth),))})]
     negated = negated != (node.operator == "<>")
     kind = attribute.type
     return _term(attribute, allowed(node.operator, *kind.enclose(value), *everything(kind)[0]), negated)
@@ -135,16 +168,27 @@ def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
 
 def _like(node: Like, checker: Checker, negated: bool) -> list[Term]:
     attribute, pattern = checker.pattern(node)
-    prefix, kind = like_prefix(pattern, node.escape)
     outside = negated != node.negated
+    if node.word == "RLIKE":
+        return [_text_term(attribute, text_key([TextLeaf(attribute.path, "regex", pattern)]), outside)]
+    if node.word == "ILIKE":
+        pieces = like_pieces(*folded_pattern(pattern, node.escape))
+        return [_text_term(attribute, text_key([TextLeaf(attribute.path, "fold", like_pattern(pieces))]), outside)]
+    prefix, kind = like_prefix(pattern, node.escape)
     if kind == "equal":
         return _term(attribute, (((prefix, 0), (prefix, 0)),), outside)
     inside = (((prefix, 0), _prefix_end(prefix)),)
     if kind == "prefix":
         return _term(attribute, inside, outside)
+    key = text_key([TextLeaf(attribute.path, "like", like_pattern(like_pieces(pattern, node.escape)))])
+    return [_text_term(attribute, key, outside, inside if prefix else None)]
+
+
+def _text_term(attribute: Attribute, key: str, outside: bool, inside: Intervals | None = None) -> Term:
+    """Return the term of a condition on a text: TRUE, perhaps with the values it can be TRUE of, or FALSE."""
     if outside:
-        return [_known(attribute)]
-    return [Term({attribute.path: (False, inside)}, exact=False)]
+        return Term({attribute.path: (False, everything(attribute.type))}, texts=frozenset({(key, False)}))
+    return Term({} if inside is None else {attribute.path: (False, inside)}, texts=frozenset({(key, True)}))
 
 
 def _prefix_end(prefix: str) -> object:
@@ -186,9 +230,11 @@ def _meet(one: Term, other: Term) -> Term | None:
 def _meet_all(terms: Sequence[Term]) -> Term | None:
     """Return the box of what all terms hold, None where it is empty."""
     constraints = dict(terms[0].constraints)
-    exact = terms[0].exact
+    exact, texts = terms[0].exact, terms[0].texts
     for term in terms[1:]:
         exact = exact and term.exact
+        if term.texts:
+            texts = texts | term.texts
         for path, constraint in term.constraints.items():
             mine = constraints.get(path)
             if mine is not None:
@@ -198,17 +244,23 @@ def _meet_all(terms: Sequence[Term]) -> Term | None:
                     return None
                 constraint = (null, intervals)
             constraints[path] = constraint
-    return Term(constraints, exact)
+    if texts and any((key, not wanted) in texts for key, wanted in texts):
+        return None
+    return Term(constraints, exact, texts)
 
 
 def _disjunction(children: list[list[Term]]) -> list[Term]:
     """Return the terms of an OR: exact single-attribute terms on one attribute become one set, the rest are listed."""
     joined: dict[tuple[str | int, ...], tuple[Term, list[Constraint]]] = {}
     terms: list[Term] = []
+    leaves: list[TextLeaf] = []
     for term in (term for child in children for term in child):
-        if not term.constraints and term.exact:
+        if not term.constraints and not term.texts and term.exact:
             return [term]
-        if len(term.constraints) != 1 or not term.exact:
+        if not term.constraints and len(term.texts) == 1 and term.exact and (found := _trigger(term)):
+            leaves += found
+            continue
+        if len(term.constraints) != 1 or term.texts or not term.exact:
             terms.append(term)
             continue
         ((path, constraint),) = term.constraints.items()
@@ -221,6 +273,8 @@ def _disjunction(children: list[list[Term]]) -> list[Term]:
         intervals = tuple(interval for constraint in constraints for interval in constraint[1])
         merged = constraints[0][1] if len(constraints) == 1 else union(intervals, ())
         term.constraints[path] = (any(null for null, _ in constraints), merged)
+    if leaves:
+        terms.append(Term({}, texts=frozenset({(text_key(leaves), True)})))
     return terms if len(terms) <= MAXIMUM_TERMS else _hull(terms)
 
 
@@ -229,6 +283,10 @@ def _hull(terms: list[Term]) -> list[Term]:
     if len(terms) <= 1:
         return terms
     shared = set(terms[0].constraints)
+    texts = frozenset.intersection(*(term.texts for term in terms))
+    triggers = [_trigger(term) for term in terms]
+    if all(triggers):
+        texts |= {(text_key(leaf for leaves in triggers for leaf in leaves), True)}
     for term in terms[1:]:
         shared &= term.constraints.keys()
     hull: dict[tuple[str | int, ...], Constraint] = {}
@@ -241,4 +299,10 @@ def _hull(terms: list[Term]) -> list[Term]:
             null,
             ((min(low for low, _ in intervals), max(high for _, high in intervals)),) if intervals else (),
         )
-    return [Term(hull, exact=False)]
+    return [Term(hull, exact=False, texts=texts)]
+
+
+def _trigger(term: Term) -> list[TextLeaf]:
+    """Return patterns of which one must hold where a term does, those that are longest; none if it needs none."""
+    needed = [text_leaves(key) for key, wanted in sorted(term.texts) if wanted]
+    return max(needed, key=lambda leaves: min(len(leaf.pattern) for leaf in leaves), default=[])

@@ -11,14 +11,19 @@ Rule 2: nesting and length are bounded, so no text can exhaust the stack.
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import NoReturn
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from rookery.errors import SubscriptionError
 from rookery.model.expressions import (
+    KEYWORDS,
     And,
     Between,
+    Call,
     Comparison,
     Constant,
     Expression,
@@ -28,10 +33,12 @@ from rookery.model.expressions import (
     Like,
     Literal,
     Not,
+    Operand,
     Or,
     Placeholder,
     Timestamp,
 )
+from rookery.model.functions import FUNCTIONS
 from rookery.model.instants import parse_instant
 
 __all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse", "tokens_of"]
@@ -45,29 +52,53 @@ _MAXIMUM_EXPONENT = 400
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | [^\W\d]\w* | 0[xX][0-9a-fA-F]+ | (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
-      | <= | >= | <> | != | %[0-9]+ | \S""",
+      | <=> | <= | >= | <> | != | == | \|\| | %[0-9]+ | "(?:[^"]|"")*" | `(?:[^`]|``)*`
+      | --[^\n]* | /\*(?:[^*]|\*(?!/))*\*/ | \S""",
     re.VERBOSE,
 )
-#: Cut a text into its tokens; what is no token is a token of one character, for the parser to refuse.
-tokens_of = _TOKEN.findall
+_COMMENTS = ("--", "/*")
 
-_OPERATORS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+def tokens_of(text: str) -> list[str]:
+    """Cut a text into its tokens; what is no token is a token of one character, for the parser to refuse."""
+    tokens: list[str] = _TOKEN.findall(text)
+    if "--" in text or "/*" in text:
+        return [token for token in tokens if len(token) < 2 or token[:2] not in _COMMENTS]
+    return tokens
+
+
+#: What compares for equality without UNKNOWN.
+_NULL_SAFE = "<=>"
+_OPERATORS = {
+    "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", _NULL_SAFE: _NULL_SAFE,
+}  # fmt: skip
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_WORDS = ("AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL", "TRUE", "FALSE")
+_DECIDE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 #: The usual spellings of each keyword; any other mixture of cases is folded in `_keyword`.
-_KEYWORDS = {spelling: word for word in _WORDS for spelling in (word, word.lower(), word.capitalize())}
-_FOLDED = frozenset(_WORDS)
-_LONGEST_KEYWORD = max(map(len, _WORDS))
+_KEYWORDS = {spelling: word for word in KEYWORDS for spelling in (word, word.lower(), word.capitalize())}
+_FOLDED = KEYWORDS
+_LONGEST_KEYWORD = max(map(len, KEYWORDS))
+#: Words that are keywords only after an operand, so that a field may have such a name.
+_PATTERN_WORDS = {"LIKE": "LIKE", "ILIKE": "ILIKE", "RLIKE": "RLIKE", "REGEXP": "RLIKE"}
+_SUMS, _PRODUCTS = ("+", "-", "||"), ("*", "/", "%")
+_ARITHMETIC = frozenset(_SUMS + _PRODUCTS)
+_PLAIN_VALUE = frozenset("0123456789'")
 #: Numbers are written with these; other scripts' digits are no part of the language.
 _DIGITS = frozenset("0123456789")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _END = ""
-_ARITHMETIC = "the language has no arithmetic: compare a field with a value"
 _HINTS = {
-    '"': "strings stand in single quotes: 'text'",
+    '"': "this name has no closing quote; strings stand in single quotes: 'text'",
+    "`": "this name has no closing quote",
     "&": "write AND",
     "|": "write OR",
-    **dict.fromkeys("+-*/", _ARITHMETIC),
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write <>",
+    ";": "one filter is one condition, without a semicolon",
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", "a quote from a word processor: write ' before and after a string"),
 }
 _KEYWORD_HINTS = {"NULL": "NULL equals nothing: write IS NULL or IS NOT NULL"}
 
@@ -104,7 +135,9 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
     tokens.append(_END)
     marks: dict[int, int] | None = None if positions is None else {}
     try:
-        expression, index = _Parser(tokens, marks).disjunction(0, 0)
+        parser = _Parser(tokens, marks)
+        found, index = parser.disjunction(0, 0)
+        expression = parser.condition(found, 0, index)
         if tokens[index] is not _END:
             _unexpected(tokens, index, "AND, OR or the end")
     except _Fault as fault:
@@ -117,7 +150,8 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
 
 
 def _offsets(text: str) -> list[int]:
-    return [match.start() for match in _TOKEN.finditer(text)] + [len(text.rstrip())]
+    found = [match.start() for match in _TOKEN.finditer(text) if match[0][:2] not in _COMMENTS]
+    return [*found, len(text.rstrip())]
 
 
 def _keyword(token: str) -> str | None:
@@ -143,160 +177,362 @@ def _unexpected(tokens: list[str], index: int, expected: str) -> NoReturn:
     raise _Fault(index, f"expected {expected}, found {_shown(token)}", hint)
 
 
+def _contextual(token: str) -> str:
+    """Return a word as it reads where an operator is expected."""
+    return token.upper() if token.isascii() else token
+
+
+def _starts_number(token: str) -> bool:
+    return token[:1] in _DIGITS or (token[:1] == "." and len(token) > 1)
+
+
+def _kind(value: Literal | Placeholder) -> type | None:
+    """Return what kind of value a literal is, numbers being one."""
+    if isinstance(value, Placeholder):
+        return None
+    return int if isinstance(value.value, Decimal) else type(value.value)
+
+
+_Reader = Callable[[int, int], "tuple[Expression | Operand, int]"]
+
+
 class _Parser:
     """One text's tokens. Each method reads from a token on and returns its node and the next token's number."""
 
-    __slots__ = ("marks", "tokens")
+    __slots__ = ("expecting", "marks", "tokens")
 
     def __init__(self, tokens: list[str], marks: dict[int, int] | None) -> None:
         self.tokens = tokens
         self.marks = marks
+        #: What a fault at the next token says was expected there.
+        self.expecting = "a condition"
 
-    def disjunction(self, index: int, depth: int) -> tuple[Expression, int]:
+    def disjunction(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         tokens = self.tokens
+        start = index
         first, index = self.conjunction(index, depth)
         if _keyword(tokens[index]) != "OR":
             return first, index
-        operands = [first]
+        operands = [self.condition(first, start, index)]
         while _keyword(tokens[index]) == "OR":
-            operand, index = self.conjunction(index + 1, depth)
-            operands.append(operand)
+            start = index + 1
+            operand, index = self.conjunction(start, depth)
+            operands.append(self.condition(operand, start, index))
         return Or(tuple(operands)), index
 
-    def conjunction(self, index: int, depth: int) -> tuple[Expression, int]:
+    def conjunction(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         tokens = self.tokens
+        start = index
         first, index = self.negation(index, depth)
         if _keyword(tokens[index]) != "AND":
             return first, index
-        operands = [first]
+        operands = [self.condition(first, start, index)]
         while _keyword(tokens[index]) == "AND":
-            operand, index = self.negation(index + 1, depth)
-            operands.append(operand)
+            start = index + 1
+            operand, index = self.negation(start, depth)
+            operands.append(self.condition(operand, start, index))
         return And(tuple(operands)), index
 
-    def negation(self, index: int, depth: int) -> tuple[Expression, int]:
-        token = self.tokens[index]
-        if token == "(":
-            self.check_depth(index, depth)
-            inner, after = self.disjunction(index + 1, depth + 1)
-            if self.tokens[after] != ")":
-                _unexpected(self.tokens, after, "')'")
-            return inner, after + 1
-        word = _keyword(token)
-        if word is None:
-            return self.predicate(index)
-        if word == "NOT":
+    def negation(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        if _keyword(self.tokens[index]) == "NOT":
             self.check_depth(index, depth)
             operand, after = self.negation(index + 1, depth + 1)
-            return Not(operand), after
-        if word in ("TRUE", "FALSE"):
-            if self.tokens[index + 1] in _OPERATORS:
-                return self.mirrored(index)
-            return Constant(word == "TRUE"), index + 1
-        _unexpected(self.tokens, index, "a condition")
+            return Not(self.condition(operand, index + 1, after)), after
+        return self.predicate(index, depth)
+
+    def condition(self, node: Expression | Operand, index: int, after: int) -> Expression:
+        """Return what was read from token `index` to `after` as a condition: a boolean by itself is one."""
+        if isinstance(node, Field | Call):
+            token = self.tokens[after]
+            if token is not _END and token != ")" and _keyword(token) not in ("AND", "OR"):
+                _unexpected(self.tokens, after, "a comparison after the field")
+            truth: Expression = Comparison("=", node, Literal(True))
+            if self.marks is not None:
+                self.marks[id(truth)] = self.marks[id(truth.right)] = index  # type: ignore[union-attr]
+            return truth
+        if isinstance(node, Literal) and isinstance(node.value, bool):
+            return Constant(node.value)
+        if isinstance(node, Literal | Placeholder):
+            _unexpected(self.tokens, after, "a comparison after the value")
+        return node
 
     def check_depth(self, index: int, depth: int) -> None:
         if depth >= MAXIMUM_DEPTH:
             raise _Fault(index, f"nested deeper than {MAXIMUM_DEPTH} levels", "remove parentheses, or split the filter")
 
-    def predicate(self, index: int) -> tuple[Expression, int]:
+    def predicate(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        """Read a comparison or the like; what stands alone is returned as it is."""
         tokens = self.tokens
         token = tokens[index]
-        if not (token[:1].isalpha() or token[:1] == "_") or self.starts_timestamp(index):
-            return self.mirrored(index)
-        field, after = self.field(index)
-        operator = _OPERATORS.get(tokens[after])
-        node: Expression
-        if operator is not None:
-            right, end = self.operand(after + 1)
-            node = Comparison(operator, field, right)
+        left: Expression | Operand
+        if tokens[index + 1 : index + 2] and tokens[index + 1] in _OPERATORS and self.is_name(token):
+            left, after = self.field(index)  # the usual case, without the way through the operands
         else:
-            node, end = self.keyword_predicate(field, after)
+            self.expecting = "a condition"
+            left, after = self.sum(index, depth)
+        sign = _OPERATORS.get(tokens[after])
+        node: Expression
+        if sign is not None:
+            if sign == _NULL_SAFE and _keyword(tokens[after + 1]) == "NULL":
+                node, end = IsNull(self.no_value(left, index)), after + 2
+            else:
+                right: Expression | Operand
+                if tokens[after + 1][:1] in _PLAIN_VALUE and tokens[after + 2] not in _ARITHMETIC:
+                    right, end = self.value(after + 1)
+                else:
+                    self.expecting = "a value or a field"
+                    right, end = self.sum(after + 1, depth)
+                node = self.comparison(
+                    sign, self.operand(left, index), self.operand(right, after + 1), index, after + 1
+                )
+        else:
+            word = _keyword(tokens[after])
+            if word is None:
+                if _contextual(tokens[after]) not in _PATTERN_WORDS:
+                    return left, after
+            elif word in ("AND", "OR", "ESCAPE", "NULL", "TRUE", "FALSE"):
+                return left, after
+            node, end = self.keyword_predicate(left, index, after, depth)
         if self.marks is not None:
-            self.marks[id(node)] = index
+            self.marks.setdefault(id(node), index)
         return node, end
 
-    def keyword_predicate(self, field: Field, index: int) -> tuple[Expression, int]:
+    def is_name(self, token: str) -> bool:
+        return (token[:1].isalpha() or token[:1] == "_") and _keyword(token) is None
+
+    def operand(self, node: Expression | Operand, index: int) -> Operand:
+        """Refuse a condition where a value is needed."""
+        if isinstance(node, Field | Literal | Placeholder | Call):
+            return node
+        raise _Fault(index, "a condition stands where a value is needed", "compare values; join conditions by AND, OR")
+
+    def no_value(self, node: Expression | Operand, index: int) -> Field | Call:
+        """Refuse a literal where a field is needed."""
+        node = self.operand(node, index)
+        if isinstance(node, Field | Call):
+            return node
+        raise _Fault(index, "a field is needed here, and this is a value")
+
+    def comparison(self, sign: str, left: Operand, right: Operand, at: int, right_at: int) -> Expression:
+        """Return a comparison with the literal on the right; of two literals what it says."""
+        if isinstance(left, Literal | Placeholder):
+            if isinstance(right, Literal | Placeholder):
+                return self.folded(sign, left, right, right_at)
+            left, right = right, left
+            sign = _MIRRORED.get(sign, sign)
+        if sign != _NULL_SAFE:
+            node: Expression = Comparison(sign, left, right)
+        elif isinstance(right, Literal | Placeholder):
+            node = And((Comparison("=", left, right), IsNull(left, True)))
+        else:
+            equal = And((Comparison("=", left, right), IsNull(left, True), IsNull(right, True)))
+            node = Or((equal, And((IsNull(left), IsNull(right)))))
+        if self.marks is not None:
+            parts = [node, *(part for part in getattr(node, "operands", ()))]
+            self.marks.update(
+                {id(one): at for one in (*parts, *(x for p in parts for x in getattr(p, "operands", ())))}
+            )
+        return node
+
+    def folded(self, sign: str, left: Literal | Placeholder, right: Literal | Placeholder, at: int) -> Expression:
+        """Return what a comparison of two literals says."""
+        kinds = [_kind(one) for one in (left, right)]
+        if isinstance(left, Placeholder) or isinstance(right, Placeholder) or kinds[0] != kinds[1]:
+            raise _Fault(at, "expected a field: one side of a comparison must be a field")
+        return Constant(_DECIDE["=" if sign == _NULL_SAFE else sign](left.value, right.value))
+
+    def keyword_predicate(
+        self, left: Expression | Operand, start: int, index: int, depth: int
+    ) -> tuple[Expression, int]:
         tokens = self.tokens
         word = _keyword(tokens[index])
         if word == "IS":
-            negated = _keyword(tokens[index + 1]) == "NOT"
-            end = index + 1 + negated
-            if _keyword(tokens[end]) != "NULL":
-                _unexpected(tokens, end, "NULL" if negated else "NULL or NOT NULL")
-            return IsNull(field, negated), end + 1
+            return self.is_predicate(left, start, index + 1)
         negated = word == "NOT"
         if negated:
             index += 1
-            word = _keyword(tokens[index])
+        word = _contextual(tokens[index])
         if word == "BETWEEN":
-            low, index = self.value(index + 1)
-            if _keyword(tokens[index]) != "AND":
-                _unexpected(tokens, index, "AND, as in BETWEEN low AND high")
-            high, index = self.value(index + 1)
-            return Between(field, low, high, negated), index
-        if word == "LIKE":
-            return self.like(field, index + 1, negated)
+            value = self.operand(left, start)
+            self.expecting = "a value"
+            low, after = self.sum(index + 1, depth)
+            if _keyword(tokens[after]) != "AND":
+                _unexpected(tokens, after, "AND, as in BETWEEN low AND high")
+            self.expecting = "a value"
+            high, end = self.sum(after + 1, depth)
+            bottom, top = self.operand(low, index + 1), self.operand(high, after + 1)
+            if (
+                isinstance(value, Field | Call)
+                and isinstance(bottom, Literal | Placeholder)
+                and isinstance(top, Literal | Placeholder)
+            ):
+                return Between(value, bottom, top, negated), end
+            both = And(
+                (
+                    self.comparison(">=", value, bottom, start, index + 1),
+                    self.comparison("<=", value, top, start, after + 1),
+                )
+            )
+            return (Not(both) if negated else both), end
+        if word in _PATTERN_WORDS:
+            return self.like(self.no_value(left, start), index + 1, negated, _PATTERN_WORDS[word])
         if word == "IN":
-            return self.membership(field, index + 1, negated)
+            return self.membership(self.operand(left, start), start, index + 1, negated, depth)
         _unexpected(tokens, index, "BETWEEN, LIKE or IN" if negated else "a comparison after the field")
 
-    def like(self, field: Field, index: int, negated: bool) -> tuple[Expression, int]:
+    def is_predicate(self, left: Expression | Operand, start: int, index: int) -> tuple[Expression, int]:
+        """Read what follows IS."""
+        tokens = self.tokens
+        field = self.no_value(left, start)
+        negated = _keyword(tokens[index]) == "NOT"
+        end = index + negated
+        word = _keyword(tokens[end])
+        if word == "NULL":
+            return IsNull(field, negated), end + 1
+        if word not in ("TRUE", "FALSE"):
+            _unexpected(tokens, end, "NULL, TRUE or FALSE" if negated else "NULL, NOT NULL, TRUE or FALSE")
+        truth = self.comparison(_NULL_SAFE, field, Literal(word == "TRUE"), start, end)
+        return (Not(truth) if negated else truth), end + 1
+
+    def like(self, field: Field | Call, index: int, negated: bool, word: str) -> tuple[Expression, int]:
         start = index
         pattern, index = self.value(index)
         if isinstance(pattern, Literal) and not isinstance(pattern.value, str):
-            raise _Fault(start, "a LIKE pattern is a string", "quote it: LIKE 'abc%'")
+            raise _Fault(start, f"a {word} pattern is a string", f"quote it: {word} 'abc%'")
         escape = None
-        if _keyword(self.tokens[index]) == "ESCAPE":
+        if word != "RLIKE" and _keyword(self.tokens[index]) == "ESCAPE":
             literal, after = self.value(index + 1)
             if not isinstance(literal, Literal) or not isinstance(literal.value, str) or len(literal.value) != 1:
                 raise _Fault(index + 1, "ESCAPE takes a string of one character", "for example ESCAPE '!'")
             escape, index = literal.value, after
-        return Like(field, pattern, escape, negated), index
+        return Like(field, pattern, escape, negated, word), index
 
-    def membership(self, field: Field, index: int, negated: bool) -> tuple[Expression, int]:
+    def membership(self, left: Operand, start: int, index: int, negated: bool, depth: int) -> tuple[Expression, int]:
         tokens = self.tokens
         if tokens[index] != "(":
             _unexpected(tokens, index, "'(' after IN")
-        value, index = self.value(index + 1)
-        values = [value]
-        while tokens[index] == ",":
-            value, index = self.value(index + 1)
-            values.append(value)
+        places, values = [], []
+        while True:
+            index += 1
+            self.expecting = "a value"
+            value, after = self.sum(index, depth)
+            places.append(index)
+            values.append(self.operand(value, index))
+            index = after
+            if tokens[index] != ",":
+                break
         if tokens[index] != ")":
             _unexpected(tokens, index, "',' or ')'")
-        return In(field, tuple(values), negated), index + 1
+        literals = tuple(one for one in values if isinstance(one, Literal | Placeholder))
+        if isinstance(left, Field | Call) and len(literals) == len(values):
+            return In(left, literals, negated), index + 1
+        equal = [self.comparison("=", left, one, start, at) for one, at in zip(values, places, strict=True)]
+        whole = equal[0] if len(equal) == 1 else Or(tuple(equal))
+        return (Not(whole) if negated else whole), index + 1
 
-    def mirrored(self, index: int) -> tuple[Expression, int]:
-        """Read `value relop field`, and turn it round."""
+    # ---- operands ------------------------------------------------------------------------------------------------
+
+    def sum(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        """Read operands joined by + - ||."""
+        left, after = self.product(index, depth)
+        return (
+            self.chain(left, index, after, depth, _SUMS, self.product) if self.tokens[after] in _SUMS else (left, after)
+        )
+
+    def product(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        """Read operands joined by * / %."""
+        left, after = self.factor(index, depth)
+        if self.tokens[after] in _PRODUCTS:
+            return self.chain(left, index, after, depth, _PRODUCTS, self.factor)
+        return left, after
+
+    def chain(
+        self, left: Expression | Operand, start: int, after: int, depth: int, signs: tuple[str, ...], read: _Reader
+    ) -> tuple[Operand, int]:
+        node = self.operand(left, start)
+        count = 0
+        while self.tokens[after] in signs:
+            count += 1
+            if count + depth >= MAXIMUM_DEPTH:
+                raise _Fault(after, f"more than {MAXIMUM_DEPTH} operators in one expression", "split the filter")
+            sign, place = self.tokens[after], after + 1
+            self.expecting = "a value or a field"
+            right, after = read(place, depth)
+            node = Call(sign, (node, self.operand(right, place)))
+            if self.marks is not None:
+                self.marks[id(node)] = start
+        return node, after
+
+    def factor(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         tokens = self.tokens
-        value, after = self.value(index, expected="a condition")
-        operator = _OPERATORS.get(tokens[after])
-        if operator is None:
-            _unexpected(tokens, after, "a comparison after the value")
-        name = tokens[after + 1]
-        if not (name[:1].isalpha() or name[:1] == "_") or _keyword(name) or self.starts_timestamp(after + 1):
-            _unexpected(tokens, after + 1, "a field: one side of a comparison must be a field")
-        field, end = self.field(after + 1)
-        node = Comparison(_MIRRORED[operator], field, value)
+        token = tokens[index]
+        start = token[:1]
+        if start.isalpha() or start == "_":
+            if _keyword(token) is not None or self.starts_timestamp(index):
+                return self.value(index, expected=self.expecting)
+            return self.call(index, depth) if tokens[index + 1] == "(" else self.field(index)
+        if start in ('"', "`") and len(token) > 1:
+            return self.field(index)
+        if token == "(":
+            self.check_depth(index, depth)
+            inner, after = self.disjunction(index + 1, depth + 1)
+            if tokens[after] != ")":
+                _unexpected(tokens, after, "')'")
+            return inner, after + 1
+        if start in ("-", "+") and start and not _starts_number(tokens[index + 1]):
+            self.check_depth(index, depth)
+            inner, after = self.factor(index + 1, depth + 1)
+            negative = self.no_value(inner, index + 1)
+            return (Call("neg", (negative,)) if start == "-" else negative), after
+        return self.value(index, expected=self.expecting)
+
+    def call(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        """Read a function and its arguments."""
+        tokens = self.tokens
+        name = tokens[index].lower()
+        if name not in FUNCTIONS:
+            close = get_close_matches(name, FUNCTIONS, n=1)
+            raise _Fault(
+                index,
+                f"there is no function {_shown(tokens[index])}",
+                f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(FUNCTIONS))}",
+            )
+        self.check_depth(index, depth)
+        arguments: list[Operand] = []
+        after = index + 1
+        while tokens[after] != ")" or not arguments:
+            place = after + 1
+            self.expecting = "a value or a field"
+            argument, after = self.sum(place, depth + 1)
+            arguments.append(self.operand(argument, place))
+            if tokens[after] not in (",", ")"):
+                _unexpected(tokens, after, "',' or ')'")
+        least, most = FUNCTIONS[name]
+        if not least <= len(arguments) <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise _Fault(index, f"{name} takes {wanted} arguments, and this has {len(arguments)}")
+        node = self.as_pattern(name, arguments) or Call(name, tuple(arguments))
         if self.marks is not None:
             self.marks[id(node)] = index
-            self.marks[id(field)] = after + 1
-        return node, end
+        return node, after + 1
 
-    def operand(self, index: int) -> tuple[Field | Literal | Placeholder, int]:
-        token = self.tokens[index]
-        start = token[:1]
-        if (start.isalpha() or start == "_") and _keyword(token) is None and not self.starts_timestamp(index):
-            return self.field(index)
-        return self.value(index, expected="a value or a field")
+    def as_pattern(self, name: str, arguments: list[Operand]) -> Expression | None:
+        """Return `contains(field, 'text')` and the like as the LIKE that they are."""
+        around = {"contains": "%{}%", "starts_with": "{}%", "ends_with": "%{}"}.get(name)
+        if around is None or not isinstance(arguments[0], Field | Call):
+            return None
+        literal = arguments[1]
+        if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+            return None
+        text = re.sub(r"[!%_]", r"!\g<0>", literal.value)
+        return Like(arguments[0], Literal(around.format(text)), "!")
 
     def starts_timestamp(self, index: int) -> bool:
-        """TIMESTAMP is a keyword only before a string, so that a field may have that name."""
+        """TIMESTAMP and DATE are keywords only before a string, so that a field may have that name."""
         token = self.tokens[index]
         return (
-            len(token) == 9
-            and token.upper() == "TIMESTAMP"
+            (len(token) == 9 or len(token) == 4)
+            and token.upper() in ("TIMESTAMP", "DATE")
             and token.isascii()
             and len(self.tokens[index + 1]) > 1
             and self.tokens[index + 1][0] == "'"
@@ -304,9 +540,7 @@ class _Parser:
 
     def field(self, index: int) -> tuple[Field, int]:
         tokens = self.tokens
-        name = tokens[index]
-        if _keyword(name) is not None:
-            _unexpected(tokens, index, "a field")
+        name = self.name(index, "a field")
         after = index + 1
         token = tokens[after]
         if token != "." and token != "[":
@@ -323,10 +557,7 @@ class _Parser:
                     path.append(int(position))
                     after += 3
                 elif token == ".":
-                    step = tokens[after + 1]
-                    if not (step[:1].isalpha() or step[:1] == "_"):
-                        _unexpected(tokens, after + 1, "a name after '.'")
-                    path.append(step)
+                    path.append(self.name(after + 1, "a name after '.'", any_word=True))
                     after += 2
                 else:
                     break
@@ -335,6 +566,15 @@ class _Parser:
         if self.marks is not None:
             self.marks[id(field)] = index
         return field, after
+
+    def name(self, index: int, expected: str, *, any_word: bool = False) -> str:
+        """Read a name, perhaps in quotes."""
+        token = self.tokens[index]
+        if token[:1] in ('"', "`") and len(token) > 2:
+            return token[1:-1].replace(token[0] * 2, token[0])
+        if not (token[:1].isalpha() or token[:1] == "_") or not (any_word or _keyword(token) is None):
+            _unexpected(self.tokens, index, expected)
+        return token
 
     def value(self, index: int, expected: str = "a value") -> tuple[Literal | Placeholder, int]:
         token = self.tokens[index]
@@ -361,7 +601,7 @@ class _Parser:
         elif (word := _keyword(token)) in ("TRUE", "FALSE"):
             node = Literal(word == "TRUE")
         elif self.starts_timestamp(index):
-            node, end = self.timestamp(end), end + 1
+            node, end = self.timestamp(end, date=len(token) == 4), end + 1
         else:
             if start.isalpha() and word is None:
                 raise _Fault(index, f"expected {expected}, found {_shown(token)}", f"quote a string: '{token[:40]}'")
@@ -370,7 +610,9 @@ class _Parser:
             self.marks[id(node)] = index
         return node, end
 
-    def timestamp(self, index: int) -> Literal:
+    def timestamp(self, index: int, *, date: bool) -> Literal:
+        if date and len(self.tokens[index]) != len("'2026-05-01'"):
+            raise _Fault(index, f"{self.tokens[index]} is no date", "for example DATE '2026-05-01'")
         try:
             return Literal(Timestamp(parse_instant(self.tokens[index][1:-1])))
         except ValueError as error:

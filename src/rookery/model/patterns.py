@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["like_prefix", "like_regex"]
+from rookery.model.folding import folded
+
+__all__ = ["folded_pattern", "like_pieces", "like_prefix", "like_regex"]
 
 
-def _pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
+def like_pieces(pattern: str, escape: str | None) -> list[tuple[bool, str]]:
     """Cut a pattern into (is a wildcard, character)."""
     pieces: list[tuple[bool, str]] = []
     characters = iter(pattern)
@@ -27,7 +29,7 @@ def like_regex(pattern: str, escape: str | None) -> str:
     place is as good as any, and a backtracking search would take time exponential in the number of `%`.
     """
     segments = [""]
-    for wild, character in _pieces(pattern, escape):
+    for wild, character in like_pieces(pattern, escape):
         if wild and character == "%":
             segments.append("")
         else:
@@ -45,13 +47,20 @@ def like_matcher(pattern: str, escape: str | None) -> re.Pattern[str]:
     return re.compile(like_regex(pattern, escape), re.DOTALL)
 
 
+def folded_pattern(pattern: str, escape: str | None) -> tuple[str, str]:
+    """Return a pattern with its characters folded, and the backslash as its escape."""
+    return "".join(
+        character if wild else "\\" + folded(character) for wild, character in like_pieces(pattern, escape)
+    ), "\\"
+
+
 def like_prefix(pattern: str, escape: str | None) -> tuple[str, str]:
     """Return the text before the first wildcard, and what kind of pattern it is.
 
     The kind is "equal" (no wildcard), "prefix" (only `%` at the end) or "other" (the prefix is necessary, not enough).
     """
     prefix: list[str] = []
-    pieces = _pieces(pattern, escape)
+    pieces = like_pieces(pattern, escape)
     for index, (wild, character) in enumerate(pieces):
         if wild:
             rest = pieces[index:]

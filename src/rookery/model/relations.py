@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any
 
 from rookery.errors import SubscriptionError
-from rookery.model.check import checking
+from rookery.model.check import COMPUTED, checking
 from rookery.model.expressions import (
     And,
     Between,
@@ -49,7 +49,16 @@ __all__ = ["covers", "merge"]
 
 def _terms(text: str, schema: Schema, parameters: Sequence[object] | None) -> tuple[Expression, list[Term]]:
     expression = parse(text)
-    return expression, checking(text, expression, lambda tree: lower(tree, schema, parameters))
+    terms = checking(text, expression, lambda tree: lower(tree, schema, parameters))
+    for term in terms:
+        for path, (null, _) in list(term.constraints.items()):
+            compared: Any = parse(str(path[1])) if path[0] == COMPUTED and not null else None
+            # A comparison of two fields says something only where neither is NULL.
+            for field in (compared.left, compared.right) if isinstance(compared, Comparison) else ():
+                if isinstance(field, Field):
+                    kind = schema.attribute(field.path).type
+                    term.constraints.setdefault(field.path, (False, everything(kind)))
+    return expression, terms
 
 
 def covers(
@@ -76,6 +85,8 @@ def _texts(parameters: Sequence[object] | None) -> list[str]:
 
 def _holds(outer: Term, inner: Term) -> bool:
     """Say whether the box `inner` lies in the box `outer`. The inner box may be larger than the truth; that is safe."""
+    if not outer.texts <= inner.texts:
+        return False
     for path, (null, intervals) in outer.constraints.items():
         mine = inner.constraints.get(path)
         if mine is None:
@@ -95,7 +106,9 @@ def merge(
     terms = [term for text, values in zip(filters, given, strict=True) for term in _terms(text, schema, values)[1]]
     if not terms:
         return to_text(Constant(False))
-    shared = [path for path in terms[0].constraints if all(path in term.constraints for term in terms)]
+    shared = [
+        path for path in terms[0].constraints if path[0] != COMPUTED and all(path in term.constraints for term in terms)
+    ]
     conditions: list[Expression] = []
     for path in shared:
         kind = schema.attribute(path).type

@@ -88,7 +88,7 @@ def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_St
         return None
     steps = []
     for operand, before, value in zip(operands, parts[::2], values, strict=False):
-        if not isinstance(operand, Comparison) or isinstance(operand.right, Field) or len(operand.left.path) != 1:
+        if not isinstance(operand, Comparison) or not isinstance(operand.left, Field) or len(operand.left.path) != 1:
             return None
         kind = schema.attribute(operand.left.path).type
         if not isinstance(operand.right, Literal) or kind.family not in ("number", "string"):

@@ -26,7 +26,7 @@ from rookery.model.lower import lower
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import BooleanType, EnumType, FloatType, Key, LeafType, StringType, float_key
-from rookery.model.values import TOP
+from rookery.model.values import TOP, everything
 from rookery.space.numbers import enum_keys, key_number, key_numbers, number_range
 from rookery.space.texts import TextCode, least_text, utf8_bytes
 
@@ -194,7 +194,7 @@ class EventSpace:
                 null, intervals = term.constraints.get(attribute.path, (True, None))
                 if null:
                     bottom = 0.0
-                if intervals is None:
+                if intervals is None or (null and intervals == everything(attribute.type)):
                     top = LAST
                 elif intervals:
                     bottom = min(bottom, self.coordinate(number, intervals[0][0]))

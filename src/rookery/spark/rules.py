@@ -98,7 +98,7 @@ class CompiledRules:
     @property
     def columns(self) -> list[str]:
         """The columns of the events that the rules read."""
-        return [re.split(r"[.\[]", text, maxsplit=1)[0] for text in self.compiled.attributes]
+        return self.compiled.columns
 
 
 def schema_of(arrow: pa.Schema) -> Schema:

@@ -1,0 +1,162 @@
+"""Kernels that find patterns in columns of texts. Plain twin: `tests/twins/texts.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rookery.kernels import kernel
+from rookery.matching.kernels import append_pair
+
+__all__ = [
+    "ANY_CHARACTER",
+    "ANY_RUN",
+    "CONTAINS",
+    "EQUALS",
+    "GLOB",
+    "HASH",
+    "PREFIX",
+    "REGEX",
+    "SUFFIX",
+    "find_everywhere",
+    "find_grams",
+    "glob_holds",
+]
+
+#: What `_` and `%` are among the tokens of a pattern; every other token is a byte.
+ANY_CHARACTER = 256
+ANY_RUN = 257
+#: What a pattern is: its one fragment anywhere, at the start, at the end, the whole text; or more than a fragment.
+CONTAINS, PREFIX, SUFFIX, EQUALS, GLOB, REGEX = 0, 1, 2, 3, 4, 5
+#: An odd multiplier that spreads the bytes of a window over 32 bits.
+HASH = 0x9E3779B1
+
+
+@kernel
+def glob_holds(data: Any, first: Any, last: Any, tokens: Any, begin: Any, end: Any) -> bool:
+    """Say whether the bytes from `first` to `last` are what the tokens from `begin` to `end` describe.
+
+    What stands between two `%` is taken where it first occurs: if all fails after that, only the last `%` is stretched.
+    """
+    at, token = first, begin
+    star, mark = np.int64(-1), first
+    while at < last:
+        wanted = tokens[token] if token < end else -1
+        if wanted == ANY_RUN:
+            star, mark = token, at
+            token += 1
+        elif wanted == ANY_CHARACTER:
+            at += 1
+            while at < last and (data[at] & 0xC0) == 0x80:  # a character may have several bytes
+                at += 1
+            token += 1
+        elif wanted == data[at]:
+            at += 1
+            token += 1
+        elif star >= 0:
+            mark += 1
+            while mark < last and (data[mark] & 0xC0) == 0x80:
+                mark += 1
+            at, token = mark, star + 1
+        else:
+            return False
+    while token < end and tokens[token] == ANY_RUN:
+        token += 1
+    return bool(token == end)
+
+
+@kernel
+def _literal_at(data: Any, at: Any, literals: Any, first: Any, last: Any) -> bool:
+    place = 0
+    while place < last - first and data[at + place] == literals[first + place]:
+        place += 1
+    return bool(place == last - first)
+
+
+@kernel
+def find_grams(
+    data: Any,
+    offsets: Any,
+    valid: Any,
+    width: Any,
+    filter_words: Any,
+    filter_shift: Any,
+    bucket_first: Any,
+    bucket_shift: Any,
+    gram: Any,
+    gram_offset: Any,
+    pattern: Any,
+    kind: Any,
+    literal_first: Any,
+    literals: Any,
+    token_first: Any,
+    tokens: Any,
+) -> Any:
+    """Return the pairs `event << 32 | pattern` of the patterns that are filed under a window of `width` bytes.
+
+    Every window of a text is looked up; where one is known, the rest of its pattern is compared. A pattern of the kind
+    REGEX is returned where its literal stands: the caller asks the regular expression.
+    """
+    found = np.empty(1024, np.int64)
+    count = 0
+    seen = np.full(kind.shape[0], -1, np.int32)
+    mask = np.uint32(0xFFFFFFFF) if width == 4 else np.uint32((1 << (8 * width)) - 1)
+    high = np.uint32(8 * (width - 1))
+    for event in range(offsets.shape[0] - 1):
+        if not valid[event]:
+            continue
+        first, last = offsets[event], offsets[event + 1]
+        if last - first < width:
+            continue
+        window = np.uint32(0)
+        for at in range(first, first + width - 1):
+            window |= np.uint32(data[at]) << np.uint32(8 * (at - first + 1))
+        for at in range(first, last - width + 1):
+            window = np.uint32((window >> np.uint32(8)) | (np.uint32(data[at + width - 1]) << high)) & mask
+            spread = np.uint32(window * np.uint32(HASH))
+            bit = np.uint32(spread >> np.uint32(filter_shift))
+            if not (filter_words[bit >> np.uint32(6)] >> np.uint64(bit & np.uint32(63))) & np.uint64(1):
+                continue
+            bucket = np.int64(np.uint32(spread >> np.uint32(bucket_shift)))
+            for place in range(bucket_first[bucket], bucket_first[bucket + 1]):
+                if gram[place] != window:
+                    continue
+                one = pattern[place]
+                if seen[one] == event:
+                    continue
+                start = at - gram_offset[place]
+                begin, end = literal_first[one], literal_first[one + 1]
+                stop = start + end - begin
+                if start < first or stop > last:
+                    continue
+                sort = kind[one]
+                if start != first and sort in (PREFIX, EQUALS):
+                    continue
+                if stop != last and sort in (SUFFIX, EQUALS):
+                    continue
+                if not _literal_at(data, start, literals, begin, end):
+                    continue
+                seen[one] = event
+                if sort == GLOB and not glob_holds(data, first, last, tokens, token_first[one], token_first[one + 1]):
+                    continue
+                found = append_pair(found, count, event, one)
+                count += 1
+    return found[:count]
+
+
+@kernel
+def find_everywhere(data: Any, offsets: Any, valid: Any, pattern: Any, kind: Any, token_first: Any, tokens: Any) -> Any:
+    """Return the pairs `event << 32 | pattern` of patterns without any fragment: each is asked of every event."""
+    found = np.empty(1024, np.int64)
+    count = 0
+    for event in range(offsets.shape[0] - 1):
+        if not valid[event]:
+            continue
+        for one in pattern:
+            if kind[one] == REGEX or glob_holds(
+                data, offsets[event], offsets[event + 1], tokens, token_first[one], token_first[one + 1]
+            ):
+                found = append_pair(found, count, event, one)
+                count += 1
+    return found[:count]

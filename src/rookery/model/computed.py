@@ -1,0 +1,167 @@
+"""Computed attributes: what a filter says of fields beyond their own values, as one attribute of the event.
+
+`price > lim` is TRUE, FALSE or UNKNOWN of an event, so it is a boolean attribute that the event does not carry, and
+`lower(symbol)` is a text that it does not carry. They are computed from those it does, once per batch for all
+subscriptions that name them; what is compared with their values is a set of values like any other. Filters that mean
+the same share one: `a < b`, `b > a` and NOT `a >= b` are one attribute.
+
+Rule 1: its path is ("$=", text), and the text parses to the expression again, so that a saved set needs nothing else.
+Rule 2: a column is computed by Arrow and NumPy where they are exact for these types, and by value elsewhere (a double
+against a decimal, an int64 past 2⁵³ against a double, texts that are not ASCII): exact always, and once per event,
+whatever the number of subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rookery.errors import SchemaError
+from rookery.model.check import Checker, ComputedAttribute, TypeFault
+from rookery.model.evaluate import condition
+from rookery.model.event_columns import array_of, comparables
+from rookery.model.expressions import Call, Comparison, Field, Literal, Operand, fields_of, value_text
+from rookery.model.parser import parse
+from rookery.model.schema import Attribute, Schema
+from rookery.model.types import BooleanType, EnumType, FloatType, IntegerType, LeafType, StringType, TimestampType
+
+__all__ = ["comparison_attribute", "computed_attribute", "computed_column", "computed_value"]
+
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPPOSITE = {"<>": "=", ">=": "<", "<=": ">"}
+_ARROW = {"=": pc.equal, "<": pc.less, ">": pc.greater}
+_FLOAT_SUMS = {"+": np.add, "-": np.subtract, "*": np.multiply}
+_ASCII = {"lower": pc.ascii_lower, "upper": pc.ascii_upper, "length": pc.binary_length}
+
+Path = tuple[str | int, ...]
+Arrays = Mapping[Path, pa.Array]
+
+
+def comparison_attribute(node: Comparison, checker: Checker) -> tuple[ComputedAttribute, bool]:
+    """Return the attribute of a comparison of operands, and whether it is TRUE where that is (FALSE otherwise)."""
+    left, right, sign = checker.bound(node.left), checker.bound(node.right), node.operator
+    if value_text(right) < value_text(left):
+        left, right, sign = right, left, _MIRRORED[sign]
+    wanted = sign not in _OPPOSITE
+    bound = Comparison(sign if wanted else _OPPOSITE[sign], left, right)
+    fields = tuple(checker.attribute(Field(path)) for path in dict.fromkeys(fields_of(bound)))
+    return ComputedAttribute(bound, BooleanType(), fields, condition(bound, checker.schema)), wanted
+
+
+def computed_attribute(schema: Schema, path: Path) -> ComputedAttribute:
+    """Return the computed attribute of a path; SchemaError where its text is none over this schema."""
+    checker = Checker(schema)
+    text = str(path[-1])
+    try:
+        node = parse(text)
+        if not isinstance(node, Comparison):
+            raise SchemaError(f"{text!r:.60} is no computed attribute")
+        if isinstance(node.right, Field | Call):
+            checker.comparison(node)
+            found = comparison_attribute(node, checker)[0]
+        else:
+            computed = checker.attribute(node.left)
+            if not isinstance(computed, ComputedAttribute):
+                raise SchemaError(f"{text!r:.60} is no computed attribute")
+            found = computed
+    except (ValueError, TypeFault) as error:
+        raise SchemaError(f"{text!r:.60} is no computed attribute: {error}") from None
+    if found.path != path:
+        raise SchemaError(f"{text!r:.60} is no computed attribute")
+    return found
+
+
+def computed_value(attribute: ComputedAttribute, read: Callable[[Attribute], Any]) -> Any:
+    """Return the value for one event, whose values `read` gives as the language compares them."""
+    return attribute.value_of({one.path: read(one) for one in attribute.fields})
+
+
+def computed_column(attribute: ComputedAttribute, arrays: Arrays) -> pa.Array:
+    """Return the column of a computed attribute from those of its fields, as `event_column` gives them."""
+    kinds = {one.path: one.type for one in attribute.fields}
+    try:
+        return _vectorised(attribute, arrays, kinds)
+    except (_InexactError, pa.ArrowException):
+        values = [comparables(one, arrays[one.path]) for one in attribute.fields]
+        paths = [one.path for one in attribute.fields]
+        found = [attribute.value_of(dict(zip(paths, row, strict=True))) for row in zip(*values, strict=True)]
+        return array_of(attribute.type, found)
+
+
+class _InexactError(Exception):
+    """Arrow would not compute this exactly."""
+
+
+def _vectorised(attribute: ComputedAttribute, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> pa.Array:
+    node = attribute.node
+    if isinstance(node, Call):
+        if isinstance(attribute.type, FloatType):
+            values = _doubles(node, arrays, kinds)
+            return pa.array(values, mask=np.isnan(values))
+        if node.name in _ASCII and isinstance(node.arguments[0], Field):
+            texts = _texts(arrays[node.arguments[0].path])
+            if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+                found = _ASCII[node.name](texts)
+                return found.cast(pa.int64()) if node.name == "length" else found
+        raise _InexactError
+    sides = (node.left, node.right)
+    if all(isinstance(one, Field) for one in sides):
+        both = [kinds[one.path] for one in sides if isinstance(one, Field)]
+        left, right = (_plain(kinds[one.path], arrays[one.path], both) for one in sides if isinstance(one, Field))
+        return _ARROW[node.operator](left, right)
+    one, other = (_doubles(side, arrays, kinds) for side in sides)
+    compare = {"=": np.equal, "<": np.less, ">": np.greater}[node.operator]
+    return pa.array(compare(one, other), mask=np.isnan(one) | np.isnan(other))
+
+
+def _doubles(node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> np.ndarray[Any, Any]:
+    """Return an operand that is computed in doubles, NaN for NULL; a double among its operands makes it so."""
+    if isinstance(node, Field):
+        if not isinstance(kinds[node.path], FloatType):
+            raise _InexactError
+        doubles = arrays[node.path].cast(pa.float64())
+        return np.asarray(doubles.fill_null(np.nan).to_numpy(zero_copy_only=False))
+    if isinstance(node, Literal):
+        if isinstance(node.value, bool | str) or not hasattr(node.value, "__float__"):
+            raise _InexactError
+        return np.float64(node.value)  # type: ignore[return-value]
+    if not isinstance(node, Call) or node.name not in _FLOAT_SUMS:
+        raise _InexactError
+    with np.errstate(all="ignore"):
+        left, right = (_doubles(one, arrays, kinds) for one in node.arguments)
+        if np.ndim(left) == 0 and np.ndim(right) == 0:  # literals alone are computed exactly
+            raise _InexactError
+        found: np.ndarray[Any, Any] = _FLOAT_SUMS[node.name](left, right)
+        return found
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    return (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).cast(pa.large_string())
+
+
+def _plain(kind: LeafType, array: pa.Array, kinds: list[LeafType]) -> pa.Array:
+    """Return one side of a comparison as an array that Arrow compares with the other side exactly."""
+    if isinstance(kind, StringType | EnumType):
+        return _texts(array)
+    if isinstance(kind, TimestampType):
+        if len({one.unit for one in kinds if isinstance(one, TimestampType)}) > 1:
+            raise _InexactError
+        return array.cast(pa.int64())
+    if isinstance(kind, FloatType):
+        if not all(isinstance(one, FloatType | IntegerType) for one in kinds):
+            raise _InexactError
+        doubles = array.cast(pa.float64())
+        return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
+    if isinstance(kind, IntegerType):
+        if any(isinstance(one, FloatType) for one in kinds):
+            return array.cast(pa.float64())  # a safe cast: it refuses what a double does not hold
+        if all(isinstance(one, IntegerType) for one in kinds):
+            return array.cast(pa.int64())  # and this what an int64 does not
+        raise _InexactError
+    if len(set(kinds)) > 1:  # decimals of several scales
+        raise _InexactError
+    return array
