@@ -7,7 +7,6 @@ A bad rule never stops a job: it is quarantined with its reason and the good one
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
