@@ -50,7 +50,9 @@ BESIDE = {
 def noted() -> list[tuple[str, str]]:
     """Return each command and option that takes a schema, a space or an address."""
     group: Any = get_command(application(list(COMMANDS)))
-    return [(name, one.name) for name in COMMANDS for one in group.commands[name].params if one.name in WRONG]
+    found = [(name, one.name) for name in COMMANDS for one in group.commands[name].params if one.name in WRONG]
+    found.remove(("keys", "broker"))  # a name and where it is reached, for its certificate: no address to dial
+    return found
 
 
 @pytest.mark.parametrize(("command", "option"), noted())
