@@ -357,6 +357,9 @@ class Deliveries:
                         left = left.without(names)
                 if left is not matches:
                     self._shrink(entry, number, left)
+            if gone and entry.grace_until:
+                # Who is forgotten here may come again before the grace period ends, and has not got it.
+                entry.delivered = {match for match in entry.delivered if match[1] not in gone}
             self._deliver(entry, fresh)
             self._check_finished(entry)
 
