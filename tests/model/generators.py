@@ -187,8 +187,8 @@ def _literal(random: Random, kind: LeafType) -> tuple[str, object]:
 class _Writer:
     """Writes one filter; collects its parameters."""
 
-    def __init__(self, random: Random, schema: Schema, with_parameters: bool) -> None:
-        self.random, self.with_parameters = random, with_parameters
+    def __init__(self, random: Random, schema: Schema, with_parameters: bool, with_computed: bool) -> None:
+        self.random, self.with_parameters, self.with_computed = random, with_parameters, with_computed
         self.leaves = leaves(schema)
         self.parameters: list[object] = []
 
@@ -241,7 +241,7 @@ class _Writer:
     def predicate(self) -> str:
         random = self.random
         name, kind = random.choice(self.leaves)
-        if random.random() < 0.15:
+        if self.with_computed and random.random() < 0.15:
             return self.computed(name, kind)
         shape = random.random()
         negated = random.choice(["", "", "NOT "])
@@ -279,9 +279,9 @@ class _Writer:
 
 
 def random_filter(
-    random: Random, schema: Schema, *, depth: int = 2, with_parameters: bool = True
+    random: Random, schema: Schema, *, depth: int = 2, with_parameters: bool = True, with_computed: bool = True
 ) -> tuple[str, list[object] | None]:
-    """Return a filter that the schema accepts, and its parameters."""
-    writer = _Writer(random, schema, with_parameters)
+    """Return a filter that the schema accepts, and its parameters; `with_computed` also what no box holds."""
+    writer = _Writer(random, schema, with_parameters, with_computed)
     text = writer.condition(depth)
     return text, writer.parameters or None
