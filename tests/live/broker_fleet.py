@@ -34,6 +34,7 @@ def settings_of(order: dict[str, object]) -> BrokerSettings:
         topic="quotes",
         space=read_space(SPACE, SCHEMA),
         listen=(str(order["host"]), int(str(order["port"]))),
+        insecure=True,  # the brokers of some tests live in namespaces of their own, on addresses that are not loopback
         join=tuple((str(host), int(port)) for host, port in order["join"]),  # type: ignore[attr-defined]
         data=Path(str(order["data"])),
         durability=BrokerDurability(str(order.get("durability", "two-disks"))),

@@ -143,7 +143,8 @@ class Gateway:
         self._sites = sites
         here = f"{sites.addresses[name]}:{port}"
         joins = [part for other in join for part in ("--join", f"{sites.addresses[other]}:{port}")]
-        call = [sys.executable, "-m", "rookery", "gateway", "--island", f"site-{name}", "--listen", here, *joins, *more]
+        call = [sys.executable, "-m", "rookery", "gateway", "--island", f"site-{name}", "--listen", here, "--insecure"]
+        call += [*joins, *more]
         self.process = sites.start(name, *call)
         assert self.process.stderr is not None
         first = self.process.stderr.readline()

@@ -172,10 +172,10 @@ def test_strangers_are_turned_away() -> None:
             await first.overlay.settled()
             other = Grid([NumericAxis("price", (0.0, 50.0, 100.0))])
             for wrong in (
-                {"key": b"k" * 16, "topic": "news"},
-                {"key": b"k" * 16, "grid": other},
-                {"key": b"l" * 16},
-                {"key": None},
+                {"credentials": Credentials(key=b"k" * 16), "topic": "news"},
+                {"credentials": Credentials(key=b"k" * 16), "grid": other},
+                {"credentials": Credentials(key=b"l" * 16)},
+                {"credentials": Credentials(key=None)},
             ):
                 with pytest.raises(JoinError, match="nobody of this overlay answers"):
                     async with join(first.overlay.address, **wrong):
