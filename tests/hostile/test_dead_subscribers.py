@@ -42,7 +42,8 @@ class BrokerProcesses:
         for number in range(2):
             port = free_port()
             data = str(folder / str(number))
-            order = {"port": port, "join": self.ports[:1], "data": data, "beat": 1.0, "refresh": 60.0}
+            joins = [("127.0.0.1", one) for one in self.ports[:1]]
+            order = {"host": "127.0.0.1", "port": port, "join": joins, "data": data, "beat": 1.0, "refresh": 60.0}
             self._parent.stdin.write(json.dumps({**order, "memory": memory}) + "\n")
             self._parent.stdin.flush()
             self.processes.append(int(self._parent.stdout.readline()))
