@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from model.generators import random_event, random_filter, random_schema
 from rookery.model import Schema, covers, merge, parse
 from rookery.model.check import COMPUTED
-from rookery.model.computed import computed_attribute, computed_value
+from rookery.model.computed import Path, computed_attribute, computed_value
 from rookery.model.evaluate import condition
 from rookery.model.events import comparable, step_into
 from rookery.model.expressions import Field, Like, Literal, fields_of
@@ -26,13 +26,7 @@ SHRINKING = st.randoms(use_true_random=False)
 def holds(term: Term, schema: Schema, event: dict[str, Any]) -> bool:
     """Say whether an event lies in a box, key by key."""
     for path, (null, intervals) in term.constraints.items():
-        attribute: Attribute
-        if path[0] == COMPUTED:
-            attribute = computed_attribute(schema, path)
-            value = computed_value(attribute, lambda one: comparable(one, step_into(event, one.path)))
-        else:
-            attribute = schema.attribute(path)
-            value = comparable(attribute, step_into(event, path))
+        attribute, value = _read(schema, path, event)
         if value is None:
             if not null:
                 return False
@@ -49,12 +43,21 @@ def holds(term: Term, schema: Schema, event: dict[str, Any]) -> bool:
     return all(any(_found(leaf, event, schema) for leaf in text_leaves(key)) is wanted for key, wanted in term.texts)
 
 
+def _read(schema: Schema, path: Path, event: dict[str, Any]) -> tuple[Attribute, Any]:
+    """Return an attribute, of the event or computed of it, and its value."""
+    if path[0] == COMPUTED:
+        computed = computed_attribute(schema, path)
+        return computed, computed_value(computed, lambda one: comparable(one, step_into(event, one.path)))
+    attribute = schema.attribute(path)
+    return attribute, comparable(attribute, step_into(event, path))
+
+
 def _found(leaf: TextLeaf, event: dict[str, Any], schema: Schema) -> bool:
     """Say whether a pattern holds, by the evaluator."""
     word = {"like": "LIKE", "fold": "ILIKE", "regex": "RLIKE"}[leaf.kind]
-    node = Like(Field(leaf.path), Literal(leaf.pattern), None if leaf.kind == "regex" else "\\", False, word)
-    value = comparable(schema.attribute(leaf.path), step_into(event, leaf.path))
-    return condition(node, schema)({leaf.path: value}) is True
+    node = Like(Field(("text",)), Literal(leaf.pattern), None if leaf.kind == "regex" else "\\", False, word)
+    _, value = _read(schema, leaf.path, event)
+    return condition(node, Schema(text=str))({("text",): value}) is True
 
 
 def _key(kind: Any, value: Any) -> Any:

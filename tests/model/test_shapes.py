@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rookery import Schema
@@ -13,7 +13,7 @@ from rookery.errors import SubscriptionError
 from rookery.model import parse
 from rookery.model.lower import lower
 from rookery.model.parser import _TOKEN
-from rookery.model.shapes import _VALUE, Shapes
+from rookery.model.shapes import _VALUE, Shapes, _is_apart
 
 SCHEMA = Schema(
     symbol=str,
@@ -114,12 +114,22 @@ def test_texts_of_like_shapes_keep_their_own_values(first: str, second: str) -> 
 
 @given(st.text("a1.0 '-+eE%x<=AND", max_size=14))
 def test_a_text_is_cut_only_at_whole_tokens(text: str) -> None:
+    assume(not _is_apart(text))
     tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(text)]
     at = 0
     for place, part in enumerate(_VALUE.split(text)):
         if place % 2:
             assert (at, at + len(part)) in tokens
         at += len(part)
+
+
+@pytest.mark.parametrize(
+    "text", ["price < 5 -- 7", "-- 7\nprice < 5", "/* 7 */ price < 5", '"price" < 5', "-- it's 7\nprice < 5 -- 's"]
+)
+def test_comments_and_quoted_names_go_the_long_way(text: str) -> None:
+    shapes = Shapes(SCHEMA)
+    for _ in range(2):
+        assert repr(shapes.lower(text)) == repr(shapes.lower("price < 5"))
 
 
 def test_a_shape_never_hides_an_error() -> None:

@@ -7,8 +7,8 @@ of fields with values, the shape remembers which field and operator each value b
 shape needs only its values read.
 
 Rule 1: a shape decides nothing by itself. Whatever it does not know for certain (parameters, OR, IN, LIKE, dates,
-enums, exponents, long numbers, text that is not ASCII) goes the long way, and so does every text in which something
-fails: the error comes from the one place that explains errors.
+enums, exponents, long numbers, comments, quoted names, text that is not ASCII) goes the long way, and so does every
+text in which something fails: the error comes from the one place that explains errors.
 Rule 2: the cut finds a value only where the parser's tokens have one, whole: then texts with the same pieces have the
 same tokens but for the values. What might be a part of another token (`a1`, `0x1F`, `1e+5`, `%0`) stays in a piece.
 Rule 3: both ways give equal terms; a property test holds them together.
@@ -35,6 +35,8 @@ __all__ = ["Shapes"]
 _VALUE = re.compile(
     r"('(?:[^']|'')*'|(?<![\w.%])(?<![eE][+-])(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(?![\w.]))"
 )
+#: What opens a comment or a quoted name, in which a digit is no value: such texts go the long way.
+_APART = ("--", "/*", '"', "`")
 _LONGEST_TEXT = 4096
 #: Shapes that are remembered; past it a set is a set of different sentences, and remembering does not pay.
 _MOST_SHAPES = 10_000
@@ -62,7 +64,7 @@ class Shapes:
 
     def lower(self, text: str, parameters: Sequence[object] | None = None) -> list[Term]:
         """Parse, check and lower a filter, by its shape where that is known."""
-        if parameters is None and len(text) <= _LONGEST_TEXT and text.isascii():
+        if parameters is None and len(text) <= _LONGEST_TEXT and text.isascii() and not _is_apart(text):
             parts: list[str] = _VALUE.split(text)
             values = parts[1::2]
             key = (*parts[::2], *["'" if value[0] == "'" else value.isdigit() for value in values])
@@ -78,6 +80,10 @@ class Shapes:
     def _lower(self, text: str, parameters: Sequence[object] | None) -> tuple[list[Term], Expression]:
         expression = parse(text)
         return checking(text, expression, lambda tree: lower(tree, self._schema, parameters)), expression
+
+
+def _is_apart(text: str) -> bool:
+    return any(mark in text for mark in _APART)
 
 
 def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_Step] | None:
