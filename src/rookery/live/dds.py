@@ -90,7 +90,7 @@ class DdsTransport:
         options = request.dds or DdsReaderOptions()
         if request.schema is None:
             raise TopicError(
-                f"what the events of {request.topic!r} are is not known: give schema=…, or learn it where it is announced: "
+                f"what the events of {request.topic!r} are is not known: give schema=…, or learn it from a writer: "
                 f"schema=await client.dds.learn({request.topic!r})"
             )
         if request.overflow == "wait" and not options.reliable:
