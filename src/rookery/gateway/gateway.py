@@ -118,6 +118,11 @@ class Gateway:
         effects, self._effects = self._effects + self.backbone.effects(), []
         return effects
 
+    @property
+    def waiting(self) -> int:
+        """What other sites do not have yet: events of this one that are not taken in, and bodies on their way."""
+        return len(self._events) + self.backbone.waiting
+
     # ---- commands of the owner -----------------------------------------------------------------------------------
 
     def start(self, now: int) -> None:

@@ -154,7 +154,7 @@ class IslandTransport:
         """Wait until every reliable reader of this site has everything, and other gateways what their sites want."""
         async with asyncio.timeout(seconds):
             await self.dds.flush(topic, seconds=seconds)
-            while self.gateway.backbone.waiting:
+            while self.gateway.waiting:
                 await asyncio.sleep(_LOOK)
 
     def status(self) -> dict[str, Any]:
