@@ -17,7 +17,7 @@ READING = {
     "master": ("--master spark://head", "session(master='spark://head')"),
 }
 TABLE = {
-    "table_version": ("--table-version 7", "7"),
+    "table_version": ("--table-version 7", "version=7"),
     "table_time": ("--table-time 2026-03-02", "datetime.datetime(2026, 3, 2"),
 }
 ALERTS = {
@@ -72,6 +72,7 @@ MODES = [
                 "plan": ("--plan zoned", "plan='zoned'"),
                 "explain_plan": ("--explain-plan", "only_plan=True"),
                 "overwrite": ("--overwrite", "overwrite=True"),
+                "table_version": ("--table-version 7", "'version': 7"),
                 "stream": ("--stream --checkpoint state", "stream("),
                 "drain": ("--drain --checkpoint state", "drain=True"),
             },
