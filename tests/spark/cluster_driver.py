@@ -50,19 +50,20 @@ def again(folder: str) -> bool:
 
 def stream(spark: Any, folder: str) -> dict[str, Any]:
     """Match files that Spark itself streams, several tasks a batch, while the rules change all the time."""
-    from benchmarks.kill9 import ROWS_PER_BATCH, rule_file, verify
+    from benchmarks.kill9 import ROWS_PER_BATCH, Ground, rule_file, verify
 
     from rookery.spark import Subscriptions, VersionLog, match, write_stream
     from rookery.spark.workloads import workload
 
     load, work = workload("ranges"), Path(folder) / "stream"
+    ground = Ground(work, work, {})
     (work / "events").mkdir(parents=True)
     for number in range(BATCHES):
         batches = load.events(number * ROWS_PER_BATCH, (number + 1) * ROWS_PER_BATCH)
         path = work / "events" / f"{number}.parquet"
         pq.write_table(pa.Table.from_batches(batches, schema=load.schema), path)
         os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))  # Spark takes files in the order of their time
-    rule_file(work, 0)
+    rule_file(ground, 0)
     schema = spark.read.parquet(str(work / "events")).schema
     events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(work / "events"))
     slow = events.repartition(4).mapInArrow(Mark(folder), schema)
@@ -74,8 +75,8 @@ def stream(spark: Any, folder: str) -> dict[str, Any]:
         marks = len(list(Path(folder).glob("*-*-*")))
         if marks > seen:
             edit, seen = edit + 1, marks
-            rule_file(work, edit)
-    matches, missed, extra = verify(work, BATCHES * ROWS_PER_BATCH)
+            rule_file(ground, edit)
+    matches, missed, extra = verify(ground, BATCHES * ROWS_PER_BATCH)
     homes: dict[str, set[str]] = {}
     for path in Path(folder).glob("*-*-*"):
         homes.setdefault(path.name.split("-")[0], set()).add(path.read_text())
