@@ -221,7 +221,7 @@ def test_a_node_searches_the_tree_of_another_and_learns_its_sub_nodes(domain_id:
     ("arguments", "code", "reason"),
     [
         (["node", "--where", "x = 1"], 2, "give --topic too"),
-        (["node", "--topic", "t"], 2, "--topic needs --schema"),
+        (["node", "--topic", "t", "--key", "x"], 2, "give --schema too"),
         (["node", "--discovery", "gossip"], 2, "choose from simple, bloom, tree, cuckoo, ribbon, hashes"),
         (["node", "--discovery", "cuckoo:bits=40"], 2, "an entry has 8 to 16 bits"),
         (["node", "--discovery", "tree:rows=2"], 2, "the only setting is tree:paper"),

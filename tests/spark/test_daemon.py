@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,13 @@ import pytest
 
 from rookery.spark.daemon import quietly
 
+#: What others say in the same process: the sketch library behind `approx_top_k`, once, and PySpark's own server of
+#: accumulators, whose last connection may break when Spark is stopped.
+OTHERS = re.compile(
+    r"Warning: Java versions > Java 11 can only operate in restricted mode[^\n]*\n"
+    r"|-{40}\nException occurred during processing of request.*?-{40}\n",
+    re.DOTALL,
+)
 STOPPED = """
 import sys, time
 from rookery.spark import match, register, session, workload, write_stream
@@ -39,7 +47,7 @@ def test_a_stream_is_stopped_without_a_word(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STOPPED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert OTHERS.sub("", done.stderr) == ""
 
 
 def test_a_worker_says_nothing_to_who_has_hung_up() -> None:
