@@ -114,6 +114,7 @@ REACHED: dict[str, tuple[str, str]] = {
     "filters/hashing/kernels": ("filters/test_filter_hashing.py", "kernels, compared with the plain twin"),
     "filters/tree/elements": ("filters/test_bloom_tree.py", "a part of the tree"),
     "matching/baselines/sections": ("matching/test_engines.py", "one suite for all engines"),
+    "matching/view": ("matching/test_compiled.py", "what is computed of a batch shows in what is matched"),
     "matching/baselines/topics": ("matching/test_engines.py", "one suite for all engines"),
     "matching/bitmap/line_kernels": ("matching/test_engines.py", "one suite for all engines"),
     "matching/bulk": ("matching/test_engines.py", "subscriptions that come as columns match as others do"),
