@@ -38,8 +38,9 @@ from rookery.errors import JoinError, SettingsError
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
-    "rookery gateway --island site-a --listen 192.0.2.1:7501",
-    "rookery gateway --island site-b --listen 192.0.2.2:7501 --join 192.0.2.1:7501 --record site-b.jsonl",
+    "rookery gateway --island site-a --listen 192.0.2.1:7501 "
+    "--certificate keys/a.pem --private-key keys/a.key --authority keys/authority.pem",
+    "rookery gateway --island site-b --listen 192.0.2.2:7501 --join 192.0.2.1:7501 --insecure --record site-b.jsonl",
     "rookery gateway --island site-c --join 192.0.2.1:7501 --topic quotes --schema quotes.json --where 'price < 10'",
 ]
 
