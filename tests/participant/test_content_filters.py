@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from rookery.model import Schema
+from rookery.model import Schema, parse
+from rookery.participant import content_filters
 from rookery.participant.content_filters import WriterFilters, filter_of
 from rookery.participant.event_types import event_type
 from rookery.participant.exchange import Exchange
 from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, decode_endpoint
+from rookery.rtps.events import EndpointMatched
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
@@ -100,6 +102,31 @@ def test_nothing_wanted_is_left_out_whatever_is_lost_and_however_filters_change(
     network.run(5 * SECOND)
     for node, (subscription, limit) in lasting.items():
         assert node.got[subscription] == [number for number, price in prices.items() if price < limit]
+
+
+@pytest.mark.parametrize("protocol", ["simple", "ribbon"])
+def test_a_later_subscription_of_the_same_reader_gets_what_it_wants(protocol: str) -> None:
+    """The filter is announced anew, also to those who are told of endpoints by choice."""
+    network = SimulatedNetwork(1)
+    one, two = Node(network, discovery=protocol), Node(network, discovery=protocol)
+    writer, cheap = one.advertise(), two.subscribe("price < 10")
+    matched(network, one, writer, 1)
+    dear = two.subscribe("price > 90")
+    network.run(2 * SECOND)
+    for number, price in enumerate((5.0, 50.0, 95.0)):
+        one.publish(number, price)
+    network.run(5 * SECOND)
+    assert (two.got[cheap], two.got[dear]) == ([0], [2])
+    # It is the same pair all the time: another filter is no other endpoint.
+    assert sum(isinstance(event, EndpointMatched) for event in one.member.events) == 1
+
+
+def test_ten_thousand_conditions_are_not_read_again_at_each_subscription(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr(content_filters, "parse", lambda text: parsed.append(text) or parse(text))
+    conditions = [f"price < {number}" for number in range(10_000)]
+    assert filter_of("quotes", conditions, QUOTES) is None
+    assert len(parsed) < 200
 
 
 def test_what_was_kept_comes_to_a_late_reader_as_it_wants_it() -> None:

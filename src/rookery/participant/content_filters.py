@@ -10,7 +10,7 @@ for the others its number becomes part of a GAP. A condition that does not compi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from rookery.errors import RookeryError, WireFormatError
@@ -32,12 +32,17 @@ _LONGEST: Final = 1_000
 _NOBODY: Final[frozenset[Guid]] = frozenset()
 
 
-def filter_of(topic: str, conditions: list[str | None], schema: Schema) -> ContentFilter | None:
+def filter_of(topic: str, conditions: Iterable[str | None], schema: Schema) -> ContentFilter | None:
     """Return the filter of a reader that serves some conditions; None if it has to have everything."""
     said: list[str] = []
+    room = _LONGEST
     for condition in conditions:
+        # Asked at each subscription, so it ends where the answer is known, however many there are.
+        room -= len(condition or "")
+        if not condition or room < 0:
+            return None
         try:
-            expression = parse(condition or "TRUE")
+            expression = parse(condition)
         except RookeryError:
             return None
         if not _is_ddssql(expression, schema):

@@ -153,8 +153,8 @@ class Exchange:
 
     def _tell_filter(self, reading: _Reading, now: int) -> None:
         """Let writers know what all subscriptions of a reader want together."""
-        conditions = list(reading.subscriptions.values())
-        self._participant.set_filter(reading.reader, filter_of(reading.topic, conditions, reading.type.schema), now)
+        wanted = filter_of(reading.topic, reading.subscriptions.values(), reading.type.schema)
+        self._participant.set_filter(reading.reader, wanted, now)
 
     def taken(self, delivery: Delivery) -> None:
         """Note that a subscription has taken what was delivered to it; `settle` tells the writers."""

@@ -13,6 +13,7 @@ nothing for each other exchange nothing here either.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, Literal
@@ -67,6 +68,9 @@ class TypeLookup:
         self._objects: dict[TypeHash, TypeObject] = {}
         #: Of each participant, the objects that it told, with their sizes; what nobody tells any more is forgotten.
         self._told: dict[bytes, dict[TypeHash, int]] = {}
+        self._tellers: Counter[TypeHash] = Counter()
+        #: Bytes of the descriptions of others.
+        self.held_bytes = 0
         #: What a participant was asked for and has not answered; what it did not know; for what there was no room.
         self._asked: dict[bytes, set[TypeHash]] = {}
         self._untold: dict[bytes, set[TypeHash]] = {}
@@ -199,17 +203,16 @@ class TypeLookup:
 
     def _keep(self, prefix: bytes, name: TypeHash, size_bytes: int, found: TypeObject) -> None:
         told = self._told.setdefault(prefix, {})
+        if name in told:
+            return
         if self.held_bytes + size_bytes > self._context.limits.type_bytes:
             self._context.counters["type_bytes"] += 1
             self._crowded.setdefault(prefix, set()).add(name)
             return
         told[name] = size_bytes
+        self.held_bytes += size_bytes
+        self._tellers[name] += 1
         self._objects[name] = found
-
-    @property
-    def held_bytes(self) -> int:
-        """Bytes of the descriptions of others."""
-        return sum(size for told in self._told.values() for size in told.values())
 
     # ---- answering -----------------------------------------------------------------------------------------------
 
@@ -276,9 +279,11 @@ class TypeLookup:
         self._asked.pop(prefix, None)
         self._untold.pop(prefix, None)
         self._crowded.pop(prefix, None)
-        for name in self._told.pop(prefix, {}):
-            if not any(name in told for told in self._told.values()):
-                del self._objects[name]
+        for name, size_bytes in self._told.pop(prefix, {}).items():
+            self.held_bytes -= size_bytes
+            self._tellers[name] -= 1
+            if not self._tellers[name]:
+                del self._tellers[name], self._objects[name]
         self._requests = {number: each for number, each in self._requests.items() if each[0] != prefix}
 
 
