@@ -172,6 +172,7 @@ def test_descriptions_of_others_are_bounded() -> None:
     one.leave()
     assert network.run(10 * SECOND, until=lambda: not two.participant.peers)
     assert two.participant._pairing.types.held_bytes == 0
+    assert not two.participant._pairing.types._objects
 
 
 def test_the_announcement_keeps_the_type() -> None:

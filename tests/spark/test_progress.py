@@ -23,6 +23,7 @@ def test_each_micro_batch_tells_what_it_did(classic: Any, tmp_path: Path) -> Non
     heard: list[MatchProgress] = []
     listener = match_listener(heard.append)
     classic.streams.addListener(listener)
+    classic.conf.set(COUNT_RULES, "true")
     try:
         for batch, (texts, wanted) in enumerate(
             [
@@ -49,6 +50,7 @@ def test_each_micro_batch_tells_what_it_did(classic: Any, tmp_path: Path) -> Non
             time.sleep(0.1)
         assert [(one.batch, one.matches) for one in heard if one.events] == [(0, 14), (1, 0)]
     finally:
+        classic.conf.unset(COUNT_RULES)
         classic.streams.removeListener(listener)
     assert len(read_pairs(tmp_path / "out")) == 14  # the row that tells is no match
 

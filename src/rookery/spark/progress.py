@@ -1,7 +1,7 @@
 """What a streaming match tells of each micro-batch, where Spark people look: `query.lastProgress.observedMetrics`.
 
     rookery         events, matches, seconds (CPU time of the matching, all tasks), set_version, quarantined
-    rookery_rules   the most frequent subscriptions and their matches (from Spark 4.1)
+    rookery_rules   the most frequent subscriptions and their matches (from Spark 4.1, where it is asked for)
 
 Each task sends one row more than its matches: an event without an id and without subscriptions, which vanishes when
 matches are unfolded, and which says what the task did. Spark adds these rows up (`observe`) on their way.
@@ -22,7 +22,16 @@ from rookery.spark.compat import has
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["TOLD", "MatchProgress", "match_listener", "observe_batch", "observe_rules", "told_row", "with_told"]
+__all__ = [
+    "COUNT_RULES",
+    "TOLD",
+    "MatchProgress",
+    "match_listener",
+    "observe_batch",
+    "observe_rules",
+    "told_row",
+    "with_told",
+]
 
 #: The column in which a task tells what it did.
 TOLD = pa.field(
@@ -34,6 +43,8 @@ TOLD = pa.field(
 
 #: How many subscriptions are counted by name in each micro-batch.
 COUNTED = 100
+#: The setting of a session that asks for matches by rule.
+COUNT_RULES = "spark.rookery.countRules"
 
 
 def with_told(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -65,8 +76,11 @@ def observe_batch(found: DataFrame) -> DataFrame:
 
 
 def observe_rules(found: DataFrame) -> DataFrame:
-    """Return unfolded matches, counted by subscription on the way; before Spark 4.1 they are not."""
-    if not has((4, 1)):
+    """Return unfolded matches, counted by subscription on the way if the session asks for that (from Spark 4.1).
+
+    Every match is looked at once more for it, and Spark's library of sketches prints a warning of its own.
+    """
+    if not has((4, 1)) or found.sparkSession.conf.get(COUNT_RULES, "false") != "true":
         return found
     from pyspark.sql.functions import expr
 
