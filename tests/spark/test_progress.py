@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rookery.spark import MatchProgress, Subscriptions, match, match_listener, write_stream
+from rookery.spark.progress import COUNT_RULES
 
 from .conftest import read_pairs
 
