@@ -211,6 +211,22 @@ def test_a_command_to_the_participant_is_heard_by_the_gateway_first() -> None:
     assert [event.payload for event in source.events if isinstance(event, SampleReceived) and event.reader == own]
 
 
+def test_what_its_own_participant_wrote_waits_until_the_other_site_has_it() -> None:
+    """Also in the moment before the gateway has taken it in: who flushes and leaves would lose it."""
+    world = chain("ab")
+    one, reader = world.sites["a"], Application(world.sites["b"])
+    reader.read("quotes")
+    writer = one.gateway.participant.create_writer("quotes", "Quote", VOLATILE, keyed=False, now=one.now)
+    one.flush()
+    world.run(6)
+    assert one.gateway.waiting == 0
+    one.gateway.participant.write(writer, TYPE.encode({"symbol": "ACME", "price": 7.0}), now=one.now)
+    one.flush()
+    assert one.gateway.waiting > 0
+    world.run(2, until=lambda: one.gateway.waiting == 0)
+    assert reader.prices == [7.0]
+
+
 def test_a_gateway_is_a_machine_whose_timer_is_the_first_of_its_parts() -> None:
     world = chain("ab")
     machine: Machine = world.sites["a"].gateway
