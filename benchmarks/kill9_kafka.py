@@ -146,7 +146,7 @@ def torture(folder: Path, secure: dict[str, str], *, kills: int, seed: int) -> i
         if not wait_for(child, sign):
             if too_busy(folder):
                 continue
-            print((folder / "driver.log").read_text()[-3000:], file=sys.stderr)
+            print((folder / "driver.log").read_text()[-30_000:], file=sys.stderr)
             return 1
         time.sleep(dice.uniform(0, longest))
         kill(child)
@@ -159,7 +159,7 @@ def torture(folder: Path, secure: dict[str, str], *, kills: int, seed: int) -> i
     while (child := start(folder, "--drain")).wait(timeout=1800) and too_busy(folder):
         pass
     if child.returncode:
-        print((folder / "driver.log").read_text()[-3000:], file=sys.stderr)
+        print((folder / "driver.log").read_text()[-30_000:], file=sys.stderr)
         return 1
     names = ("event_id", "subscription_id", "device", "value", "severity")
     found = Counter(tuple(alert[name] for name in names) for alert in read_alerts(secure))

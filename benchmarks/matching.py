@@ -3,6 +3,7 @@
     python -m benchmarks matching                   the whole table (about half an hour)
     python -m benchmarks matching --quick           1 k and 10 k (under a minute)
     python -m benchmarks matching --compile         text to index, latency of one event, cost of an edit
+    python -m benchmarks matching --cliffs          many matches, skew, wide schemas, long lists of values
     python -m benchmarks matching --ten-million     10 M subscriptions under 4 GB
     python -m benchmarks matching --topics          matrix, counting, index, bitmap: 5 to 1,000 under 1 to 500 topics
 
@@ -52,6 +53,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.matching_compile import report as report_compile
 
         return report_compile(as_json=options.json, quick=options.quick)
+    if options.cliffs:
+        from benchmarks.matching_cliffs import report as report_cliffs
+
+        return report_cliffs(as_json=options.json, quick=options.quick)
     if options.topics:
         from benchmarks.matching_topics import report as report_topics
 
@@ -86,6 +91,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--scans", action="store_true", help="bitmap and the scans only")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--compile", action="store_true", help="text to index, latency of one event, cost of an edit")
+    parser.add_argument("--cliffs", action="store_true", help="many matches, skew, wide schemas, long lists of values")
     parser.add_argument("--ten-million", action="store_true", help="10 M subscriptions given as columns")
     parser.add_argument("--topics", action="store_true", help="seed 004's engines by topics and subscriptions")
     options = parser.parse_args(arguments)

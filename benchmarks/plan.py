@@ -34,8 +34,6 @@ from rookery.discovery.planning.traffic import Multipliers, Parts, fit_parts
 __all__ = ["fitted", "main", "predictions"]
 
 PROTOCOLS = ("simple", *SUMMARIES)
-#: Unmodified Cyclone DDS, its records to each participant by itself or to the group: measured live only.
-CYCLONE = ("cyclone", "cyclone_multicast")
 SHAPES = (("ring", 10), ("disjoint", 10), ("dense", 10), ("ring", 50))
 SMALL, LARGE = (2, 4, 8), 16
 _SECONDS = 10
@@ -65,10 +63,7 @@ def expected(run: dict[str, Any]) -> tuple[Parts, Parts]:
 
 @cache
 def _expected(protocol: str, shape: str, participants: int, endpoints: int) -> tuple[Parts, Parts]:
-    counting = ProtocolLoads(scene_topology(shape, participants, endpoints))
-    if protocol in CYCLONE:  # everything to everyone, as the plain protocol
-        return parts_of(counting.load("simple", multicast=protocol == "cyclone_multicast"))
-    return parts_of(counting.load(protocol))
+    return parts_of(ProtocolLoads(scene_topology(shape, participants, endpoints)).load(protocol))
 
 
 def fitted(runs: list[dict[str, Any]], protocol: str) -> tuple[Multipliers, Multipliers]:
@@ -113,7 +108,7 @@ def predictions(runs: list[dict[str, Any]], protocol: str) -> dict[tuple[str, in
 def main(arguments: list[str]) -> int:
     """Measure or load runs, fit, predict, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks plan", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=(*PROTOCOLS, *CYCLONE))
+    parser.add_argument("--protocols", nargs="+", default=list(PROTOCOLS), choices=PROTOCOLS)
     parser.add_argument("--runs", type=int, default=5, help="of each scene with 16 participants (default: 5)")
     parser.add_argument("--at-once", type=int, default=2, help="scenes that run beside each other (default: 2)")
     parser.add_argument("--simulated", action="store_true", help="under a virtual clock instead of live")
@@ -193,12 +188,8 @@ def _simulate(protocol: str, shape: str, participants: int, endpoints: int, seed
 def _play(protocol: str, shape: str, participants: int, endpoints: int, seed: int) -> dict[str, Any] | None:
     from benchmarks.discovery_scene import in_a_namespace
 
-    # Rookery's participants exchange everything on the wire even in one process; Cyclone's need one each.
-    who: tuple[str, str, int] = ("rookery", protocol, 1)
-    if protocol in CYCLONE:
-        who = ("cyclone", "multicast" if protocol == "cyclone_multicast" else "unicast", participants)
     scene = Path(__file__).with_name("plan_scene.py")
-    settings = (who[0], shape, participants, endpoints, who[1], _SECONDS, who[2])
+    settings = ("rookery", shape, participants, endpoints, protocol, _SECONDS, 1)  # on the wire even in one process
     command = in_a_namespace(sys.executable, str(scene), *map(str, settings))
     problem = ""
     for _ in range(2):

@@ -1,7 +1,7 @@
 """The sets that `compiled.py` starts from, the events that it asks them, and what it does to a set.
 
 The sets are small and have every structure: keys, hash tables, blocks, summaries (made from the first block on), sets
-of intervals, labels, topics, dates, versions, boxes, subscriptions to verify.
+of intervals, lists of values, labels, topics, dates, versions, boxes, subscriptions to verify.
 """
 
 from __future__ import annotations
@@ -102,6 +102,10 @@ def _rich() -> Any:
         "e = 'red' AND p.x > 3",
     ]
     texts += ["l[0] < 1", "n IN (1, 3, 5, 7, 9, 11, 13, 15, 40)", "s NOT IN ('b', 'm')", "", "n = -9223372036854775808"]
+    texts += [
+        "s IN ('m', 'ma', 'b', 'é', 'k5', 'q1', 'q2', 'q3', 'q4', 'q5') AND v < 20",
+        "n IN (1, 3, 4, 5, 9, 14, 20, 22, 24, 26, 28) AND v > 0",
+    ]
     table = pa.table(
         {
             "subscription_id": [f"s{place}" for place in range(len(texts))],

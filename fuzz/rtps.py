@@ -20,11 +20,13 @@ import random
 import struct
 import sys
 import time
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+from msgspec import structs
 
 from rookery.discovery import PROTOCOLS
 from rookery.machine import Emit, Send
@@ -138,7 +140,7 @@ def vary(datagram: bytes, us: bytes, number: int, dice: random.Random) -> bytes:
             submessage = ToParticipant(us)
         elif dice.random() < 0.6:
             changes: dict[str, Any] = {}
-            for field in fields(submessage):  # type: ignore[arg-type]
+            for field in structs.fields(submessage):
                 value = getattr(submessage, field.name)
                 if field.name == "count" and not isinstance(submessage, DataFragment):
                     # Mostly newer than the last one, or the rest of the conversation would be old news.
@@ -155,7 +157,7 @@ def vary(datagram: bytes, us: bytes, number: int, dice: random.Random) -> bytes:
                     changes[field.name] = not value
             if "first" in changes and "last" in changes and dice.random() < 0.9:
                 changes["last"] = max(changes["first"] - 1, changes["last"])
-            submessage = replace(submessage, **changes)  # type: ignore[type-var]
+            submessage = structs.replace(submessage, **changes)
         said += [submessage] * dice.choice((1, 1, 1, 2))
     if dice.random() < 0.2:
         dice.shuffle(said)

@@ -41,7 +41,7 @@ def run(program: str, cache: Path) -> str:
     environment = {**os.environ, "ROOKERY_CACHE": str(cache)}
     environment.pop("NUMBA_CACHE_DIR", None)
     finished = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=600
     )
     return finished.stdout
 
@@ -101,3 +101,22 @@ def test_who_waits_for_a_compilation_is_told_once(tmp_path: Path) -> None:
     assert len(said[0]) == 1
     assert said[0][0].startswith("rookery: compiling kernels, once for this machine")
     assert said[1] == []
+
+
+def test_a_program_that_sets_up_no_logging_sees_it_too(tmp_path: Path) -> None:
+    code = "import numpy as np; from rookery.matching.kernels import encode_doubles;" + (
+        "encode_doubles(np.zeros(1), np.ones(1, np.bool_), np.empty((1, 1), np.int64), 0)"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "ROOKERY_CACHE": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said[0].startswith("compiling kernels, once for this machine")
+    assert said[0].count("\n") == 1
+    assert said[1] == ""

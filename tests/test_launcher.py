@@ -21,6 +21,8 @@ from pathlib import Path
 
 import pytest
 
+from rookery.version import __version__
+
 ROOT = Path(__file__).parents[1]
 UV = Path(sysconfig.get_path("scripts")) / "uv"
 BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -119,19 +121,19 @@ def with_uv(checkout: Checkout) -> Checkout:
 def test_first_use_with_pip_makes_the_environment_and_later_uses_start_at_once(checkout: Checkout) -> None:
     checkout.provide("python3", BASE_PYTHON)
     first = checkout.run()
-    assert (first.returncode, first.stdout) == (0, "rookery 0.1.0\n"), first.stderr
+    assert (first.returncode, first.stdout) == (0, f"rookery {__version__}\n"), first.stderr
     assert "making .venv" in first.stderr
     assert "pip" in first.stderr
     assert checkout.imports("pebble_1")
     assert checkout.imports("rookery")
     assert checkout.stamp.read_text().splitlines()[0] == hashlib.sha256(checkout.lock.read_bytes()).hexdigest()
     second = checkout.run()
-    assert (second.returncode, second.stdout, second.stderr) == (0, "rookery 0.1.0\n", "")
+    assert (second.returncode, second.stdout, second.stderr) == (0, f"rookery {__version__}\n", "")
 
 
 def test_uses_uv_where_it_is_on_the_path(with_uv: Checkout) -> None:
     first = with_uv.run()
-    assert (first.returncode, first.stdout) == (0, "rookery 0.1.0\n"), first.stderr
+    assert (first.returncode, first.stdout) == (0, f"rookery {__version__}\n"), first.stderr
     assert "and uv" in first.stderr
     assert with_uv.imports("pebble_1")
     assert with_uv.run().stderr == ""
@@ -143,9 +145,9 @@ def test_works_from_another_folder_and_through_links(with_uv: Checkout, tmp_path
     (elsewhere / "rookery" / "__init__.py").write_text("raise SystemExit('the folder one stands in was imported')")
     (elsewhere / "relative").symlink_to(os.path.relpath(with_uv.root / "rookery", elsewhere))
     (elsewhere / "twice").symlink_to("relative")
-    assert with_uv.run(launcher=elsewhere / "twice", cwd=elsewhere).stdout == "rookery 0.1.0\n"
+    assert with_uv.run(launcher=elsewhere / "twice", cwd=elsewhere).stdout == f"rookery {__version__}\n"
     again = with_uv.run(launcher=elsewhere / "relative", cwd=Path("/"))
-    assert (again.stdout, again.stderr) == ("rookery 0.1.0\n", "")
+    assert (again.stdout, again.stderr) == (f"rookery {__version__}\n", "")
 
 
 @pytest.mark.parametrize("installer", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
@@ -188,7 +190,7 @@ def test_a_wrong_hash_fails_and_leaves_nothing_that_looks_done(with_uv: Checkout
         assert failed.stderr.splitlines()[-1].startswith("rookery: could not install requirements.lock")
         assert with_uv.stamp.read_text() == "unfinished\n"
     with_uv.lock.write_text(right)
-    assert with_uv.run().stdout == "rookery 0.1.0\n"
+    assert with_uv.run().stdout == f"rookery {__version__}\n"
 
 
 def test_an_environment_made_by_someone_else_is_not_touched(with_uv: Checkout) -> None:
@@ -232,13 +234,13 @@ def test_a_set_up_that_is_stopped_half_way_is_done_again(
 ) -> None:
     process, connection = start_and_wait_until_installing(with_uv, silent_index)
     os.killpg(process.pid, sign)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     connection.close()
     assert process.returncode in (-sign, 128 + sign)  # the two ways to say it; a calling shell sees the second
     assert "Traceback" not in errors
     assert with_uv.stamp.read_text() == "unfinished\n"
     again = with_uv.run()
-    assert (again.returncode, again.stdout) == (0, "rookery 0.1.0\n"), again.stderr
+    assert (again.returncode, again.stdout) == (0, f"rookery {__version__}\n"), again.stderr
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds the set-up process in /proc")
@@ -248,7 +250,7 @@ def test_an_installer_that_outlives_its_set_up_still_keeps_others_out(
     process, connection = start_and_wait_until_installing(with_uv, silent_index)
     (set_up,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(set_up), signal.SIGKILL)
-    assert process.wait(timeout=60) == 128 + signal.SIGKILL
+    assert process.wait(timeout=600) == 128 + signal.SIGKILL
     second = subprocess.Popen(
         [with_uv.root / "rookery", "--version"],
         env=with_uv.environment(),
@@ -259,7 +261,7 @@ def test_an_installer_that_outlives_its_set_up_still_keeps_others_out(
     assert second.stderr is not None
     assert "another ./rookery is making .venv" in second.stderr.readline()
     os.killpg(process.pid, signal.SIGKILL)  # the installer, which is all that is left of the first
-    assert second.communicate(timeout=60)[0] == "rookery 0.1.0\n"
+    assert second.communicate(timeout=600)[0] == f"rookery {__version__}\n"
     connection.close()
     process.communicate()
 
@@ -277,7 +279,7 @@ def test_two_first_uses_at_once_make_one_environment(with_uv: Checkout) -> None:
     ]
     outputs = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
-    assert [data for data, _ in outputs] == ["rookery 0.1.0\n"] * 2
+    assert [data for data, _ in outputs] == [f"rookery {__version__}\n"] * 2
     assert sum(errors.count("making .venv with") for _, errors in outputs) == 1
 
 
@@ -296,7 +298,7 @@ def test_a_python_of_another_version_is_passed_over(checkout: Checkout) -> None:
     assert "found no Python" in checkout.run().stderr
     checkout.provide("python3.12", BASE_PYTHON)
     checkout.provide("uv", UV)
-    assert checkout.run().stdout == "rookery 0.1.0\n"
+    assert checkout.run().stdout == f"rookery {__version__}\n"
 
 
 def test_a_python_without_venv_names_the_package_to_install(checkout: Checkout) -> None:
@@ -316,7 +318,7 @@ def test_the_python_that_is_asked_for_is_the_one_used(with_uv: Checkout, tmp_pat
     assert "ROOKERY_PYTHON=/nonexistent/python is not a Python" in line
     named = tmp_path / "a python"
     named.symlink_to(BASE_PYTHON)
-    assert with_uv.run(ROOKERY_PYTHON=str(named)).stdout == "rookery 0.1.0\n"
+    assert with_uv.run(ROOKERY_PYTHON=str(named)).stdout == f"rookery {__version__}\n"
     assert with_uv.stamp.read_text().splitlines()[2] == str(named)
     assert with_uv.run(ROOKERY_PYTHON=str(named)).stderr == ""
     assert with_uv.run().stderr == ""

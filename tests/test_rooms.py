@@ -41,7 +41,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
         "rtps/xtypes/test_objects.py",
         "it comes back; damage is refused",
     ),
-    "rtps/xtypes/lookup": ("rtps/xtypes/test_objects.py", "questions and answers carry objects"),
     "rtps/xtypes/writing": ("rtps/xtypes/test_objects.py", "what is written is hashed, and compared with Cyclone's"),
     # participant: parts of one machine
     "machine/randomness": ("overlay/test_histories.py", "an interface: `random.Random` has it all"),
@@ -60,7 +59,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     # overlay: parts of one machine
     "overlay/arcs": ("overlay/test_dissemination.py", "an event reaches every arc once"),
     "overlay/bulk": ("overlay/test_selection.py", "tables of all peers at once, beside those of each"),
-    "overlay/cluster": ("overlay/test_joining.py", "a cluster needs its members"),
     "overlay/configuration": ("overlay/test_dynamics.py", "data"),
     "overlay/linking": ("overlay/test_dynamics.py", "a link needs both ends"),
     "overlay/links": ("overlay/test_selection.py", "the choice of links is what the table is for"),
@@ -80,6 +78,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/groups": ("live/test_survey.py", "groups are listened to by a survey"),
     "live/interfaces": ("live/test_interface.py", "which interface is used shows on two of them"),
     "live/loop_thread": ("conformance/test_client.py", "plain code and several threads, on every network"),
+    "live/metric_list": ("live/test_dashboard.py", "data: every metric has its panel, and a live process serves it"),
     "live/opening": ("conformance/test_client.py", "addresses and options, right and wrong"),
     "live/overlay": ("live/test_overlay_client.py", "the client of the overlay"),
     "live/overlay_peer": ("live/test_overlay_live.py", "peers in processes of their own"),
@@ -92,6 +91,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/spool/recorder": ("live/test_spool_live.py", "recorded from a real network"),
     "live/spool/writer": ("live/test_spool.py", "a spool is read as it was written"),
     "live/tcp_hello": ("live/test_tcp.py", "a greeting has two ends"),
+    "live/tcp_ports": ("live/test_tcp.py", "ports and dialing are seen on real sockets"),
     "live/tcp_peers": ("live/test_tcp.py", "links between processes"),
     "live/transport": ("conformance/test_client.py", "an interface: what the suite asks of every network"),
     "live/udp": ("live/test_cyclone.py", "the other end is another implementation"),
@@ -123,7 +123,8 @@ REACHED: dict[str, tuple[str, str]] = {
     "matching/times": ("matching/test_timeline.py", "times are those of a timeline"),
     "model/cells": ("model/test_tables.py", "cells are read in a table"),
     "model/files": ("model/test_tables.py", "files are read as tables"),
-    "model/subscription_columns": ("model/test_tables.py", "columns are those of a table"),
+    "model/literals": ("model/test_cases.py", "literals are read in a condition"),
+    "model/quantifiers": ("model/test_elements.py", "lists are asked in a condition"),
     "space/numbers": ("space/test_axes.py", "how numbers become coordinates, which the axes show"),
     "spark/demonstration": ("live/test_demonstration.py", "the demonstration as a whole"),
     "spark/plans": ("spark/test_match.py", "what `match` chooses"),
@@ -132,6 +133,14 @@ REACHED: dict[str, tuple[str, str]] = {
     "web/application": ("web/test_serve_command.py", "a page is asked for by a browser"),
     "web/assets": ("web/test_serve_command.py", "a page is asked for by a browser"),
     "web/producers/participants": ("web/test_producers.py", "a part of two producers"),
+    "model/dialects/log_sources": (
+        "model/dialects/test_sigma.py",
+        "a table; recorded events give it meaning",
+    ),
+    "model/dialects/sigma_conditions": ("model/dialects/test_sigma.py", "one suite for a rule as a whole"),
+    "model/dialects/sigma_values": ("model/dialects/test_sigma.py", "one suite for a rule as a whole"),
+    "model/dialects/wildcards": ("model/dialects/test_sigma.py", "one suite for a rule as a whole"),
+    "model/dialects/translation": ("model/dialects/test_sigma.py", "data: what a reader returns"),
 }
 #: Modules that are loaded by their names: the pattern, the test that loads them all, and why there.
 LOADED: dict[str, tuple[str, str]] = {

@@ -18,6 +18,7 @@
       SparkUnavailableError (RuntimeError)
       SettingsError (ValueError)
       CheckoutError (RuntimeError)
+      MissingExtraError (ImportError)
       WireFormatError (ValueError)
       TopicError (ValueError)
       TopologyError (ValueError)
@@ -51,6 +52,7 @@ __all__ = [
     "HistoryFullError",
     "JoinError",
     "LogError",
+    "MissingExtraError",
     "PipelineError",
     "RookeryError",
     "RunError",
@@ -188,6 +190,10 @@ class SettingsError(RookeryError, ValueError):
 
 class CheckoutError(RookeryError, RuntimeError):
     """Something that works in a checkout only was asked of an installed package."""
+
+
+class MissingExtraError(RookeryError, ImportError):
+    """Something was asked for that needs a package which is not installed: the message says which extra brings it."""
 
 
 class WireFormatError(RookeryError, ValueError):

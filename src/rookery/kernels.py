@@ -4,7 +4,8 @@ Rule 1: a kernel lives in a file whose name ends in `kernels.py`, with its plain
 is decorated from here.
 Rule 2: Numba's cache serves stale code when only a callee's file changes, so the cache folder is keyed by the hash of
 *all* kernel files together with Numba's version. A second process finds the code there and does not compile again.
-Rule 3: whoever must wait for a compilation is told why: the first one of a process is logged.
+Rule 3: whoever must wait for a compilation is told why: the first one of a process is logged as a warning, which a
+program that has set up no logging shows on stderr.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class _FirstCompilation(event.Listener):  # type: ignore[misc]
     def on_start(self, happened: Any) -> None:
         if not self.told and happened.data["dispatcher"].py_func.__module__.startswith("rookery."):
             self.told = True
-            log.info("compiling kernels, once for this machine: half a minute or so; kept in %s", KERNEL_FOLDER)
+            log.warning("compiling kernels, once for this machine: half a minute or so; kept in %s", KERNEL_FOLDER)
 
     def on_end(self, happened: Any) -> None:
         pass

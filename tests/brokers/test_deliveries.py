@@ -6,10 +6,17 @@ import random
 
 import pytest
 
+from rookery.brokers.batches import RoutedBatch, batch_of
 from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.messages import EventId, PlacedSubscription, PlaceSubscription, Routed
+from rookery.brokers.replicas import Replicas
+from rookery.brokers.store import ZoneStore
+from rookery.simulated.brokers import SimulatedBrokers, SimulatedClient
 from rookery.simulated.links import LinkConditions
 
+from .alone import alone
 from .batch_world import SECOND, World, crowd, finish
+from .invariants import network
 
 
 @pytest.mark.parametrize("brokers", [2, 7])
@@ -203,3 +210,84 @@ def test_a_slow_client_is_given_no_more_than_its_window() -> None:
     slow.client.acknowledge_after(500)
     finish(world, seconds=30)
     assert len(slow.got) == 300
+
+
+def away(brokers: int = 5) -> tuple[SimulatedBrokers, SimulatedClient, EventId, int]:
+    """A network, a client that sleeps, an event for it that was accepted, and its owner."""
+    made = network(brokers, dimensions=1)
+    client = made.client(1)
+    client.subscribe("all", "")
+    assert made.run(10 * SECOND, until=lambda: client.in_force == {"all"})
+    client.go_away()
+    owner = next(number for number, broker in made.brokers.items() if number != 1 and broker.owned)
+    (owned,) = made.brokers[owner].owned.values()
+    publisher = made.client(1)
+    made.run(SECOND)
+    (event,) = publisher.publish({"x": owned.box.lower[0]})
+    assert made.run(10 * SECOND, until=lambda: event in made.accepted)
+    return made, client, event, owner
+
+
+def test_an_owner_and_its_backup_that_leave_hand_their_events_on() -> None:
+    made, client, event, owner = away()
+    backup = made.brokers[owner].deliveries.backup
+    assert backup is not None
+    made.leave(backup)
+    made.leave(owner)
+    assert made.run(120 * SECOND, until=lambda: not made.brokers.keys() & {owner, backup})
+    client.come_back()
+    made.run(60 * SECOND)
+    assert made.delivered == {("all", event): 1}
+
+
+def test_who_leaves_a_last_broker_behind_leaves_after_a_time() -> None:
+    made, _, _, owner = away(2)
+    made.leave(owner)
+    assert not made.run(SECOND, until=lambda: owner not in made.brokers)
+    assert made.run(2 * made.configuration.grace_period, until=lambda: owner not in made.brokers)
+
+
+def test_a_copy_that_nobody_confirms_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = network(3, dimensions=1)
+    client = made.client(1)
+    made.run(SECOND)
+    lost: list[object] = []
+    written = Replicas.written
+
+    def losing(self: Replicas, entries: list[tuple[int, int]]) -> None:
+        if lost or not entries:
+            written(self, entries)
+        else:
+            lost.append(entries)
+
+    monkeypatch.setattr(Replicas, "written", losing)
+    client.subscribe("all", "")
+    made.run(SECOND)
+    (event,) = client.publish({"x": 0.1})
+    made.run(10 * SECOND)
+    assert lost
+    assert event not in made.accepted
+    made.run(30 * SECOND)
+    assert event in made.accepted
+
+
+def test_a_delivery_follows_a_client_that_has_come_back_to_the_broker_that_the_zone_knows() -> None:
+    """Another zone knew that it had been elsewhere in between: the delivery went there, and has to come back."""
+    broker = alone(durability=BrokerDurability.MEMORY)
+    (owned,) = broker.owned.values()
+
+    def subscription(version: int, access_broker: int) -> PlacedSubscription:
+        return PlacedSubscription("9/1/a", version, "", (), (0.0, 0.0), (1.0, 1.0), access_broker)
+
+    broker.placement.spread(owned, PlaceSubscription(subscription(1, 2), 0))
+    broker.receive(RoutedBatch(batch_of(7, 0, [{"x": 0.5, "y": 0.5}]), ((0.5, 0.5),), 1), 2, 1)
+    (entry,) = broker.deliveries.in_flight.values()
+    beside = ZoneStore(broker.configuration.space.schema)
+    beside.add(subscription(3, 4), 1 << 60)
+    kept, owned.store = owned.store, beside
+    broker.deliveries.follow(beside)
+    broker.deliveries.follow_moved()
+    assert [receiver for receiver, _ in entry.deliveries.values()] == [4]
+    owned.store = kept
+    broker.receive(Routed((0.0, 0.0), PlaceSubscription(subscription(5, 2), 0), 2), 2, 2)
+    assert [receiver for receiver, _ in entry.deliveries.values()] == [2]

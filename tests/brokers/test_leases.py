@@ -6,14 +6,25 @@ from collections.abc import Callable
 
 import pytest
 
+from rookery.brokers.batches import DeliverBatch
+from rookery.brokers.broker import Broker
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.leases import Leases
-from rookery.brokers.messages import BrokerHeartbeat, JoinRequest, OwnerFound, ZoneReport
+from rookery.brokers.messages import (
+    BrokerHeartbeat,
+    JoinRequest,
+    OwnerFound,
+    PlacedSubscription,
+    PlaceSubscription,
+    ReplicateSubscriptions,
+    Routed,
+    ZoneReport,
+)
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.machine import ClientId, Send
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.simulated.links import LinkConditions
-from rookery.space.zones import box_of, split
+from rookery.space.zones import Path, box_of, split
 
 from . import mutants
 from .alone import alone
@@ -135,6 +146,102 @@ def test_nobody_takes_over_before_his_own_grant_has_run_out() -> None:
     assert not any(broker.counters["taken over"] for broker in made.brokers.values())
     made.run(15 * SECOND)
     assert sum(broker.counters["taken over"] for broker in made.brokers.values()) == 1
+
+
+def sleepers() -> tuple[SimulatedBrokers, Broker]:
+    """Four brokers, of which one has no lease: a neighbor stands still, for less than it takes to be taken over."""
+    made = network(4, dimensions=1)
+    owner = made.brokers[1]
+    (owned,) = owner.owned.values()
+    victim = next(iter(owned.neighbors)).owner
+    made.world.pause(victim)
+    while owner.leases.are_held():
+        made.run(SECOND // 10)
+    return made, owner
+
+
+def test_an_epoch_that_is_made_without_a_lease_has_a_grace_period() -> None:
+    """It may be made of one that is beaten, and prevails over who has placed subscriptions since."""
+    for is_held in (True, False):
+        made, owner = (network(4, dimensions=1), None) if is_held else sleepers()
+        owner = owner or made.brokers[1]
+        (owned,) = owner.owned.values()
+        newcomer = made.join(bootstrap=1)
+        owner.membership.joining.give(owned, JoinRequest(newcomer, ()))
+        made.perform(1)
+        made.run(SECOND // 10)
+        zones = [zone for number in (1, newcomer) for zone in made.brokers[number].owned.values()]
+        assert len(zones) == 2
+        assert [zone.grace_until > 0 for zone in zones] == [not is_held] * 2
+
+
+@pytest.mark.parametrize("yielded", [True, False])
+def test_what_is_matched_without_a_lease_is_matched_again_under_it(yielded: bool) -> None:
+    """Who has yielded sends subscriptions that were placed before the event was accepted, and after it was matched."""
+    made, owner = sleepers()
+    ((path, owned),) = owner.owned.items()
+    place = owned.box.lower[0]
+    client = made.client(1)
+    made.run(SECOND // 10)
+    (event,) = client.publish({"x": place})
+    made.run(SECOND // 10)
+    assert event not in made.accepted
+    wire = f"{client.number:x}/1/late"
+    late = PlacedSubscription(wire, 1, "", (), owned.box.lower, owned.box.upper, 1)
+    placing = Routed(owned.box.lower, PlaceSubscription(late, len(path)), 3)
+    sent = ReplicateSubscriptions(path, ((late, 600 * SECOND),), stored=True) if yielded else placing
+    owner.receive(sent, 3, made.world.time(1))
+    made.perform(1)
+    delivered: list[str] = []
+    made.world.on_message = lambda _, __, message: (
+        delivered.extend((*message.every, *message.names)) if isinstance(message, DeliverBatch) else None
+    )
+    owner.sessions.deliver = lambda message, _: delivered.extend((*message.every, *message.names))  # type: ignore[method-assign]
+    for number, process in made.world.processes.items():
+        if process.is_paused:
+            made.world.resume(number)
+    made.run(owner.configuration.grace_period + 30 * SECOND)
+    assert event in made.accepted
+    assert wire in delivered
+
+
+def test_subscriptions_end_under_a_lease_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one what is renewed may not find its way: the zone beside may be nobody's."""
+    broker = alone()
+    (owned,) = broker.owned.values()
+    owned.store.add(PlacedSubscription("9/1/a", 1, "", (), (0.0, 0.0), (1.0, 1.0), 1), broker.configuration.lease)
+
+    def live(microseconds: int) -> None:
+        until = broker.now + microseconds
+        while (beat := broker.timer()) is not None and beat <= until:
+            broker.wake(beat)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Leases, "is_held", lambda self, owned: False)
+        live(2 * broker.configuration.lease)
+    assert "9/1/a" in owned.store
+    live(broker.configuration.lease // 2)
+    assert "9/1/a" in owned.store
+    live(broker.configuration.lease)
+    assert "9/1/a" not in owned.store
+
+
+def test_who_has_slept_gives_no_zone_away_before_it_has_a_lease_again() -> None:
+    made = network(4, dimensions=1)
+    ((path, owned),) = made.brokers[2].owned.items()
+    made.world.pause(2)
+    made.run(20 * SECOND)
+    newcomer = made.join(bootstrap=1)
+    asked = Routed(owned.box.lower, JoinRequest(newcomer, ()), newcomer)
+    after: list[Path] = []
+
+    def first() -> None:
+        made.brokers[2].receive(asked, 1, made.world.time(2))
+        after.extend(made.brokers[2].owned)
+
+    made.world.processes[2].waiting.insert(0, first)
+    made.world.resume(2)
+    assert after == [path]
 
 
 # ---- aimed histories, with and without what was mended -------------------------------------------------------------

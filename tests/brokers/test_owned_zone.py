@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.messages import PlacedSubscription, ZoneReport
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.papers.seed_003.static import StaticBrokers
@@ -78,3 +78,16 @@ def test_what_is_handed_over_arrives_with_the_time_its_leases_have_left() -> Non
     assert list(taken.store) == [(inside, 10_900)]
     assert taken.grace_until == 10_400
     assert (taken.reservoir.points, taken.reservoir.seen) == ([box.lower] * 20, 20)
+
+
+def test_a_part_of_a_zone_knows_what_the_neighbors_told_the_whole_of_themselves() -> None:
+    """Else nobody would know the backups of one that is dead, and its zone would wait for long."""
+    whole = complete()
+    for ownership in whole.neighbors:
+        whole.details[ownership.path] = ZoneReport(ownership, (1, 2), (), 1)
+    part = owned_zone(split(MINE, 0, box_of(MINE, 2).lower[0] + 0.01)[0])
+    for ownership in whole.neighbors:
+        part.learn(ownership)
+    part.inherit(whole)
+    assert 0 < len(part.details) < len(whole.details)
+    assert part.details.keys() == {ownership.path for ownership in part.neighbors}

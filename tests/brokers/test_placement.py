@@ -7,6 +7,7 @@ import random
 import pytest
 
 from rookery.brokers.batches import DeliverBatch
+from rookery.brokers.owned_zone import OwnedZone
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
 from rookery.space.zones import ZoneBox
@@ -125,3 +126,20 @@ def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
     assert len(stored) > 5
     assert all(came[number] == 1 for number in stored if number != 7)
     assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker
+
+
+def test_a_subscription_comes_to_the_zones_beside_one_that_nobody_owns() -> None:
+    """Else the grace period of such a zone could end before it has all of its subscriptions."""
+    made = network(8, dimensions=1)
+    lowest = next(number for number, owned in zone_by_broker(made).items() if owned.box.lower == (0.0,))
+    access = next(number for number, owned in zone_by_broker(made).items() if owned.box.upper == (1.0,))
+    made.crash(lowest)
+    made.subscribe(access, "all", "x >= 0")
+    made.run(2 * SECOND)
+    zones = {owned.box for owned in zone_by_broker(made).values()}
+    assert not any(box.lower == (0.0,) for box in zones), "it was taken over already"
+    assert zones_of(made, wire_of(made, "all")) == zones
+
+
+def zone_by_broker(made: SimulatedBrokers) -> dict[int, OwnedZone]:
+    return {number: owned for number, broker in made.brokers.items() for owned in broker.owned.values()}

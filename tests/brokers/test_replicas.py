@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rookery.brokers.batches import Discard, ReplicasHeld, Replicate, Replicated, batch_of
+from rookery.brokers.batches import Accepted, Discard, ReplicasHeld, Replicate, Replicated, batch_of
 from rookery.brokers.configuration import BrokerDurability
 
 from .alone import alone, sent, writes
@@ -65,3 +65,17 @@ def test_what_a_dead_peer_owned_goes_to_the_present_owner_and_is_done_with() -> 
     assert not broker.replicas.batches
     assert not broker.replicas.orphans
     assert broker.counters["matched"] == 1
+
+
+def test_a_replica_whose_owner_was_thought_dead_is_kept_for_it() -> None:
+    """It was sent on meanwhile: that it is safe elsewhere does not end what its owner counts on here."""
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    broker.effects()
+    broker.lose(OWNER, 2)
+    assert list(broker.replicas.orphans) == [(OWNER, 5)]
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 3)
+    broker.receive(Accepted(BATCH.publisher, BATCH.first), 3, 4)
+    assert not broker.replicas.orphans
+    assert broker.replicas.batches == {OWNER: {5: BATCH}}
+    assert not any(write.done for write in writes(broker.effects()))

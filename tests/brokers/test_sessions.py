@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rookery.brokers.batches import Acknowledge, DeliverBatch, Redeliver, batch_of, part_of
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, batch_of, part_of
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Attach, ClientAcknowledge, DeliverToClient, Subscribe, Subscribed
 from rookery.machine import ClientId
 
 from .alone import CLIENT, ask, attached, sent
+from .invariants import network
 
 OWNER = 2
 NAME = "9/1/s"
@@ -95,3 +96,27 @@ def test_what_a_dead_owner_delivered_takes_no_room_in_the_window() -> None:
     deliver(broker, delivery(4))
     broker.lose(OWNER, broker.now)
     assert broker.sessions.attached == {CLIENT.number: 0}
+
+
+def test_a_late_answer_to_an_earlier_version_places_nothing() -> None:
+    made = network(2)
+    broker, other = made.brokers[1], made.brokers[2]
+    (path,) = other.owned
+    ask(broker, Attach(), Subscribe(NAME, 1, "x >= 0"))
+    assert not answers(ask(broker, Subscribe(NAME, 2, "x >= 0")))  # the other zone has said nothing
+    broker.receive(Placed(NAME, 1, path), other.id, broker.now)
+    assert not answers(broker.effects())
+    broker.receive(Placed(NAME, 2, path), other.id, broker.now)
+    assert answers(broker.effects()) == [Subscribed(NAME, 2)]
+
+
+def answers(effects: list[object]) -> list[object]:
+    return [message for client, message in sent(effects) if client == CLIENT and isinstance(message, Subscribed)]
+
+
+def test_of_a_backlog_no_more_is_asked_for_than_the_window_has_room_for() -> None:
+    broker = subscribed(window=4)
+    for number in range(4, 12):  # two events each
+        deliver(broker, delivery(number))
+    asked = sent(ask(broker, ClientAcknowledge(((OWNER, 4), (OWNER, 5)))))
+    assert [message.numbers for _, message in asked if isinstance(message, Redeliver)] == [(6, 7)]

@@ -130,3 +130,71 @@ def test_subscriptions_of_a_client_are_bounded() -> None:
     assert len(client.in_force) == 5
     assert len(client.failed) == 3
     assert "end some first" in client.failed[0]
+
+
+def damage(network: SimulatedBrokers, keys: set[tuple[int, int]], number: int) -> None:
+    """Flip a bit in each of these records on the disk of a broker."""
+    log = network.world.processes[number].log
+    assert log is not None
+    for key in keys & log._live.keys():
+        offset, length = log._live[key]
+        network.disk_of(number)._files["log"].data[offset + length // 2] ^= 1
+
+
+def spilled(network: SimulatedBrokers) -> set[tuple[int, int]]:
+    """Return the batches that their owners have on their disks alone."""
+    return {
+        (number, each)
+        for number, broker in network.brokers.items()
+        for each in broker.deliveries.in_flight
+        if broker.spilling.is_away((number, each))
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_goes_bad_on_the_disk_is_fetched_from_the_backup(seed: int) -> None:
+    network, (client,), publisher = made(seed)
+    client.go_away()
+    network.run(2 * SECOND)
+    publish(network, publisher, 60)
+    bad = spilled(network)
+    assert len(bad) > 10
+    for number in network.brokers:
+        damage(network, {key for key in bad if key[0] == number}, number)
+    client.come_back()
+    want = {("all", event) for event in network.accepted}
+    assert network.run(600 * SECOND, until=lambda: want <= client.delivered.keys())
+    assert counted(network, "fetched") >= len(bad)
+    assert counted(network, "both copies unreadable") == 0
+    assert set(client.delivered.values()) == {1}
+    assert network.run(60 * SECOND, until=lambda: most_held(network) == 0 and not away(network))
+
+
+def test_where_both_copies_went_bad_it_is_said_and_the_others_come() -> None:
+    network, (client,), publisher = made(1)
+    client.go_away()
+    network.run(2 * SECOND)
+    publish(network, publisher, 60)
+    bad = set(sorted(spilled(network))[:3])
+    for number in network.brokers:
+        damage(network, bad, number)
+    for broker in network.brokers.values():  # that of the backup may still be in memory: then it is not lost
+        assert not bad & broker.spilling._sizes.keys()
+    client.come_back()
+    network.run(120 * SECOND)
+    assert len(network.accepted) - len(client.delivered) == len(bad)
+    assert counted(network, "both copies unreadable") >= len(bad)
+
+
+def test_what_was_fetched_stays_accepted_where_the_disk_does_not_take_it_again() -> None:
+    network, (client,), publisher = made(2)
+    client.go_away()
+    network.run(2 * SECOND)
+    publish(network, publisher, 60)
+    for number in network.brokers:
+        damage(network, {key for key in spilled(network) if key[0] == number}, number)
+        network.disk_of(number).fill()
+    client.come_back()
+    want = {("all", event) for event in network.accepted}
+    assert network.run(600 * SECOND, until=lambda: want <= client.delivered.keys())
+    assert counted(network, "fetched")

@@ -12,6 +12,7 @@ from rookery.brokers.takeover import carve
 from rookery.space.zones import Path, box_of, inside, overlap, split, volume
 
 from .alone import alone
+from .invariants import SECOND, SETTLED, is_at_rest, network, settled
 
 
 @given(whole=paths(longest=3), part=paths())
@@ -35,3 +36,20 @@ def test_a_greater_epoch_takes_its_zone_and_leaves_the_rest() -> None:
     assert list(broker.owned) == [lower]
     assert [ownership.owner for ownership in broker.owned[lower].neighbors] == [2]
     assert broker.counters["yielded"] == 1
+
+
+def test_a_hole_between_zones_that_were_cut_differently_is_closed() -> None:
+    """After long pauses one half of the space may have been cut twice, here at 0.3 and at 0.4: no zone fits between."""
+    made = network(4)
+    lower, upper = split((), 0, 0.5)
+    below, above = split(upper, 1, 0.4)
+    forged = [(lower, 6), (split(split(upper, 1, 0.3)[0], 0, 0.75)[0], 25), (split(below, 0, 0.75)[1], 1), (above, 17)]
+    for broker in made.brokers.values():
+        for owned in list(broker.owned.values()):
+            broker.membership.close(owned)
+        path, epoch = forged.pop()
+        broker.membership.open(ZoneOwnership(path, epoch, broker.id))
+    made.run(SECOND)
+    assert not is_at_rest(made)
+    assert settled(made, within=2 * SETTLED)
+    assert sum(broker.counters["cut anew"] for broker in made.brokers.values()) == 1

@@ -13,6 +13,7 @@ READING = {
     "as_of": ("--as-of 2026-03-01", "datetime.datetime(2026, 3, 1"),
     "schema": ("--schema price:float64", "`price` double"),
     "id_type": ("--id-type int", "id_type='int'"),
+    "dialect": ("--dialect where", "dialect='where'"),
     "engine": ("--engine matrix", "'matrix'"),
     "master": ("--master spark://head", "session(master='spark://head')"),
 }
@@ -39,6 +40,21 @@ MODES = [
             {
                 "schema": ("--schema cost:float64", "0 good, 3 bad"),
                 "id_type": ("--id-type float", "an id type is 'int' or 'string'"),
+                "dialect": ("--dialect sigam", "did you mean 'sigma'?"),
+            },
+        ),
+    ),
+    Mode(
+        "lint",
+        "rules.csv --schema price:float64 --only fault",
+        joined(
+            JSON,
+            {
+                "schema": ("--schema cost:float64", "3 fault"),
+                "events": ("--events nowhere.jsonl", "nowhere.jsonl"),
+                "only": ("--only covered,always", "covered"),
+                "id_type": ("--id-type float", "an id type is 'int' or 'string'"),
+                "dialect": ("--dialect sigam", "did you mean 'sigma'?"),
             },
         ),
     ),
@@ -54,6 +70,7 @@ MODES = [
                 "topic": ("--topic other", "'other'"),
                 "time": ("--time 2026-06-01", "'3' version 1 matches"),
                 "id_type": ("--id-type int", "1 version 1 matches"),
+                "dialect": ("--dialect sigam", "did you mean 'sigma'?"),
             },
         ),
     ),
@@ -174,6 +191,7 @@ MODES = [
                 "protocols": ("--protocols hashes,server", "server (model)"),
                 "round_trip_ms": ("--round-trip-ms 5000", "12.501"),
                 "link_mbit": ("--link-mbit 0.001", "6.642"),
+                "stack": ("--stack fastdds", "Fast DDS (here)"),
                 "html": ("--html page.html", "the page is in page.html"),
                 "master": ("--master spark://head", "'master': 'spark://head'"),
             },
@@ -188,6 +206,7 @@ MODES = [
                 "protocols": ("--protocols hashes,server", "['hashes', 'server']"),
                 "round_trip_ms": ("--round-trip-ms 5000", "round_trip=5.0"),
                 "link_mbit": ("--link-mbit 1", "=125000.0"),
+                "stack": ("--stack fastdds", "'stack': 'fastdds'"),
                 "html": ("--html page.html", "the page is in page.html"),
                 "master": ("--master spark://head", "'master': 'spark://head'"),
             },
@@ -234,6 +253,18 @@ MODES = [
     ),
     Mode("config", "match", {"json": ("--json", '"origin"')}),
     Mode("completion", "bash", {}),
+    Mode(
+        "doctor",
+        "",
+        joined(
+            JSON,
+            {
+                "interface": ("--interface 127.0.0.1", "interface='127.0.0.1'"),
+                "domain_id": ("--domain-id 7", "domain_id=7"),
+                "folder": ("--dir elsewhere", "/elsewhere')"),
+            },
+        ),
+    ),
     Mode(
         "keys",
         "--client ann",

@@ -10,6 +10,7 @@ DOMAIN = {"domain_id": ("--domain-id 7", "domain_id=7"), "interface": ("--interf
 PEERS = {
     "peer": ("--peer 10.0.0.7", "initial_peers=('10.0.0.7',)"),
     "no_multicast": ("--no-multicast", "multicast=False"),
+    "limit": ("--limit participants=7", "limits=Limits(participants=7,"),
 }
 TOPIC = {
     "topic": ("--topic other", "'other'"),
@@ -69,7 +70,13 @@ MODES = [
                 "json": ("--json", '{"event": "participant lost"'),
             },
         ),
-        {**NO_TOPIC, "engine": "--engine matrix"},
+        {
+            **NO_TOPIC,
+            "engine": "--engine matrix",
+            "partition": "--partition p",
+            "deadline_seconds": "--deadline-seconds 2",
+            "instances": "--instances",
+        },
         ("give --topic too",),
     ),
     Mode(
@@ -87,6 +94,9 @@ MODES = [
                 "discovery": ("--discovery ribbon", "discovery='ribbon'"),
                 "engine": ("--engine matrix", "engine='matrix'"),
                 "seconds": ("--seconds 5", "timeout(5.0)"),
+                "partition": ("--partition plant-7", "partitions=('plant-7',)"),
+                "deadline_seconds": ("--deadline-seconds 2", "seconds_of_deadline=2.0"),
+                "instances": ("--instances", "instances=True"),
             },
         ),
         {"endpoints": "--endpoints -", "record": "--record domain.jsonl", "json": "--json"},
@@ -97,6 +107,7 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0",
         joined(
             DOMAIN,
+            PEERS,
             CREDENTIALS,
             METRICS,
             LOG_FORMAT,
@@ -120,6 +131,7 @@ MODES = [
         "--island here --join 127.0.0.1:1 --seconds 0 --topic t --schema x:int64",
         joined(
             DOMAIN,
+            PEERS,
             CREDENTIALS,
             METRICS,
             LOG_FORMAT,
@@ -287,6 +299,7 @@ MODES = [
                 "key": ("--key x", "key=('x',)"),
                 "best_effort": ("--best-effort", "BEST_EFFORT"),
                 "transient_local": ("--transient-local", "TRANSIENT_LOCAL"),
+                "partition": ("--partition plant-7", "partitions=('plant-7',)"),
                 "retain_bytes": ("--retain-bytes 9", "=9,"),
                 "retain_hours": ("--retain-hours 1", "3600000000"),
                 "gather_seconds": ("--gather-seconds 3", "3.0"),
@@ -296,6 +309,7 @@ MODES = [
                 "interface": ("--interface eth0", "'interface': 'eth0'"),
                 "peer": ("--peer 10.0.0.7", "'initial_peers': ('10.0.0.7',)"),
                 "no_multicast": ("--no-multicast", "'multicast': False"),
+                "limit": ("--limit participants=7", "'limits': Limits(participants=7,"),
             },
         ),
     ),
@@ -311,10 +325,12 @@ MODES = [
         ),
         {
             **NO_TOPIC,
+            "partition": "--partition p",
             "domain_id": "--domain-id 7",
             "interface": "--interface eth0",
             "peer": "--peer 10.0.0.7",
             "no_multicast": "--no-multicast",
+            "limit": "--limit participants=7",
             "name": "--name kitchen",
             "retain_bytes": "--retain-bytes 9",
             "retain_hours": "--retain-hours 1",

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from rookery import Schema
+from rookery.cli.checks import Diagnosis
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.spool import Description
 from rookery.live.spool.writer import SpoolWriter
@@ -109,6 +110,7 @@ def install(patch: pytest.MonkeyPatch, notes: list[str]) -> None:
         patch.setattr(f"rookery.{place}", Spy(place.rpartition(".")[2], notes, **answers))
 
     _install_live(patch, notes, spy)
+    patch.setattr("rookery.cli.checks.examine", _answering("examine", notes, [Diagnosis("clock", "works", "ticks")]))
     # Spark
     spy("spark.sessions.session")
     spy("spark.sql.register_sources")

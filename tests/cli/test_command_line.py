@@ -202,4 +202,4 @@ def test_a_reader_that_has_enough_ends_the_command_quietly() -> None:
         assert process.stdout.readline() == b"0\n"
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=600) == 1

@@ -32,6 +32,7 @@ WRONG = {
 #: What a command needs beside the option, so that the option is read.
 BESIDE = {
     "validate": ["rules.csv"],
+    "lint": ["rules.csv"],
     "explain": ["rules.csv", "--event", "{}"],
     "match": ["-s", "rules.csv", "-e", "events.csv", "-o", "out"],
     "backtest": ["-s", "rules.csv", "-e", "events.csv"],

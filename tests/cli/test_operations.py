@@ -61,12 +61,12 @@ def test_a_page_is_measured_and_logs_in_json(tmp_path: Path) -> None:
     try:
         urls = [json.loads(process.stderr.readline())["url"] for _ in range(2)]
         (metrics,) = [url for url in urls if url.endswith("/metrics")]
-        with urllib.request.urlopen(metrics, timeout=60) as answer:
+        with urllib.request.urlopen(metrics, timeout=600) as answer:
             text = answer.read().decode()
         assert 'rookery_page_entries{table="participants"}' in text
         assert "rookery_page_readers 0\n" in text
         process.terminate()
-        assert process.communicate(timeout=60)[1] == ""
+        assert process.communicate(timeout=600)[1] == ""
         assert process.returncode == 0
     finally:
         if process.poll() is None:

@@ -43,6 +43,7 @@ def test_every_bad_rule_is_shown_with_its_place_and_a_hint(rules: Path, capsys: 
     assert "'typo': unknown field 'symbl'\n  symbl = 'ACME'\n  ^\nhint: did you mean 'symbol'?" in shown
     assert "'quoted': price is a number, and 'ten' is not\n  price < 'ten'\n          ^" in shown
     assert "'never': no event can satisfy this filter" in shown
+    assert "'never': price BETWEEN 3 AND 1 can never be true: its ends are the wrong way round" in shown
     assert shown.endswith("4 good, 2 bad, 1 never true\n")
 
 

@@ -92,7 +92,7 @@ class LiveNetwork:
         opened.advertise(TOPIC, schema=SCHEMA)
         for event in events:
             opened.publish(TOPIC, event)
-        await opened.flush(TOPIC, seconds=60)
+        await opened.flush(TOPIC, seconds=600)
 
     async def received(self, subscription: Subscription[Event], count: int) -> list[Event]:
         got: list[Event] = []

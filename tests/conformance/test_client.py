@@ -103,7 +103,7 @@ def test_flushed_is_accepted(play: Callable[[Case], None]) -> None:
             writer = await network.client(1)
             for event in events(300):
                 writer.publish(TOPIC, event)
-            await writer.flush(seconds=60)
+            await writer.flush(seconds=600)
             await writer.close()
             assert sorted([(await anext(got))["number"] for _ in range(300)]) == list(range(300))
 
@@ -234,7 +234,7 @@ def test_plain_code_and_several_threads(play: Callable[[Case], None]) -> None:
                         break
                 for thread in threads:
                     thread.join()
-                client.flush(TOPIC, seconds=60)
+                client.flush(TOPIC, seconds=600)
                 assert sorted(seen) == list(range(200))
             assert client.run(_address) == client.run(_address)
             reading = client.subscribe(TOPIC, overflow=overflow, schema=SCHEMA)
@@ -262,8 +262,8 @@ def test_plain_readers_end_when_the_client_is_closed(play: Callable[[Case], None
         other = client.subscribe(TOPIC, "number = 1", overflow="drop-oldest", schema=SCHEMA)
         with reading, other:
             client.publish(TOPIC, events(2)[1])
-            client.flush(TOPIC, seconds=60)
-            assert reading.next(seconds=60)["number"] == 1
+            client.flush(TOPIC, seconds=600)
+            assert reading.next(seconds=600)["number"] == 1
             ended: list[Event] = []
             thread = threading.Thread(target=lambda: ended.extend(reading))
             thread.start()

@@ -106,7 +106,7 @@ def test_null(play: Callable[[Case], None], record_property: Callable[[str, Any]
         await network.settle()
         if not network.has_null:
             record_property("answer", "refused")
-            with pytest.raises(EventError, match="symbol is NULL, and DDS has no NULL"):
+            with pytest.raises(EventError, match="symbol is NULL, and that member is not optional"):
                 await network.publish(1, events[0])
             return
         await network.publish(1, *events)

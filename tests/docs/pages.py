@@ -33,7 +33,7 @@ RUNNABLE = ("python", "sh")
 INPUTS = Path(__file__).with_name("inputs")
 #: What ends one command of a script.
 ENDS = frozenset("&|;<>")
-SECONDS = 240
+SECONDS = 1200
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,21 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 #: Pages whose blocks are run here; those of some parts are run by the tests of the parts.
 SPARK = ["tutorials/first-spark-job.md", "spark.md"]
-WIRE = ["tutorials/first-domain.md", "brokers.md", "client.md"]
+WIRE = ["tutorials/first-domain.md", "tutorials/first-service.md", "brokers.md", "client.md"]
 PLAIN = [
     "index.md",
     "tutorials/first-match.md",
     "tutorials/first-plan.md",
+    "tutorials/first-claim.md",
+    "dialects.md",
     "how-to/add-a-matcher.md",
+    "how-to/install.md",
     "how-to/deploy.md",
     "how-to/kafka-and-delta.md",
     "how-to/read-a-plan.md",
     "how-to/run-on-a-cluster.md",
     "how-to/tune-a-summary.md",
+    "how-to/watch.md",
     "reference/configuration.md",
     "reference/results.md",
     "reference/wire-formats.md",

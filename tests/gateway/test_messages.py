@@ -32,11 +32,11 @@ GOLDEN: dict[str, Message | Body] = {
     "9602a161050291a162c40173": SiteState("a", 5, 2, ["b"], b"s"),
     "9503a161009194a162070306c4026869": Envelope("a", 0, [Recipient("b", 7, 3, 6)], b"hi"),
     "9604a162a161070400": Acknowledgment("b", "a", 7, 4, 0),
-    "990101a174a154c2c3c291a170c0": Offer(1, "t", "T", False, True, False, ["p"], None),
+    "9b0101a174a154c2c3c291a170c002c40169": Offer(1, "t", "T", False, True, False, ["p"], None, 2, b"i"),
     "920209": Withdraw(9),
     "960301c391a45452554581a178a5696e74363402": Want(1, True, ["TRUE"], {"x": "int64"}, 2),
     "970401c401770700c400c40170": Forwarded(1, b"w", 7, 0, b"", b"p"),
-    "93050701": Ready(7, 1),
+    "9405070191c4016f": Ready(7, 1, [b"o"]),
 }
 
 
@@ -53,6 +53,12 @@ def test_a_message_is_read_as_it_was_written(message: Message) -> None:
 @pytest.mark.parametrize(("data", "message"), GOLDEN.items())
 def test_bytes_on_the_wire(data: str, message: Message | Body) -> None:
     assert encode(message).hex() == data
+
+
+def test_what_gateways_said_before_types_crossed_is_read() -> None:
+    offer = Offer(1, "t", "T", False, True, False, ["p"], None)
+    assert decode_body(bytes.fromhex("990101a174a154c2c3c291a170c0")) == offer
+    assert decode_body(bytes.fromhex("93050701")) == Ready(7, 1)
 
 
 @given(st.binary(max_size=60))

@@ -75,6 +75,7 @@ def test_a_session_is_begun_once_and_never_an_older_one() -> None:
     assert not inbound.begins(4)
     assert inbound.is_next(5, 1)
     assert inbound.begins(6)
+    assert not inbound.is_next(5, 0)  # sent again on another way, and late
     assert inbound.is_next(6, 0)
 
 

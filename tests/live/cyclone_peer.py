@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from dataclasses import asdict, dataclass
+from typing import Optional
 
 CONFIGURATION = (
     '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="{interface}"/></Interfaces>'
@@ -29,11 +30,11 @@ from cyclonedds.builtin import (  # noqa: E402
 )
 from cyclonedds.core import Policy, Qos  # noqa: E402
 from cyclonedds.domain import DomainParticipant  # noqa: E402
-from cyclonedds.idl import IdlEnum, IdlStruct  # noqa: E402
-from cyclonedds.idl.annotations import key  # noqa: E402
-from cyclonedds.idl.types import array, float32, int16, int32, int64, sequence, uint8, uint32  # noqa: E402
-from cyclonedds.pub import DataWriter  # noqa: E402
-from cyclonedds.sub import DataReader  # noqa: E402
+from cyclonedds.idl import IdlEnum, IdlStruct, IdlUnion  # noqa: E402
+from cyclonedds.idl.annotations import appendable, key, mutable  # noqa: E402
+from cyclonedds.idl.types import array, case, float32, int16, int32, int64, sequence, uint8, uint32  # noqa: E402
+from cyclonedds.pub import DataWriter, Publisher  # noqa: E402
+from cyclonedds.sub import DataReader, Subscriber  # noqa: E402
 from cyclonedds.topic import Topic  # noqa: E402
 from cyclonedds.util import duration  # noqa: E402
 
@@ -86,8 +87,45 @@ class Mixed(IdlStruct, typename="test::Mixed"):
     last: Point
 
 
+@dataclass
+@appendable
+class Reading(IdlStruct, typename="test::Reading"):
+    sensor: str
+    key("sensor")
+    value: float
+    note: Optional[str]  # noqa: UP045 - Cyclone reads this form
+    color: Color
+
+
+@dataclass
+@mutable
+class Setting(IdlStruct, typename="test::Setting"):
+    name: str
+    key("name")
+    level: int64
+    limit: Optional[float]  # noqa: UP045
+
+
+class Either(IdlUnion, discriminator=int32, typename="test::Either"):
+    number: case[0, int64]
+    text: case[1, str]
+
+
+@dataclass
+class Choice(IdlStruct, typename="test::Choice"):
+    what: Either
+
+
 STATES = {16: "alive", 32: "disposed", 64: "no_writers"}
-TYPES = {"Message": Message, "Quote": Quote, "Mixed": Mixed, "Match": Match}
+TYPES = {
+    "Message": Message,
+    "Quote": Quote,
+    "Mixed": Mixed,
+    "Match": Match,
+    "Reading": Reading,
+    "Setting": Setting,
+    "Choice": Choice,
+}
 
 
 def as_json(value):
@@ -105,6 +143,8 @@ def build(kind, fields):
         points = [Point(**point) for point in fields["points"]]
         changed = {"color": Color[fields["color"]], "points": points, "last": Point(**fields["last"])}
         return Mixed(**{**fields, **changed})
+    if kind is Reading:
+        return Reading(**{**fields, "color": Color[fields["color"]]})
     return kind(**fields)
 
 
@@ -120,7 +160,35 @@ def quality(command):
     policies += [everything, Policy.WriterDataLifecycle(autodispose=False)]
     if "deadline" in command:
         policies.append(Policy.Deadline(duration(seconds=command["deadline"])))
+    if "lifespan" in command:
+        policies.append(Policy.Lifespan(duration(seconds=command["lifespan"])))
+    if "user_data" in command:
+        policies.append(Policy.Userdata(command["user_data"].encode()))
     return Qos(*policies)
+
+
+def group(participant, command):
+    """Return where an endpoint is made: partitions belong to its publisher or subscriber."""
+    if "partitions" not in command:
+        return participant
+    make = Publisher if command["do"] == "writer" else Subscriber
+    return make(participant, qos=Qos(Policy.Partition(command["partitions"])))
+
+
+def spoken(sample):
+    """Return the policies of an endpoint that was discovered, as far as tests ask for them."""
+    qos = getattr(sample, "qos", None) or ()
+    words = {}
+    for policy in qos:
+        if policy.__scope__ == "Userdata":
+            words["user_data"] = policy.data.decode()
+        elif policy.__scope__ == "Lifespan":
+            words["lifespan"] = policy.lifespan / 1e9
+        elif policy.__scope__ == "Deadline":
+            words["deadline"] = policy.deadline / 1e9
+        elif policy.__scope__ == "Partition":
+            words["partitions"] = list(policy.partitions)
+    return words
 
 
 def until(condition, timeout):
@@ -150,7 +218,9 @@ def main():
             kind = TYPES[command["type"]]
             topic = Topic(participant, command["topic"], kind)
             make = DataWriter if do == "writer" else DataReader
-            entities.append(make(participant, topic, qos=quality(command)))
+            within = group(participant, command)
+            keep.append(within)
+            entities.append(make(within, topic, qos=quality(command)))
             kinds.append(kind)
             keep.append(topic)
             taken[len(entities) - 1] = []
@@ -204,6 +274,7 @@ def main():
                         "alive": STATES[sample.sample_info.instance_state] == "alive",
                         "topic": getattr(sample, "topic_name", None),
                         "type": getattr(sample, "type_name", None),
+                        "qos": spoken(sample),
                     }
                     for sample in reader.read(N=10_000)
                 ]

@@ -34,7 +34,7 @@ def dust() -> None:
     reader = participant.create_subscriber().create_datareader(
         back, qos=dds.DataReaderQos(reliability=reliable, history=everything)
     )
-    got, written, end = [], 0, time.monotonic() + 40
+    got, written, end = [], 0, time.monotonic() + 600
     while (len(got) < COUNT or written < COUNT) and time.monotonic() < end:
         if written < COUNT and writer.get_publication_matched_status().get_current_count() > 0:
             writer.write(Message(written, "dust" * written))
@@ -76,7 +76,7 @@ async def ours() -> None:
     other = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "dust", stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    async with asyncio.timeout(45):
+    async with asyncio.timeout(600):
         while not participant.matched(writer):
             await asyncio.sleep(0.01)
         for number in range(COUNT):

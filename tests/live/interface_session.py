@@ -21,7 +21,7 @@ async def main() -> None:
         await one.dds.wait_for_readers("numbers")
         for number in range(10):
             one.publish("numbers", {"number": number})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(600):
             got = [(await anext(numbers))["number"] for _ in range(5)]
         address = other.dds.udp.participant.peers[0].metatraffic[0]
         networks = [str(network) for network in one.dds.udp.participant.configuration.networks.networks]

@@ -43,7 +43,7 @@ class Session:
                 self.nodes[place].publish("quotes", event)
                 await asyncio.sleep(0.001)
             for node in self.nodes:
-                await node.flush("quotes", seconds=60)
+                await node.flush("quotes", seconds=600)
             return {"published": len(line["publish"])}
         if "report" in line:
             return {"received": self.received}

@@ -11,7 +11,8 @@ import pytest
 from rookery.errors import JoinError, SettingsError
 from rookery.live.authority import Authority
 from rookery.live.credentials import Credentials
-from rookery.live.tcp import LinkSettings, dial, listen
+from rookery.live.tcp import LinkSettings
+from rookery.live.tcp_ports import dial, listen
 
 from .test_tcp import LOOPBACK, Record, run
 

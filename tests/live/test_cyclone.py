@@ -86,7 +86,7 @@ def test_participants_and_endpoints_find_each_other_both_ways(cyclone: Cyclone, 
                 seen = await peer.ask("builtin")
                 return any(entry["topic"] == "from_rookery" for entry in seen["subscriptions"])
 
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(600):
                 while not await seen_by_cyclone():
                     await asyncio.sleep(0.02)
             own = our.udp.participant.prefix.hex()

@@ -23,7 +23,7 @@ QUOTES = [{"symbol": f"S{number % 3}", "price": float(number), "size": number * 
 
 
 async def first(subscription: Subscription[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         return [await anext(subscription) for _ in range(count)]
 
 
@@ -85,7 +85,7 @@ def test_a_subscription_ends_and_the_reader_with_the_last_one(domain_id: int) ->
                     await other.dds.wait_for_readers("quotes")
                 assert len(one.dds.udp.participant.local_endpoints) == 1
             assert one.dds.udp.participant.local_endpoints == ()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(600):
                 while other.dds.udp.participant.remote_endpoints:
                     await asyncio.sleep(0.01)
 

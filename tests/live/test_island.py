@@ -43,13 +43,13 @@ async def two_islands(new_domain: Callable[[], int], **options: Any) -> AsyncIte
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         while not condition():
             await asyncio.sleep(0.01)
 
 
 async def prices(events: Subscription[dict[str, Any]], count: int) -> list[float]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         return [(await anext(events))["price"] for _ in range(count)]
 
 
@@ -65,7 +65,7 @@ def test_events_cross_and_a_condition_acts_at_their_source(domains: Callable[[],
             second.subscribe("quotes", "price < 3", overflow="drop-oldest", schema=QUOTES) as cheap,
         ):
             first.advertise("quotes", schema=QUOTES)
-            await first.dds.wait_for_readers("quotes")
+            await first.dds.wait_for_readers("quotes", seconds=120)
             for number in range(6):
                 first.publish("quotes", {"symbol": "ACME", "price": float(number)})
             assert await prices(cheap, 3) == [0.0, 1.0, 2.0]
@@ -82,7 +82,7 @@ def test_a_link_that_breaks_is_dialed_again_and_nothing_is_missed(domains: Calla
             second.subscribe("quotes", overflow="drop-oldest", schema=QUOTES) as events,
         ):
             first.advertise("quotes", schema=QUOTES)
-            await first.dds.wait_for_readers("quotes")
+            await first.dds.wait_for_readers("quotes", seconds=120)
             await until(lambda: len(second.dds.udp.participant.local_endpoints) == 2)  # its reader, and the proxy
             for number in range(40):
                 first.publish("quotes", {"symbol": "ACME", "price": float(number)})

@@ -22,9 +22,8 @@ from rookery.live.metrics import (
     CONTENT_TYPE,
     Metric,
     broker_metrics,
-    counters,
     exposition,
-    gauge,
+    measured,
     participant_metrics,
     serve_metrics,
 )
@@ -40,7 +39,8 @@ LINE = re.compile(
     st.dictionaries(st.text(max_size=10), st.floats() | st.integers(-(2**60), 2**60), max_size=5), st.text(max_size=20)
 )
 def test_whatever_is_counted_is_in_the_format(values: dict[str, float], help: str) -> None:
-    text = exposition([counters("things", help, values), gauge("one", "x", 1)])
+    things = Metric("things_total", help, {(("kind", key),): value for key, value in values.items()})
+    text = exposition([things, Metric("one", "x", {(): 1}, "gauge")])
     first, kind, *lines = text.removesuffix("\n").split("\n")
     assert first.startswith("# HELP rookery_things_total ")
     assert kind == "# TYPE rookery_things_total counter"
@@ -54,6 +54,13 @@ def test_values_are_written_as_they_are() -> None:
     assert text == (
         '# HELP rookery_a_b two\\nlines\n# TYPE rookery_a_b gauge\nrookery_a_b{k="q\\"\\\\"} 2.5\nrookery_a_b +Inf\n'
     )
+
+
+def test_what_is_measured_is_in_the_list() -> None:
+    assert measured("broker_clients", 3) == Metric("broker_clients", "Clients that are attached.", {(): 3}, "gauge")
+    assert measured("dds_known", {"b": 2, "a": 1}).values == {(("what", "a"),): 1, (("what", "b"),): 2}
+    with pytest.raises(KeyError):
+        measured("broker_moods", 3)
 
 
 async def ask(port: int, request: str) -> tuple[str, str]:
@@ -76,7 +83,7 @@ def test_the_port_answers_one_question_of_this_machine() -> None:
         def collect() -> list[Metric]:
             nonlocal asked
             asked += 1
-            return [gauge("asked", "How often.", asked)]
+            return [Metric("asked", "How often.", {(): asked}, "gauge")]
 
         async with serve_metrics(0, collect) as port:
             head, body = await ask(port, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9\r\n\r\n")
@@ -108,7 +115,7 @@ def test_a_participant_is_measured_by_its_own_counters() -> None:
         async with rookery.open(f"dds://{domain_id}") as one, rookery.open(f"dds://{domain_id}") as other:
             other.advertise("quotes", schema={"price": "float64"})
             async with one.subscribe("quotes", overflow="wait", schema={"price": "float64"}):
-                await other.dds.wait_for_readers("quotes", seconds=60)
+                await other.dds.wait_for_readers("quotes", seconds=600)
                 return exposition(participant_metrics(one.dds.udp.participant))
 
     text = asyncio.run(test())

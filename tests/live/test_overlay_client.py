@@ -40,7 +40,7 @@ def join(*known: tuple[str, int], **options: Any) -> ClientOpening:
 
 
 async def take(events: Any, count: int) -> list[float]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         return [(await anext(events))["price"] for _ in range(count)]
 
 

@@ -38,5 +38,5 @@ def test_the_limits_are_the_limits() -> None:
 
 def test_the_files_that_are_named_exist() -> None:
     named = re.findall(r"(?:pytest|python) ((?:tests|fuzz)/[\w./]+)", DOCUMENT.read_text(encoding="utf-8"))
-    assert len(named) == 12
+    assert len(named) >= 16
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -32,9 +32,11 @@ BROKERS = 8
 #: Small enough that a program that takes nothing is soon given no more.
 WINDOW = 8
 SYMBOLS = ("ACME", "ZULU", "aldi", "Ørsted")
-#: What is sent only when an operator wants it, where brokers know their coordinates, or when somebody has come or gone
-#: since clients were told of the other brokers: no load makes it happen.
+#: What is sent only when an operator wants it, where brokers know their coordinates, when somebody has come or gone
+#: since clients were told of the other brokers, or when a disk has lost something: no load makes it happen.
 RARE = {
+    "FetchReplicas",
+    "ReplicasFetched",
     "AskStatus",
     "Status",
     "TransferZone",

@@ -25,7 +25,7 @@ def test_a_terminated_node_says_goodbye(domain_id: int, topic: list[str], in_bac
         command = [sys.executable, "-m", "rookery", "node", "--domain-id", str(domain_id), "--name", "leaver", *topic]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=ignore)
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(600):
                 while not (prefix := leaver(seen)):
                     await asyncio.sleep(0.05)
                 process.terminate()

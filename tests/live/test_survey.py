@@ -16,7 +16,7 @@ from rookery.live.groups import group_socket
 from rookery.live.interfaces import find_interface
 from rookery.live.survey import survey
 from rookery.live.udp import open_participant
-from rookery.rtps import Address
+from rookery.rtps import Address, Limits
 
 SECRET = b"a key of 16 octets or more"
 
@@ -48,9 +48,31 @@ def test_a_survey_finds_participants_endpoints_and_summaries(
             assert found.endpoints[1].summary == expected
             assert found.to_dict()["domain_id"] == domain_id
             # Its own goodbye is heard: nobody keeps the observer.
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(600):
                 while node.dds.udp.participant.peers:
                     await asyncio.sleep(0.01)
+
+    asyncio.run(test())
+
+
+def test_a_limit_that_is_reached_is_a_warning_and_can_be_raised(
+    domain_id: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        place = f"dds://{domain_id}"
+        async with rookery.open(place, DdsOptions(name="one")), rookery.open(place, DdsOptions(name="two")):
+            few = await survey(domain_id=domain_id, seconds=1, limits=Limits(participants=1))
+            assert len(few.participants) == 1
+            assert few.limits_reached == {
+                "participants": "participants = 1 is reached, participants are not taken in: "
+                "matches with them are missing"
+            }
+            assert [line for line in caplog.messages if "participants = 1 is reached" in line and "--limit" in line]
+            caplog.clear()
+            all_of_them = await survey(domain_id=domain_id, seconds=1, limits=Limits(participants=2))
+            assert {each.name for each in all_of_them.participants} == {"one", "two"}
+            assert not all_of_them.limits_reached
+            assert not [line for line in caplog.messages if "is reached" in line]
 
     asyncio.run(test())
 
@@ -72,7 +94,7 @@ def test_the_participants_of_a_process_hear_the_group_through_one_socket(domain_
         before = open_sockets()
         members = [open_participant(on_event=lambda event: None, domain_id=domain_id) for _ in range(5)]
         assert open_sockets() == before + 5 + 1
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(600):
             while any(len(member.participant.peers) < 4 for member in members):
                 await asyncio.sleep(0.01)
         for member in members:

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from rookery.errors import JoinError
 from rookery.live.admission import session_number
-from rookery.live.tcp import Link, LinkLimits, LinkSettings, Listener, dial, listen
+from rookery.live.tcp import Link, LinkLimits, LinkSettings
 from rookery.live.tcp_peers import Peers, node_address, node_id
+from rookery.live.tcp_ports import Listener, dial, listen
 
 LOOPBACK = ("127.0.0.1", 0)
 
@@ -57,7 +58,7 @@ class Record:
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(600):
             await scenario
 
     asyncio.run(limited())

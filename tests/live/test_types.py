@@ -160,7 +160,7 @@ def test_the_command_learns_the_type(cyclone: Cyclone, domain_id: int) -> None:
         text=True,
     )
     try:
-        assert peer.do("wait_matched", entity=there, timeout=60)
+        assert peer.do("wait_matched", entity=there, timeout=600)
         peer.do("write", entity=there, samples=[{"symbol": "b", "price": price, "size": 2} for price in (12.0, 9.5)])
         assert node.stdout is not None
         assert json.loads(node.stdout.readline()) == {"symbol": "b", "price": 9.5, "size": 2}

@@ -11,7 +11,7 @@ import rookery
 from matching.cases import dict_event, events_table, load
 from matching.probes import STRUCTURES, probes
 from rookery.matching import ENGINES
-from rookery.model.check import checking
+from rookery.model.check import Checker, checking
 from rookery.model.evaluate import condition
 from rookery.model.events import comparable, step_into
 from rookery.model.instants import parse_instant
@@ -45,17 +45,11 @@ def test_there_are_enough_cases() -> None:
 def test_the_evaluator_says_true_false_or_unknown(name: str, schema: Schema, case: dict[str, Any]) -> None:
     where = case["where"]
     decide = checking(where, parse(where), lambda tree: condition(tree, schema, case.get("parameters")))
-    paths = {path: schema.attribute(path) for path in _paths(where)}
+    paths = {one.path: one for one in Checker(schema, case.get("parameters")).reads(parse(where))}
     for event, verdict in expected_events(case):
         values = dict_event(schema, event)
         row = {path: comparable(attribute, step_into(values, path)) for path, attribute in paths.items()}
         assert decide(row) is verdict, event
-
-
-def _paths(where: str) -> list[tuple[str | int, ...]]:
-    from rookery.model.expressions import fields_of
-
-    return fields_of(parse(where))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -21,7 +21,7 @@ SCHEMA = rookery.Schema.from_dict({"k": "string", "v": "float64", "n": "int64", 
 
 
 def small_set() -> CompiledSet:
-    """Return a set with keys, blocks, sets of intervals, labels, topics, dates, texts, programs and what to verify."""
+    """Return a set with keys, blocks, intervals, lists, labels, topics, dates, texts, programs and what to verify."""
     matcher = rookery.matcher(SCHEMA)
     count = 300
     later = ["n > {}", "w >= -9223372036854775807 AND n > {}", "k LIKE '%{}' AND k NOT LIKE '%z%' AND v < 9"]
@@ -30,7 +30,11 @@ def small_set() -> CompiledSet:
             f"k = 'k{place % 5}' AND v > {place % 40}",
             f"v BETWEEN {place % 30} AND {place % 30 + 9} AND n <> 3",
             f"k LIKE 'k%' AND n IN ({place}, {place + 2}, 9)",
-            f"n < w AND v < {place}" if place % 8 == 3 else later[place % 3].format(place % 40),
+            f"n < w AND v < {place}"
+            if place % 8 == 3
+            else f"n IN ({', '.join(str(place + 3 * one) for one in range(12))})"
+            if place % 16 == 7
+            else later[place % 3].format(place % 40),
         )[place % 4]
         for place in range(count)
     ]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.twins import bitmap as twin
 from tests.twins import bitmap_checks as check_twin
+from tests.twins import lists as list_twin
 from tests.twins import rows as twins
 
 from rookery.matching import kernels
@@ -55,8 +56,10 @@ def test_integers_get_their_codes(items: list[tuple[int, bool]]) -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9) | st.integers(0, 2**31 - 1)), max_size=60)
-    # Many of one event, over what is sorted by insertion.
+    # Many of one event, over what is sorted by insertion: near each other, in words apart, and too far for bits.
     | st.lists(st.tuples(st.just(3), st.integers(0, 99)), min_size=30, max_size=200)
+    | st.lists(st.tuples(st.integers(2, 3), st.integers(0, 20_000)), min_size=60, max_size=200)
+    | st.lists(st.tuples(st.integers(2, 3), st.integers(0, 2**31 - 1)), min_size=60, max_size=200)
 )
 def test_pairs_are_put_in_order(items: list[tuple[int, int]]) -> None:
     pairs = np.array([event << 32 | slot for event, slot in items], np.int64)
@@ -137,7 +140,7 @@ def same_arrays(one: tuple[Array, ...], other: tuple[Array, ...]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 300), (3, 1200), (4, 5000)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 300), (3, 1200), (4, 6500)])
 def test_an_index_is_built_and_matched_as_the_twin_says(seed: int, count: int) -> None:
     random = Random(seed)
     attributes = 5
@@ -159,7 +162,11 @@ def test_an_index_is_built_and_matched_as_the_twin_says(seed: int, count: int) -
     codes = random_codes(random, 12, attributes)
     alive = np.array([random.random() < 0.9 for _ in range(count)], np.uint8)
     found = pairs(BitmapEngine(index).probe(codes, alive))
-    assert found == pairs(twin.match_events(index, codes, alive))
+    listed = list_twin.match_lists(
+        codes, alive, index.list_numbers, index.list_keys, index.list_code, index.list_first, index.list_table,
+        index.list_posting, index.slot, index.start, index.attribute, index.bounds, index.pool,
+    )  # fmt: skip
+    assert found == pairs(np.concatenate([twin.match_events(index, codes, alive), listed]))
     brute = twins.scan_rows(codes, 0, count, rows.slot, alive, rows.start, rows.attribute, rows.bounds, rows.pool)
     assert found == pairs(brute)
 
@@ -186,9 +193,12 @@ def test_the_rows_of_an_index_come_back_whole() -> None:
     rows = random_rows(Random(5), 600, 4, equalities=0.7)
     index = build_index(rows, 4)
     assert content(index_rows(index)) == content(rows)
+    keyed = index.listed_from
+    end = index.start[keyed]
+    assert 0 < keyed < len(rows)  # the others are filed under lists
     arguments = (
         index.partition_first, index.partition_key, index.partition_signature(), index.signature_first,
-        index.signature_numbers, index.start, index.attribute, index.bounds,
+        index.signature_numbers, index.start[: keyed + 1], index.attribute[:end], index.bounds[:end],
     )  # fmt: skip
     assert same_arrays(build_kernels.restore_keys(*arguments), twin.restore_keys(*arguments))
 

@@ -33,6 +33,7 @@ from rookery.model.types import (
 __all__ = ["leaves", "random_event", "random_filter", "random_schema", "random_value", "table_of"]
 
 _TEXTS = ["", "a", "ab", "abc", "b", "ba", "Z", "é", "it's", "a%b", "_", "x\ny", "\uffff", "\U0001f600", "\U0010ffff"]
+_TEXTS += ["10.0.0.1", "10", "::1", "256.1.1.1"]
 _PATTERNS = ["a%", "%b", "a_", "%", "", "_%", "a%c", "%a%b%", "ab", "\U0010ffff%", "it's%", "__"]
 _FLOATS = [
     0.0,
@@ -190,6 +191,12 @@ class _Writer:
     def __init__(self, random: Random, schema: Schema, with_parameters: bool, with_computed: bool) -> None:
         self.random, self.with_parameters, self.with_computed = random, with_parameters, with_computed
         self.leaves = leaves(schema)
+        #: Lists, as ANY names what it asks of their elements, and its type.
+        self.lists: list[tuple[str, LeafType]] = []
+        for name, kind in schema.types.items():
+            if isinstance(kind, ListType):
+                inner = kind.item.fields[0] if isinstance(kind.item, StructType) else ("", kind.item)
+                self.lists.append((f"{name}.{inner[0]}" if inner[0] else name, inner[1]))  # type: ignore[arg-type]
         self.parameters: list[object] = []
 
     def value(self, kind: LeafType) -> str:
@@ -216,6 +223,8 @@ class _Writer:
                     f"upper({name}) {negated}LIKE {pattern}",
                     f"length({name}) {sign} {random.randint(0, 3)}",
                     f"{name} || 'a' {sign} {value}",
+                    f"{name} || '.0.0.1' {negated}IN CIDR '10.0.0.0/8'",
+                    f"{name} {negated}IN CIDR ('10.0.0.0/8', '::/16', '255.255.255.255')",
                     f"coalesce({name}, 'a') {sign} {value}",
                     f"substring({name}, {random.randint(-2, 2)}, 1) {sign} 'a'",
                 ]
@@ -236,11 +245,36 @@ class _Writer:
                     f"floor({name}) {sign} {value}",
                 ]
             )
+        if isinstance(kind, TimestampType) and random.random() < 0.6:
+            stamp = f"TIMESTAMP {_quoted(timestamp_text(random.choice(_INSTANTS)))}"
+            length = f"INTERVAL '{random.choice(['1 day', '-90 seconds', '1 month', '2 hours 1.5 seconds'])}'"
+            unit = random.choice(["year", "month", "day", "hour", "minute", "second"])
+            return random.choice(
+                [
+                    f"{name} + {length} {sign} {value}",
+                    f"{name} - {stamp} {sign} INTERVAL '1 day'",
+                    f"{name} {sign} {name} - {length}",
+                    f"{unit}({name}) {sign} {random.choice([1, 12, 1970, 2026])}",
+                    f"date_trunc('{random.choice([unit, 'week', 'quarter'])}', {name}) {sign} {value}",
+                ]
+            )
         return random.choice([f"{name} <=> {value}", f"({name}) == ({value})", f"{value} = {name} -- said" + "\n"])
 
     def predicate(self) -> str:
         random = self.random
         name, kind = random.choice(self.leaves)
+        if self.with_computed and self.lists and random.random() < 0.1:
+            place, kind = random.choice(self.lists)
+            sign = random.choice(["=", "<>", "<", "<=", ">", ">="])
+            return random.choice(
+                [
+                    f"ANY({place}) {sign} {self.value(kind)}",
+                    f"ANY({place}, item {sign} {self.value(kind)} OR NOT item = {self.value(kind)})",
+                    f"ANY({place}) IN ({self.value(kind)}, {self.value(kind)})",
+                    f"ANY({place}) IS {random.choice(['', 'NOT '])}NULL",
+                    f"size({place.partition('.')[0]}) {sign} {random.randint(0, 3)}",
+                ]
+            )
         if self.with_computed and random.random() < 0.15:
             return self.computed(name, kind)
         shape = random.random()
@@ -249,7 +283,7 @@ class _Writer:
             return f"{name} IS {negated}NULL"
         if shape < 0.16:
             other = [text for text, same in self.leaves if same.family == kind.family != "enum" or same == kind]
-            sign = random.choice(["=", "<>"] if kind.family == "enum" else ["=", "<>", "<", "<=", ">", ">="])
+            sign = random.choice(["=", "<>", "<", "<=", ">", ">="])
             return f"{name} {sign} {random.choice(other)}"
         if shape < 0.30:
             values = [self.value(kind) for _ in range(random.choice([1, 2, 3, 10]))]
@@ -258,8 +292,6 @@ class _Writer:
             if random.random() < 0.3:
                 return f"{name} {negated}LIKE {_quoted(random.choice(['a!%', '!_%', 'a!!%', '%!%%']))} ESCAPE '!'"
             return f"{name} {negated}LIKE {_quoted(random.choice(_PATTERNS))}"
-        if kind.family == "enum":
-            return f"{name} {random.choice(['=', '<>'])} {self.value(kind)}"
         if shape < 0.6:
             return f"{name} {negated}BETWEEN {self.value(kind)} AND {self.value(kind)}"
         sign = random.choice(["=", "=", "<>", "!=", "<", "<=", ">", ">="])

@@ -127,6 +127,24 @@ def test_a_text_of_wrong_types_is_refused_at_its_place(case: dict[str, Any], bui
     check_fault(caught.value, case)
 
 
+SPARK = read("spark_filters.json")
+
+
+@pytest.mark.parametrize("text", SPARK["accepted"])
+def test_what_users_of_spark_type_compiles(text: str) -> None:
+    schema = Schema.from_dict(SPARK["schema"])
+    assert checking(text, parse(text), lambda tree: lower(tree, schema, SPARK["parameters"]))
+    assert parse(to_text(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize("case", SPARK["refused"], ids=name_of)
+def test_what_users_of_spark_type_and_cannot_be_is_refused_with_what_to_write(case: dict[str, Any]) -> None:
+    schema = Schema.from_dict(SPARK["schema"])
+    with pytest.raises(SubscriptionError) as caught:
+        checking(case["text"], parse(case["text"]), lambda tree: lower(tree, schema))
+    check_fault(caught.value, case)
+
+
 RELATIONS = read("relations.json")
 RELATED = Schema.from_dict(RELATIONS["schema"])
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rookery.errors import SchemaError
+from rookery.errors import MissingExtraError, SchemaError
 from rookery.model.delta_log import read_delta_log
 
 deltalake = pytest.importorskip("deltalake")
@@ -117,5 +117,5 @@ def test_a_log_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_without_the_package_the_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"id": [1]}))
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(SchemaError, match=r"pip install 'rookery\[delta\]'"):
+    with pytest.raises(MissingExtraError, match=r"the extra 'delta' brings: pip install '?deltalake"):
         read_delta_log(tmp_path, error=SchemaError)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from model.generators import random_event, random_filter, random_schema
 from rookery.model import Schema, covers, merge, parse
-from rookery.model.check import COMPUTED
+from rookery.model.check import COMPUTED, Checker
 from rookery.model.computed import Path, computed_attribute, computed_value
 from rookery.model.evaluate import condition
 from rookery.model.events import comparable, step_into
-from rookery.model.expressions import Field, Like, Literal, fields_of
+from rookery.model.expressions import Field, Like, Literal
 from rookery.model.lower import MAXIMUM_TERMS, Term, lower
 from rookery.model.schema import Attribute
 from rookery.model.texts import TextLeaf, text_leaves
@@ -72,7 +72,8 @@ def _key(kind: Any, value: Any) -> Any:
 
 def verdict(text: str, schema: Schema, parameters: list[object] | None, event: dict[str, Any]) -> bool | None:
     tree = parse(text)
-    row = {path: comparable(schema.attribute(path), step_into(event, path)) for path in fields_of(tree)}
+    read = Checker(schema, parameters).reads(tree)
+    row = {one.path: comparable(one, step_into(event, one.path)) for one in read}
     return condition(tree, schema, parameters)(row)
 
 

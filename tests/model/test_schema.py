@@ -117,7 +117,7 @@ def test_what_is_no_schema_is_refused(types: Any, fragment: str) -> None:
 
 
 def test_arrow_columns_that_cannot_be_compared_are_left_out_and_a_condition_on_one_says_why() -> None:
-    for kind in (pa.binary(), pa.float16(), pa.map_(pa.string(), pa.int64()), pa.duration("s"), pa.time64("us")):
+    for kind in (pa.binary(), pa.float16(), pa.map_(pa.int64(), pa.string()), pa.duration("s"), pa.time64("us")):
         schema = Schema.from_arrow(pa.schema([("x", pa.int64()), ("blob", kind)]))
         assert schema == Schema(x=int)
         with pytest.raises(SchemaError) as raised:

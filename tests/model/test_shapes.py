@@ -12,8 +12,8 @@ from rookery import Schema
 from rookery.errors import SubscriptionError
 from rookery.model import parse
 from rookery.model.lower import lower
-from rookery.model.parser import _TOKEN
 from rookery.model.shapes import _VALUE, Shapes, _is_apart
+from rookery.model.tokens import TOKEN
 
 SCHEMA = Schema(
     symbol=str,
@@ -115,7 +115,7 @@ def test_texts_of_like_shapes_keep_their_own_values(first: str, second: str) -> 
 @given(st.text("a1.0 '-+eE%x<=AND", max_size=14))
 def test_a_text_is_cut_only_at_whole_tokens(text: str) -> None:
     assume(not _is_apart(text))
-    tokens = [(match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    tokens = [(match.start(), match.end()) for match in TOKEN.finditer(text)]
     at = 0
     for place, part in enumerate(_VALUE.split(text)):
         if place % 2:

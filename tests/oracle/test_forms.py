@@ -18,9 +18,17 @@ SCHEMA = rookery.Schema.from_dict(
     {
         "note": "string", "other": "string", "a": "int64", "b": "int32", "x": "float64", "y": "float64",
         "d": "decimal(10,2)", "flag": "boolean", "moment": "timestamp", "odd name": "int64",
+        "level": {"$enum": ["low", "mid", "high"]}, "other_moment": "timestamp", "ip": "string",
     }
 )  # fmt: skip
 
+#: The place of a label in the order of the enum, NULL where it is not listed.
+PLACE = "list_position(['low', 'mid', 'high'], level)"
+#: The first part of an IPv4 address, NULL where the text is none.
+FIRST_PART = (
+    "CASE WHEN regexp_full_match(ip, '((0|1?[1-9]?[0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])(\\.|$)){4}') "
+    "THEN CAST(split_part(ip, '.', 1) AS INTEGER) END"
+)
 #: A condition in the language, and in DuckDB's SQL.
 FORMS = [
     ("note LIKE '%an%'", "note LIKE '%an%'"),
@@ -46,6 +54,11 @@ FORMS = [
     ("contains(note, 'an')", None),
     ("starts_with(note, 'a') AND NOT ends_with(note, 'e')", None),
     ("contains(note, other)", None),
+    ("starts_with(note, 'a') IS NOT TRUE", None),
+    ("contains(note, 'an') = flag", None),
+    ("coalesce(ends_with(note, 'e'), TRUE)", None),
+    ("9 % 4 < a", None),
+    ("a <=> 7 - 4", "a IS NOT DISTINCT FROM 3"),
     ("note = other", None),
     ("note > other", None),
     ("a > b", None),
@@ -62,6 +75,16 @@ FORMS = [
     ("flag IS NOT FALSE", None),
     ("1 = 1", None),
     ("1 > 2", None),
+    ("'abc' LIKE 'ab_' AND a > 2", None),
+    ("'abc' NOT ILIKE 'AB_' OR a > 2", None),
+    ("note = other OR 'bean' RLIKE 'e.n$'", "note = other OR regexp_matches('bean', 'e.n$')"),
+    ("2 * 3 = 6", None),
+    ("1 + 1 < a", None),
+    ("NOT 5 % 0 = 1", "NOT NULL"),
+    ("NOT -5 % 3 = -1", None),
+    ("length('abc') = 3 AND a > 1", None),
+    ("a > -(-3)", None),
+    ("1 / 0 IS NULL AND a > 1", "a > 1"),
     ("(a) > (3)", None),
     ("3 < a", None),
     ("a BETWEEN b AND 7", None),
@@ -111,8 +134,28 @@ FORMS = [
     ("substring(note, 2, 2) = 'ea'", None),
     ("year(moment) = 2026 AND month(moment) = 5", None),
     ("hour(moment) > 11", None),
+    ("moment + INTERVAL '6 hours' > DATE '2026-05-01'", "moment + INTERVAL 6 HOUR > TIMESTAMP '2026-05-01'"),
+    ("moment > TIMESTAMP '2026-05-01' - INTERVAL 12 HOURS", "moment > TIMESTAMP '2026-05-01' - INTERVAL 12 HOUR"),
+    ("moment - other_moment > INTERVAL '6 hours'", "moment - other_moment > INTERVAL 6 HOUR"),
+    ("moment - other_moment BETWEEN INTERVAL '-12 hours' AND INTERVAL 0 SECONDS",
+     "moment - other_moment BETWEEN INTERVAL '-12 hours' AND INTERVAL 0 SECOND"),
+    ("moment - INTERVAL 6 HOURS = other_moment", "moment - INTERVAL 6 HOUR = other_moment"),
+    ("moment + INTERVAL '1 month' < other_moment + INTERVAL '31 days'",
+     "moment + INTERVAL 1 MONTH < other_moment + INTERVAL 31 DAY"),
+    ("date_trunc('week', moment) < date_trunc('day', other_moment)", None),
+    ("date_trunc('quarter', moment) = '2026-04-01'", "date_trunc('quarter', moment) = TIMESTAMP '2026-04-01'"),
+    ("day(moment) = 1 OR minute(moment) + second(moment) > 5", None),
+    ("ip IN CIDR '10.0.0.0/8'", f"{FIRST_PART} = 10"),
+    ("ip NOT IN CIDR '10.0.0.0/8'", f"{FIRST_PART} <> 10 OR ip = '::1'"),
+    ("ip IN CIDR ('192.168.0.0/16', '::/64') AND a > 1", "(ip LIKE '192.168.%' OR ip = '::1') AND a > 1"),
+    ("level > 'low'", f"{PLACE} > 1"),
+    ("NOT level >= 'high'", f"NOT {PLACE} >= 3"),
+    ("level BETWEEN 'mid' AND 'high' AND a > 2", f"{PLACE} BETWEEN 2 AND 3 AND a > 2"),
+    ("level NOT BETWEEN 'mid' AND 'high'", f"{PLACE} NOT BETWEEN 2 AND 3"),
+    ("level <> 'mid'", None),
     ("date_trunc('day', moment) = DATE '2026-05-01'", "date_trunc('day', moment) = TIMESTAMP '2026-05-01'"),
 ]  # fmt: skip
+ADDRESSES = ["10.0.0.1", "10.255.0.0", "11.0.0.1", "192.168.3.4", "192.169.0.0", "::1", "10.0.0.256", "host", "1.2.3"]
 TEXTS = [
     "bean", "apple", "an apple", "", "a", "Bean", "BANANA", " bean ", "plum", "aéc", "ÉCLAIR", "50%", "b", "ab", "nb",
     "ee\nan", "abc", "x", "eexan", "a_c", "axce",
@@ -139,6 +182,11 @@ def events(random: Random, count: int) -> pa.Table:
             "flag": pa.array(column(lambda: random.random() < 0.5), pa.bool_()),
             "moment": pa.array([None if random.random() < 0.1 else at for at in moments], pa.timestamp("us")),
             "odd name": pa.array(column(lambda: random.randint(1, 6)), pa.int64()),
+            "other_moment": pa.array(
+                column(lambda: 1777593600_000_000 + random.randrange(-3, 4) * 21_600_000_000), pa.timestamp("us")
+            ),
+            "ip": pa.array(column(lambda: random.choice(ADDRESSES)), pa.string()),
+            "level": pa.array(column(lambda: random.choice(["low", "mid", "high", "other"])), pa.string()),
         }
     )
 

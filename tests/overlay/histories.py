@@ -1,10 +1,10 @@
 """Seeded histories of the overlay: joins, leaves, crashes, changed interests, events, loss, duplicates, delays, cuts.
 
 A history is a list of steps that its seed gives, in rounds. After each round everything is whole again, streams that a
-storm held up included. At the latest a quiet time after that the tables are those of the oracle, from when they first
-are they stay so, and what is published must reach exactly who wants it. What is
-published before that may miss somebody, but comes to nobody twice, and never to who does not want it. Histories of even
-seeds run over datagrams, those of odd ones over streams; every other two spread events by arcs; some send octets.
+storm held up included. At the latest a quiet time after that the tables are those of the oracle and stay so, and what
+is published must reach exactly who wants it. What is published before that may miss somebody, but comes to nobody
+twice, and never to who does not want it. Histories of even seeds run over datagrams, those of odd ones over streams;
+every other two spread events by arcs; some send octets.
 
 Each step may be left out (`Faults`), so that a history which fails is told with the fewest that still do.
 """
@@ -149,10 +149,10 @@ class History:
         assert world.links.conditions == self.whole
         self.overlay.run(max(0, world.links.held_up_until() - world.now))
         until = world.now + QUIET
-        while not self._is_quiet() and world.now < until:
+        while not self._stays_quiet() and world.now < until:
             self.overlay.run(LOOK)
-        # It stays so: while leases are renewed, and in some histories until everything has run out that can.
-        self.overlay.run(max(0, until - world.now) if self.rests_long else 2 * LOOK)
+        if self.rests_long:  # until everything has run out that can
+            self.overlay.run(max(0, until - world.now))
         check_quiet_tables(self.overlay)
         rolls = random.Random(f"rest {self.seed}")
         before = self.overlay.counters["duplicate"]
@@ -167,6 +167,15 @@ class History:
         assert self.overlay.repeated == 0, "an event came twice"
         if self.overlay.configuration.arc:
             assert self.overlay.counters["duplicate"] == before, "an arc was sent twice"
+
+    def _stays_quiet(self) -> bool:
+        """Whether the tables are right, and still so when leases were renewed: before the leases of those that crashed
+        have run out they may be right by chance.
+        """
+        if not self._is_quiet():
+            return False
+        self.overlay.run(2 * LOOK)
+        return self._is_quiet()
 
     def _is_quiet(self) -> bool:
         try:
@@ -195,7 +204,15 @@ class History:
         self._settle()
         nodes = sorted(self.overlay.peers)
         count = int(step.one * (len(nodes) // 3 + 1))
-        self.overlay.crash(random.Random(step.other).sample(nodes, count))
+        victims = random.Random(step.other).sample(nodes, count)
+        if self._leave_alone(victims):  # a newcomer that has met nobody else: tables come with the next heartbeat
+            self.overlay.run(2 * (self.overlay.configuration.heartbeat or 0))
+        self.overlay.crash(victims)
+
+    def _leave_alone(self, victims: list[int]) -> bool:
+        """Whether somebody who stays knows nobody else who does: he could not come back."""
+        staying = self.overlay.peers.keys() - set(victims)
+        return len(staying) > 1 and any(staying.isdisjoint(self.overlay.peers[one].state.ways_in) for one in staying)
 
     def _subscribe(self, step: Step) -> None:
         self._settle()

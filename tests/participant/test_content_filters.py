@@ -125,7 +125,7 @@ def test_ten_thousand_conditions_are_not_read_again_at_each_subscription(monkeyp
     parsed: list[str] = []
     monkeypatch.setattr(content_filters, "parse", lambda text: parsed.append(text) or parse(text))
     conditions = [f"price < {number}" for number in range(10_000)]
-    assert filter_of("quotes", conditions, QUOTES) is None
+    assert filter_of("quotes", conditions, TYPE) is None
     assert len(parsed) < 200
 
 
@@ -161,7 +161,7 @@ def test_what_was_kept_comes_to_a_late_reader_as_it_wants_it() -> None:
     ],
 )
 def test_what_every_stack_reads_alike_is_said(conditions: list[str | None], said: str | None) -> None:
-    found = filter_of("quotes", conditions, QUOTES)
+    found = filter_of("quotes", conditions, TYPE)
     assert (None if found is None else found.expression) == said
 
 

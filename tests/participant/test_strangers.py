@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import replace
 from ipaddress import IPv4Network
 
 import pytest
+from msgspec.structs import replace
 
 from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration

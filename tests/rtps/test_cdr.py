@@ -221,7 +221,7 @@ def test_wrong_octets_of_each_type(of: Type, octets: bytes, reason: str) -> None
 
 def test_other_encapsulations_are_refused() -> None:
     of = CdrStruct("M", (CdrMember("f", Primitive.OCTET),))
-    for head in (b"", b"\x00\x01", b"\x00\x07\x00\x00\x01", b"\x01\x00\x00\x00\x01"):
+    for head in (b"", b"\x00\x01", b"\x00\x09\x00\x00\x01", b"\x00\x05\x00\x00\x01", b"\x01\x00\x00\x00\x01"):
         with pytest.raises(WireFormatError):
             decode_sample(of, head)
 

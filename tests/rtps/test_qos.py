@@ -133,7 +133,7 @@ def test_what_is_supported_raises_nothing(qos: QualityOfService) -> None:
         ({"latency_budget": 5}, "latency_budget=5"),
         ({"destination_order": DestinationOrder.BY_SOURCE}, "destination_order"),
         ({"presentation": Presentation.GROUP}, "presentation"),
-        ({"representations": (XCDR2,)}, "representations"),
+        ({"representations": (1,)}, "representations"),
         ({"history_depth": 0}, "keep at least the last 1"),
         ({"deadline": 0}, "at least 1"),
     ],

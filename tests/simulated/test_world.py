@@ -224,6 +224,22 @@ def test_the_survivor_learns_of_a_death_unless_there_is_a_new_connection() -> No
     assert dead.heard(ClientId(1), "lost") == [1]
 
 
+def test_a_client_does_not_dial_anew_before_it_knows_that_its_connection_is_dead() -> None:
+    """Who has come back at that address does not know it: what it says into the dead connection reaches nobody."""
+    stage = connected()
+    stage.world.end(1)
+    stage.start(2)
+    stage.world.rename(1, 2)
+    stage.do(ClientId(1), Send(1, "still there?"))
+    stage.world.run(2_000)
+    assert not stage.machines[2].heard
+    stage.world.run(2_000)
+    assert stage.heard(ClientId(1), "lost") == [1]
+    stage.do(ClientId(1), Send(1, "again"))
+    stage.world.run(1_000)
+    assert stage.machines[2].heard[0][:2] == ("message", "again")
+
+
 def test_a_client_reaches_who_listens_at_an_address_by_the_number_that_it_knows() -> None:
     stage = connected()
     stage.world.end(1)

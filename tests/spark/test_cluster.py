@@ -20,7 +20,7 @@ import pytest
 
 from .conftest import QUICK
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
 
@@ -147,7 +147,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
 
     try:
         start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        until = time.monotonic() + 90
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -172,7 +172,7 @@ def test_a_program_runs_under_spark_submit_on_the_master_that_it_names(
     flags = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = str(Path(env["SPARK_HOME"]) / "bin" / "spark-submit")
     command = [submit, "--master", cluster[0], *flags, str(HERE / "submitted.py"), str(tmp_path / "out")]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["master"] == cluster[0]
@@ -213,7 +213,7 @@ def test_a_package_that_travels_with_the_job(
     submit = str(Path(env["SPARK_HOME"]) / "bin" / "spark-submit")
     flags = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=700m", *sent]
     command = [submit, "--master", cluster[0], *flags, str(HERE / "submitted.py"), "out"]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["matches"] == said["oracle"] > 0

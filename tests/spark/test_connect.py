@@ -21,7 +21,6 @@ HERE = Path(__file__).parent
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(find_spec("grpc") is None, reason="Spark Connect needs `pip install 'pyspark[connect]'`"),
 ]
 
@@ -51,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         stdout=log, stderr=log, env=env, cwd=folder,
     )  # fmt: skip
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while time.monotonic() < until and process.poll() is None:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port), 1).close()

@@ -1,7 +1,7 @@
 """Every way to match, on every Spark that people have: the same pairs in each, or the reason why there is none.
 
 The locked PySpark, the oldest and one between run in CI, all five with `./rookery test --sparks`. An older one is
-installed by pip into the cache folder, once; where it cannot be had the test skips.
+installed into the cache folder, once; where it cannot be had the test skips.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.spark.every_spark import CHANGED, RULES, digest, events
+from tests.spark.packages import installed
 
 from rookery.kernels import cache_folder
 
@@ -65,16 +66,7 @@ def spark_folder(version: str) -> Path:
     """Return a folder with this PySpark, installed at the first call; skips where it cannot be had."""
     named = os.environ.get("ROOKERY_SPARKS")
     folder = (Path(named) if named else cache_folder() / "sparks") / version
-    if not (folder / "pyspark").is_dir():
-        fresh = folder.with_name(f"{version}.{os.getpid()}")
-        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(fresh), f"pyspark=={version}.*"]
-        done = subprocess.run(install, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(
-                f"PySpark {version} cannot be installed: {(done.stderr.strip() or 'pip failed').splitlines()[-1]}"
-            )
-        fresh.replace(folder)
-    return folder
+    return installed(f"pyspark=={version}.*", folder, holds="pyspark")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from rookery.cli import diff as diff_command
 from rookery.cli import match as match_command
 from rookery.errors import PipelineError, SinkError
 from rookery.spark import backtest, diff, match, match_files, workload
+from rookery.spark.events import read_events
+from rookery.spark.outputs import read_published
 from rookery.spark.workloads import oracle
 
 from .conftest import QUICK, pairs, read_pairs
@@ -261,3 +263,16 @@ def test_backtest_and_diff(spark: Any, tmp_path: Path, capsys: pytest.CaptureFix
 def test_match_equals_a_recorded_run(spark: Any, events: Path, rules: Path, expected: list[Any]) -> None:
     taped = spark.read.format("rookery").option("path", str(events)).load()
     assert pairs(match(taped, rules)) == expected
+
+
+@pytest.mark.parametrize("name", ["event_id", "Event_ID"])
+def test_a_column_event_id_names_the_events_unasked(spark: Any, tmp_path: Path, name: str) -> None:
+    """As in `match` and on the command line; Spark's rule of names makes `Event_ID` the same column."""
+    table = pa.table({name: pa.array([7, 8, 9]), "x": [1.0, 2.0, 3.0]})
+    pq.write_table(table, tmp_path / "events.parquet")
+    rules = pa.table({"subscription_id": ["r"], "where": ["x > 1"]})
+    done = match_files(spark, tmp_path / "events.parquet", rules, tmp_path / "out")
+    assert done.matches == 2
+    assert sorted(read_published(tmp_path / "out", ["event_id"])["event_id"].to_pylist()) == [8, 9]
+    frame, named = read_events(spark, tmp_path / "events.parquet")
+    assert sorted(row["event_id"] for row in match(frame, rules, event_id=named).collect()) == [8, 9]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -115,3 +117,15 @@ def test_before_spark_4_1_the_columns_must_be_told(spark: Any, monkeypatch: pyte
     monkeypatch.setattr(compat, "version", lambda: (4, 0))
     with pytest.raises(PipelineError, match="give events="):
         matches_of(spark, RULES)
+
+
+def test_only_the_sources_that_are_asked_for_are_imported() -> None:
+    program = (
+        "import sys; from types import SimpleNamespace as S; from rookery.spark import register; made = []\n"
+        "spark = S(dataSource=S(register=lambda kind: made.append(kind.name())))\n"
+        "register(spark, sources=['rookery.parquet'])\n"
+        "others = ('rookery.spark.kafka', 'rookery.spark.delta', 'confluent_kafka', 'deltalake')\n"
+        "print(*made, *(name for name in others if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["rookery.parquet"]

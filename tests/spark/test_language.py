@@ -15,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 from oracle.conditions import Writer
+from oracle.forms import FormWriter
+from oracle.forms_events import forms_events, satisfied_forms
 from oracle.judge import Judge
 from oracle.kinds import LEAF_KINDS, Kind, pool_of
 from oracle.literals import Leaf
@@ -24,7 +26,7 @@ from .conftest import pairs
 
 pytestmark = pytest.mark.spark
 
-RULES, ROWS = 100, 400
+RULES, FORMS, ROWS = 100, 300, 400
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "i": ("int64", pa.int64()),
     "n": ("int16", pa.int16()),
@@ -53,6 +55,32 @@ def values_of(random: Random, kind: Kind) -> list[Any]:
         case "timestamp":
             return [1_767_225_600_000_000_000 + step * 500_000_000 for step in range(-5, 9)] + [0, -1_000]
     return pool_of(random, kind)
+
+
+def test_spark_sql_and_duckdb_are_oracles_of_every_form(spark: Any) -> None:
+    """Arithmetic, functions, patterns, instants, truth: written at random, each judged by three, in one Spark job."""
+    writer = FormWriter(Random(31), plain=True, pool=40)
+    forms = [writer.condition() for _ in range(FORMS)]
+    table = forms_events(np.random.default_rng(31), ROWS, plain=True)
+    by_form = satisfied_forms(table, forms)
+    expected = sorted((row, number, 1) for number, rows in enumerate(by_form) for row in rows.tolist())
+    assert len(expected) > FORMS * ROWS // 10
+
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")  # division by zero is NULL then, as docs/subscriptions.md lists
+    try:
+        frame = spark.createDataFrame(table).coalesce(1).cache()
+        judged = frame.selectExpr(
+            "event_id", *(f"coalesce({one.spark}, false) as r{number}" for number, one in enumerate(forms))
+        ).toArrow()
+        by_spark = [sorted(judged["event_id"].filter(judged[f"r{number}"]).to_pylist()) for number in range(FORMS)]
+        different = [place for place, rows in enumerate(by_form) if by_spark[place] != rows.tolist()]
+        assert [forms[place].spark for place in different] == []
+        rules = pa.table({"subscription_id": list(range(FORMS)), "where": [one.text for one in forms]})
+        assert pairs(match(frame, rules)) == expected
+        frame.unpersist()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

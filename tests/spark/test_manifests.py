@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def test_of_many_who_publish_and_bind_at_once_all_hear_of_one_set(live: LiveRule
         return log.publish(compiled[turn % 4], tables[turn % 4], f"sign {turn % 4}").number
 
     def bind(turn: int) -> tuple[int, int]:
-        return turn % 3, log.bind(turn % 3, 1 + turn % 4).number
+        return turn % 3, log.bind(turn % 3, 1 + turn % 4, datetime.now(UTC)).number
 
     with ThreadPoolExecutor(8) as pool:
         published = list(pool.map(publish, range(8)))

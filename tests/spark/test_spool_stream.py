@@ -79,12 +79,12 @@ def recording(domain_id: int, tmp_path: Path) -> Iterator[Path]:
     until(lambda: (folder / "mark").exists())
     yield folder
     program.terminate()
-    program.communicate(timeout=60)
+    program.communicate(timeout=600)
 
 
 def until(condition: Callable[[], object]) -> None:
     """Wait until something holds; the limit only turns a hang into a failure."""
-    end = time.monotonic() + 250
+    end = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_a_replay_uses_the_rules_that_were_recorded(bench: Bench) -> None:
     bench.drain()
     bench.add_events((2, "a", 15))
     log = VersionLog(bench.checkpoint)
-    assert log.bind(1, 1).number == 1  # a task of batch 1 had begun under set 1 when the driver was killed
+    assert log.bind(1, 1, datetime.now(UTC)).number == 1  # batch 1 had begun under set 1 when the driver was killed
     bench.set_rules({"subscription_id": "hot", "where": "x > 20"})
     assert bench.drain() == [(0, "hot", 1), (1, "hot", 1)]
     bench.add_events((3, "a", 15), (4, "a", 25))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from tests.model.test_iceberg_log import folder_of, iceberg
 from rookery.cli import backtest as backtest_command
 from rookery.cli import diff as diff_command
 from rookery.cli import match as match_command
-from rookery.errors import SinkError
+from rookery.errors import PipelineError, SinkError
 from rookery.model.storage import create, path_of
 from rookery.spark import Subscriptions, match, match_files
-from rookery.spark.events import read_events
+from rookery.spark.events import read_events, stream_events
 from rookery.spark.outputs import read_published
 
 from .conftest import pairs
@@ -91,10 +91,12 @@ def delta_version(root: Path) -> Made:
 
 
 def delta_time(root: Path) -> Made:
-    table = delta(root)
-    moment = datetime.fromtimestamp(table.history()[1]["timestamp"] / 1000, UTC)
+    """A commit is as old as its file in the log: here an hour apart, so that two are never of one moment."""
+    table, now = delta(root), datetime.now(UTC)
+    for version, commit in enumerate(sorted((root / "_delta_log").glob("*.json"))):
+        os.utime(commit, ((now - timedelta(hours=3 - version)).timestamp(),) * 2)
     table.load_as_version(1)
-    return root, {"at": moment}, table.to_pyarrow_table()
+    return root, {"at": now - timedelta(hours=1, minutes=30)}, table.to_pyarrow_table()
 
 
 def iceberg_now(root: Path) -> Made:
@@ -202,7 +204,7 @@ def test_tables_of_rules_are_read_once_a_version(tmp_path: Path, monkeypatch: py
         assert rules.source.fingerprint() == first
         deltalake.write_deltalake(folder, pa.table({"subscription_id": ["s"], "where": ["x > 2"]}), mode="append")
         assert rules.source.fingerprint() != first
-    assert rules.refresh().records()["subscription_id"].to_pylist() == ["r", "s"]
+    assert sorted(rules.refresh().records()["subscription_id"].to_pylist()) == ["r", "s"]  # files are in no order
 
 
 def test_a_table_of_the_catalog_is_read_once_a_change(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,3 +227,44 @@ def test_a_table_of_the_catalog_is_read_once_a_change(spark: Any, monkeypatch: p
     finally:
         spark.sql("drop view viewed_rules")
         spark.sql("drop table signed_rules")
+
+
+def test_tables_of_the_catalog_are_named_where_a_path_may_stand(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = events(60, unit=True)
+    wanted = expected(held)
+    spark.createDataFrame(held).write.mode("overwrite").saveAsTable("named_events")
+    rules = pa.table({"subscription_id": list(RULES), "where": list(RULES.values())})
+    spark.createDataFrame(rules).write.mode("overwrite").saveAsTable("named_rules")
+    fewer = rules.filter(pa.array([name != "hot" for name in RULES]))
+    spark.createDataFrame(fewer).write.mode("overwrite").saveAsTable("fewer_rules")
+    try:
+        out = tmp_path / "out"
+        assert match_command.command("table:named_rules", "table:named_events", str(out), event_id="id", json=True) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert (said["events"], said["matches"], said["plan"]) == (60, len(wanted), "broadcast")
+        assert published(out) == wanted
+        assert backtest_command.command("table:named_rules", "table:named_events", event_id="ID", json=True) == 0
+        assert json.loads(capsys.readouterr().out)["matches"] == len(wanted)
+        changed = ("table:named_rules", "table:fewer_rules", "table:named_events")
+        assert diff_command.command(*changed, event_id="id", json=True) == 0
+        hot = sum(1 for pair in wanted if pair[1] == "hot")
+        assert json.loads(capsys.readouterr().out)["removed"] == hot > 0
+        for given, said in (
+            (("table:gone",), "no table 'gone' in the catalog"),
+            (("table:named_events",), "no column event_id"),
+            (("table:named_events", "id", "id bigint"), "leave the schema out"),
+        ):
+            with pytest.raises(PipelineError, match=said):
+                read_events(spark, given[0], **dict(zip(("event_id", "schema"), given[1:], strict=False)))
+        with pytest.raises(PipelineError, match="at a version or at a time, not both"):
+            read_events(spark, "table:named_events", event_id="id", version=1, at=datetime.now(UTC))
+        for state in ({"version": 1}, {"at": datetime(2026, 1, 2)}):  # Spark itself says what has no versions
+            with pytest.raises(Exception, match=r"(?i)time.travel"):
+                read_events(spark, "table:named_events", event_id="id", **state)[0].count()
+        with pytest.raises(PipelineError, match=r"spark.readStream.table\('named_events'\)"):
+            stream_events(spark, "table:named_events")
+    finally:
+        for name in ("named_events", "named_rules", "fewer_rules"):
+            spark.sql(f"drop table {name}")

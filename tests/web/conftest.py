@@ -72,7 +72,7 @@ def served(*arguments: str | Path) -> Iterator[str]:
             raise AssertionError(f"rookery serve did not start: {process.communicate()[1]}")
         yield json.loads(line)["url"]
         process.terminate()
-        rest, said = process.communicate(timeout=60)
+        rest, said = process.communicate(timeout=600)
         assert (process.returncode, rest) == (0, ""), said
         assert said.startswith("rookery: http://"), said
         assert said.count("\n") == 1, said

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 def ask(url: str, path: str, *, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
     """Ask once; underscores in the names of headers become dashes."""
-    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=600)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with contextlib.closing(connection):
         connection.putrequest(method, path, skip_host="Host" in named)

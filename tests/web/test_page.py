@@ -15,7 +15,7 @@ pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: 
 from playwright.sync_api import expect
 
 #: A busy machine is slow, and slowness is no fault here.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=600_000)
 VIEWS = ("network", "space", "match", "spark", "ledger")
 
 

@@ -192,11 +192,11 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
         try:
             for broker in brokers:
                 await broker.start()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(600):
                 while len(await ask_all(entry)) < 3:
                     await asyncio.sleep(0.1)
             watching = asyncio.ensure_future(watch_brokers(recorder, entry=entry, examples=True))
-            async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(60):
+            async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(600):
                 while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
                     await client.flush("quotes")
@@ -237,8 +237,8 @@ def test_two_sites_record_their_participants_and_what_passes_between_them(tmp_pa
         ):
             sites = [RecordedIsland(recorder, one.island) for one in (here, there)]
             writer.advertise("quotes", schema={"price": "float64"})
-            async with asyncio.timeout(60):
-                await writer.dds.wait_for_readers("quotes", seconds=60)
+            async with asyncio.timeout(600):
+                await writer.dds.wait_for_readers("quotes", seconds=600)
                 writer.publish("quotes", {"price": 9.5})
                 assert await anext(events) == {"price": 9.5}
             for site in sites:

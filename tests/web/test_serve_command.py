@@ -30,7 +30,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 
 def snapshot(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url + "snapshot", timeout=60) as answer:
+    with urllib.request.urlopen(url + "snapshot", timeout=600) as answer:
         state: dict[str, Any] = json.load(answer)
     return state
 
@@ -83,10 +83,10 @@ def test_it_stops_on_ctrl_c_while_pages_are_open(run_file: Path) -> None:
     )
     assert process.stdout is not None
     url = json.loads(process.stdout.readline())["url"]
-    with urllib.request.urlopen(url + "stream", timeout=60) as stream:
+    with urllib.request.urlopen(url + "stream", timeout=600) as stream:
         assert stream.readline().startswith(b'data: {"reset":true')
         process.send_signal(signal.SIGINT)
-        rest, said = process.communicate(timeout=60)
+        rest, said = process.communicate(timeout=600)
     assert (process.returncode, rest, said) == (130, "", f"rookery: {url}  Ctrl-C stops\n")
 
 

@@ -27,9 +27,11 @@ __all__ = [
     "DeliverBatch",
     "Discard",
     "EventBatch",
+    "FetchReplicas",
     "Placed",
     "Redeliver",
     "Refused",
+    "ReplicasFetched",
     "ReplicasHeld",
     "Replicate",
     "Replicated",
@@ -297,6 +299,18 @@ class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):
     stored: Version
 
 
+class FetchReplicas(msgspec.Struct, frozen=True, array_like=True, tag=43):
+    """My disk cannot read these batches of mine any more: send me your replicas."""
+
+    numbers: tuple[int, ...]
+
+
+class ReplicasFetched(msgspec.Struct, frozen=True, array_like=True, tag=44):
+    """My replicas of batches of yours, which you have asked for."""
+
+    batches: tuple[tuple[int, EventBatch], ...]
+
+
 BatchMessage: TypeAlias = (
     RoutedBatch
     | Accepted
@@ -310,4 +324,6 @@ BatchMessage: TypeAlias = (
     | Redeliver
     | Placed
     | Superseded
+    | FetchReplicas
+    | ReplicasFetched
 )

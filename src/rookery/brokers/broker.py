@@ -292,9 +292,15 @@ class Broker:
             else:
                 self.counters["dropped"] += 1
             return
+        if isinstance(body, PlaceSubscription) and body.around:
+            self.placement.go_around(routed, body)
+            return
         owned, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
         if hop is None or len(routed.visited) >= MOST_HOPS:
-            self.counters["dropped"] += 1
+            if isinstance(body, PlaceSubscription):
+                self.placement.go_around(routed, body)
+            else:
+                self.counters["dropped"] += 1
             return
         self.counters["forwarded"] += 1
         visited = (*routed.visited, self.id)
@@ -380,6 +386,7 @@ class Broker:
             self._next_beat = self.now
             self.counters["stalled"] += 1
             self.routing_table.stalled()
+            self.leases.stalled()
             self.membership.stalled()
             self.placement.stalled(self.now - before)
             self.deliveries.stalled(self.now - before)

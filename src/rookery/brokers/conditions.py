@@ -40,7 +40,7 @@ class CompiledConditions:
     __slots__ = ("_arrow", "_matcher")
 
     def __init__(self, schema: Schema, engine: str) -> None:
-        self._matcher = matcher(schema, engine=engine, on_error="quarantine")
+        self._matcher = matcher(schema, engine=engine, on_error="quarantine", wall_time=False)
         self._arrow = schema.to_arrow()
 
     def edit(self, edits: Mapping[int, PlacedSubscription | None]) -> None:

@@ -22,6 +22,7 @@ from rookery.brokers.batches import (
     Accepted,
     Discard,
     EventBatch,
+    FetchReplicas,
     Refused,
     Replicate,
     Replicated,
@@ -65,12 +66,14 @@ class Deliveries:
         self._waiting: dict[int, set[int]] = {}
         self._unwritten: list[InFlightBatch] = []
         self._unreplicated: list[InFlightBatch] = []
+        #: By number of a batch that the backup was sent and has not confirmed.
+        self._copies: Redelivery[int] = Redelivery(4 * broker.configuration.beat)
         self._discarded: list[int] = []
         self._done: list[tuple[int, int]] = []
         #: Batches that were matched while the lease of their zone was not held.
         self._held: dict[int, InFlightBatch] = {}
-        #: Subscriptions that are attached elsewhere now, and those that are gone.
-        self._moved: dict[str, int] = {}
+        #: Subscriptions that may be attached elsewhere now, and those that are gone.
+        self._moved: set[str] = set()
         self._gone: set[str] = set()
         #: Whether grace periods may have ended while the conditions were lent.
         self.is_grace_due = False
@@ -115,9 +118,11 @@ class Deliveries:
         broker.counters["matched"] += entry.batch.count
         owned.reservoir.add(entry.point, broker.random)
         owned.reservoir.seen += entry.batch.count - 1
+        entry.assured = broker.leases.is_held(owned)
+        if not entry.assured and not entry.grace_until:
+            entry.grace_until = max(1, broker.now)  # whoever has the zone meanwhile may know of more subscriptions
         if entry.grace_until:
             entry.delivered.update(match for matches in by_broker.values() for match in matches.each(entry.batch.count))
-        entry.assured = broker.leases.is_held(owned)
         if not by_broker and not entry.grace_until and entry.assured:
             self._accept(entry)  # nobody wants it: there is nothing to lose
             broker.spilling.release((broker.id, entry.number))
@@ -181,6 +186,24 @@ class Deliveries:
             if delivery in entry.deliveries:
                 self._send(entry, delivery)
 
+    def unreadable(self, number: int) -> None:
+        """The own disk has lost a batch: the backup has another copy, and sends it. Asked again with a redelivery."""
+        if number in self.in_flight and self.backup is not None:
+            self._broker.send(self.backup, FetchReplicas((number,)))
+
+    def fetched(self, batches: Iterable[tuple[int, EventBatch]]) -> None:
+        """Take back what the own disk had lost, and write it once more."""
+        broker = self._broker
+        for number, batch in batches:
+            entry = self.in_flight.get(number)
+            if entry is None or not broker.spilling.is_away((broker.id, number)):
+                continue
+            if (batch.key, batch.numbers()) == (entry.batch.key, entry.batch.numbers()):
+                broker.counters["fetched"] += 1
+                broker.spilling.hold((broker.id, number), batch)
+                self.loaded(number, batch)
+                self._unwritten.append(entry)
+
     def _end_delivery(self, entry: InFlightBatch, number: int) -> None:
         del entry.deliveries[number]
         del self._unacknowledged[number]
@@ -195,8 +218,10 @@ class Deliveries:
             self._check(entry)
 
     def not_stored(self, written: Iterable[InFlightBatch], reason: str, *, final: bool = True) -> None:
-        """The disk did not take them: neither do we."""
+        """The disk did not take them: neither do we. What is accepted stays in memory, and was on the disk before."""
         for entry in written:
+            if entry.accepted:
+                continue
             self._broker.counters["refused"] += 1
             for origin in entry.origins:
                 self._broker.send(origin, Refused(entry.batch.publisher, entry.batch.first, reason, final))
@@ -209,6 +234,7 @@ class Deliveries:
             entry = self.in_flight.get(number)
             if entry is not None and sender == self.backup:
                 entry.replicated = True
+                self._copies.acknowledged(number)
                 self._check(entry)
 
     def _check(self, entry: InFlightBatch) -> None:
@@ -259,11 +285,20 @@ class Deliveries:
             self._with_backup = self._broker.now
         if backup != self.backup:
             self.backup = backup
+            self._copies = Redelivery(4 * self._broker.configuration.beat)
             for entry in self.in_flight.values():
                 entry.replicated = False
             if self._broker.configuration.durability is BrokerDurability.TWO_DISKS:
                 self._unreplicated = list(self.in_flight.values())
         return backup
+
+    def _copy_again(self) -> None:
+        """Send the backup once more what it has not confirmed: that, or its answer, was lost with a connection."""
+        for number in self._copies.due(self._broker.now):
+            self._copies.acknowledged(number)
+            entry = self.in_flight.get(number)
+            if entry is not None and not entry.replicated:
+                self._unreplicated.append(entry)
 
     def replicate(self) -> None:
         """Bring new batches to the backup."""
@@ -277,6 +312,8 @@ class Deliveries:
             batches = tuple((entry.number, entry.batch) for entry in unreplicated if entry.number in self.in_flight)
             for group in _in_groups(batches):
                 self._broker.send(self.backup, Replicate(group))
+            for number, _ in batches:
+                self._copies.sent(number, self._broker.now)
 
     # ---- when they have been acknowledged ------------------------------------------------------------------------
 
@@ -296,6 +333,7 @@ class Deliveries:
         if self.in_flight.pop(entry.number, None) is None:
             return
         self._redelivery.acknowledged(entry.number)
+        self._copies.acknowledged(entry.number)
         self._held.pop(entry.number, None)
         if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
@@ -315,23 +353,28 @@ class Deliveries:
             if entry is not None and entry.deliveries[number][0] == access_broker:
                 self._send(entry, number)
 
-    def move(self, name: str, access_broker: int) -> None:
-        """A client has attached to another broker."""
-        self._moved[name] = access_broker
+    def move(self, name: str) -> None:
+        """A subscription has come in a later version: its client may have attached to another broker."""
+        self._moved.add(name)
 
     def follow(self, store: ZoneStore) -> None:
-        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did.
-
-        Or after: what comes with a zone may be older than what is known in another one.
-        """
-        stores = [store, *(owned.store for owned in self._broker.owned.values())]
+        """A zone has come with its subscriptions: some of the clients waited for may have moved before it did."""
         for entry in self.in_flight.values():
-            for access_broker, matches in entry.deliveries.values():
-                for name in matches.all_names():
-                    known = [one for each in stores if (one := each.get(name)) is not None]
-                    present = max(known, key=lambda one: one.rank, default=None)
-                    if present is not None and present.access_broker != access_broker:
-                        self._moved[name] = present.access_broker
+            for _, matches in entry.deliveries.values():
+                self._moved.update(name for name in matches.all_names() if name in store)
+
+    def _present(self, names: Iterable[str]) -> dict[int, set[str]]:
+        """Return where the clients of subscriptions are attached: by broker. Of what own zones have the latest counts.
+
+        What has come with one zone may be older than what is known in another one.
+        """
+        stores = [owned.store for owned in self._broker.owned.values()]
+        found: dict[int, set[str]] = {}
+        for name in names:
+            known = [one for store in stores if (one := store.get(name)) is not None]
+            if known:
+                found.setdefault(max(known, key=lambda one: one.rank).access_broker, set()).add(name)
+        return found
 
     def drop(self, name: str) -> None:
         """A subscription is gone: nobody waits for its events."""
@@ -341,11 +384,8 @@ class Deliveries:
         """Follow the clients that have moved, forget those that are gone: one pass for all of them."""
         if not self._moved and not self._gone:
             return
-        moved, gone = self._moved, self._gone
-        self._moved, self._gone = {}, set()
-        by_access_broker: dict[int, set[str]] = {}
-        for name, access_broker in moved.items():
-            by_access_broker.setdefault(access_broker, set()).add(name)
+        by_access_broker, gone = self._present(self._moved), self._gone
+        self._moved, self._gone = set(), set()
         for entry in list(self.in_flight.values()):
             fresh: dict[int, BatchMatches] = {}
             for number, (access_broker, matches) in list(entry.deliveries.items()):
@@ -387,6 +427,7 @@ class Deliveries:
         """Match again after a grace period, replicate to a new backup, redeliver, let go of what nobody takes."""
         broker = self._broker
         backup = self._choose_backup()
+        self._copy_again()
         self.replicate()
         if backup is None and broker.configuration.durability is BrokerDurability.TWO_DISKS and self._was_alone():
             self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
@@ -430,6 +471,13 @@ class Deliveries:
         for entry in self.in_flight.values():
             entry.grace_until += slept if entry.grace_until else 0
 
+    def begin_grace_period(self, owned: OwnedZone) -> None:
+        """A zone may lack subscriptions: until all have been sent again its events are not finished with."""
+        owned.grace_until = max(owned.grace_until, self._broker.now + self._broker.configuration.grace_period)
+        for entry in self._held.values():
+            if entry.zone is owned:
+                entry.grace_until = owned.grace_until
+
     def end_grace_periods(self) -> None:
         """Match once more what came in a grace period that is over; while conditions are lent, when they are back.
 
@@ -459,13 +507,13 @@ class Deliveries:
 
     def _send_on(self, entry: InFlightBatch) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
-        if not self._is_here(entry):
+        if entry.moving or not self._is_here(entry):
             return  # at a later beat
         points = self._broker.publishing.points_in(entry.batch) or ()
         away = [
             row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in entry.gone
         ]
-        if away and not entry.moving:
+        if away:
             entry.moving = True
             entry.gone |= frozenset(away)
             self._broker.replicas.adopt(self._broker.id, entry.number, part_of(entry.batch, away))

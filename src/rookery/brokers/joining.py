@@ -46,7 +46,7 @@ class Joining:
         broker = self._broker
         owned = self._membership.open(ZoneOwnership(ROOT, 1, broker.id, 0, broker.position))
         if broker.replicas.orphans:  # the whole network was down: who wants what its logs hold has still to say so
-            owned.grace_until = broker.now + broker.configuration.grace_period
+            broker.deliveries.begin_grace_period(owned)
         broker.emit(BrokerJoined(ROOT))
 
     def join(self, bootstrap: int) -> None:
@@ -86,8 +86,8 @@ class Joining:
     def admit(self, owned: OwnedZone, join: JoinRequest) -> None:
         """A newcomer has come to this zone: send it on to look at more, or give it a zone."""
         broker = self._broker
-        if join.newcomer == broker.id:
-            return
+        if join.newcomer == broker.id or broker.leases.is_drowsy:
+            return  # who is not answered asks again
         if join.at is not None:
             if join.at == owned.path and len(broker.owned) == 1 and not self._membership.leaving:
                 self.give(owned, join)
@@ -132,6 +132,7 @@ class Joining:
             return
         if len(owned.path) >= DEEPEST:
             return
+        self._membership.doubt(owned)
         low, high = split(owned.path, *self._cut(owned, join.cut))
         epoch = owned.ownership.epoch + 1
         theirs = ZoneOwnership(high, epoch, join.newcomer, 0, join.position)
@@ -144,6 +145,7 @@ class Joining:
         mine = self._membership.open(whole.ownership, whole)
         broker.routing_table.heard[join.newcomer] = broker.now
         mine.learn(theirs)
+        mine.inherit(owned)
         self._membership.await_confirmation(theirs, owned)
         broker.send(join.newcomer, Transfer(state, known_peers=tuple(broker.routing_table.known_peers)))
         self._membership.announce(before | {join.newcomer})

@@ -7,19 +7,25 @@ Rule 2. An owner holds the lease of a zone while its neighbors tile its faces an
 is younger than the zone and than the lease: a quarter beat less than `silence` beats, by the owner's clock, from when
 the stamp was *sent*. So it ends before any grant does, whatever the clocks of two brokers say, and if the owner slept
 meanwhile it finds it ended when it wakes: every stamp in what waited for it is old.
-Rule 3. Only under its lease does an owner accept an event, say that a subscription is placed, or end a grace period.
-What is matched without one is held: the lease comes back and it is accepted, or somebody prevails and it goes there to
-be matched again.
+Rule 3. Only under its lease does an owner accept an event, say that a subscription is placed, let one end, or end a
+grace period. What is matched without one is held: the lease comes back, and it is matched again and accepted, or
+somebody prevails and it goes there to be matched.
 Rule 4. Only who has a zone beside takes over, when his own grant has run out (`takeover.py`). A broker that slept
-grants anew to everyone before it looks who is silent: its own silence was not theirs. A zone's new owner has its
-predecessor's grants, since the age of what is known of neighbors goes with a zone.
+grants anew to everyone before it looks who is silent: its own silence was not theirs. Nor does it cut, join or pass on
+zones before its leases are held again, or for `silence` beats. A zone's new owner has its predecessor's grants, since
+the age of what is known of neighbors goes with a zone.
+Rule 5. Who makes a greater epoch of that of a zone whose lease he does not hold (a cut, a merge, a transfer) may be
+beaten already, and prevails over who has beaten him: what comes of that zone has a grace period, as after a takeover.
+So has the zone of whoever is yielded to.
 
 Why nothing is missed: let a subscription be placed by B and an event be accepted later by A, whose zones overlap. A
 held its lease after it had matched, so whoever is beside A's zone knew of no owner that prevails over A, and had not
 taken over himself. B held its own when it had stored the subscription, so it was not beaten then. So B's is A's own
 ownership, or an earlier one from which A's came: by a transfer, which brings the subscriptions, or by a takeover, and
-then the event was matched again when the grace period was over (`deliveries.py`). This needs that two groups of brokers
-do not stay apart for so long that each takes over all zones of the other.
+then the event was matched again when the grace period was over (`deliveries.py`); or B has yielded to A, whose epoch
+was made without a lease, and the same holds (rule 5). No message about an event carries an epoch: that its zone is
+still A's is asked when it has been matched, for who subscribes later is not owed it. This needs that two groups of
+brokers do not stay apart for so long that each takes over all zones of the other.
 """
 
 from __future__ import annotations
@@ -51,6 +57,8 @@ class Leases:
         self._got: dict[int, int] = {}
         #: Counts what may change a lease, but for the neighbor tables.
         self._changes = 0
+        #: Until when a broker that slept has hardly heard of anything.
+        self._drowsy_until = 0
 
     @property
     def now(self) -> int:
@@ -122,6 +130,16 @@ class Leases:
     def are_held(self) -> bool:
         """Tell whether nobody can have taken any of the own zones over."""
         return all(map(self.is_held, self._broker.owned.values()))
+
+    def stalled(self) -> None:
+        """Having slept: somebody may have taken over, and who has not heard of it yet."""
+        configuration = self._broker.configuration
+        self._drowsy_until = self._broker.now + configuration.silence * configuration.beat
+
+    @property
+    def is_drowsy(self) -> bool:
+        """Whether the broker has slept and not been told since that its zones are still its own."""
+        return self._broker.now < self._drowsy_until and not self.are_held()
 
     def _end(self, owned: OwnedZone) -> int:
         if owned.holes():

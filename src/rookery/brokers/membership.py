@@ -41,6 +41,8 @@ class Membership:
         self._broker = broker
         self.left = False
         self.leaving = False
+        #: Since when a broker that leaves has no zone any more.
+        self._bare_since: int | None = None
         #: Transfers not yet confirmed: the ownership of the receiver, the zone as it was, since when.
         self._transfers: dict[Path, tuple[ZoneOwnership, OwnedZone, int]] = {}
         self._greet: set[int] = set()
@@ -55,6 +57,7 @@ class Membership:
         """Give a whole zone away."""
         broker = self._broker
         ownership = ZoneOwnership(owned.path, owned.ownership.epoch + 1, receiver, 0, position)
+        self.doubt(owned)
         state = owned.state(ownership, broker.routing_table.ages(owned), broker.now)
         self.close(owned)
         self.await_confirmation(ownership, owned)
@@ -62,6 +65,8 @@ class Membership:
             if other.learn(ownership):
                 broker.routing_table.heard[receiver] = broker.now
         broker.counters["transferred"] += 1
+        if self.leaving:
+            self.joining.bootstrap = receiver  # the way for what is left to be sent on
         broker.send(receiver, Transfer(state, back, tuple(broker.routing_table.known_peers)))
 
     def accept(self, transfer: Transfer, sender: int) -> None:
@@ -85,7 +90,7 @@ class Membership:
             broker.placement.resubscribe()
             broker.refresh_ancestors()
         self.announce({sender})
-        if back is not None:
+        if back is not None and not broker.leases.is_drowsy:
             self._merge_siblings()
             whole = broker.owned.get(ownership.path[:-1])
             if whole is not None and len(broker.owned) == 1 and not self.leaving:
@@ -111,6 +116,15 @@ class Membership:
         for piece in pieces:
             self.open(ZoneOwnership(piece, ownership.epoch, broker.id, 0, broker.position), state)
 
+    def doubt(self, owned: OwnedZone) -> None:
+        """A greater epoch is made of that of a zone: where its lease is not held it may be beaten already.
+
+        Then the greater epoch prevails over whoever has beaten it, and who does not know the subscriptions that were
+        placed there: what comes of such a zone has a grace period, as after a takeover.
+        """
+        if not self._broker.leases.is_held(owned):
+            self._broker.deliveries.begin_grace_period(owned)
+
     def confirmed(self, path: Path, epoch: int) -> None:
         """The new owner has its zone."""
         pending = self._transfers.get(path)
@@ -128,7 +142,7 @@ class Membership:
         broker.counters["taken back"] += 1
         mine = ZoneOwnership(ownership.path, ownership.epoch + 1, broker.id, 0, broker.position)
         # It may have got it after all, and subscriptions with it: what comes is matched again when they are back.
-        owned.grace_until = broker.now + broker.configuration.grace_period
+        broker.deliveries.begin_grace_period(owned)
         self.take(mine, owned.state(mine, [(other, 0) for other in owned.neighbors], broker.now))
         self.announce()
 
@@ -170,9 +184,21 @@ class Membership:
             self.close(owned)  # nobody else is there
 
     def _depart(self) -> None:
-        if self.leaving and not self.left and not self._transfers and not self._broker.owned:
+        """Leave when all zones are given away, and every event that is kept here is safe with somebody who stays.
+
+        For a time: where nobody stays who could keep them, as beside a last broker, they stay on the disk.
+        """
+        broker = self._broker
+        if not self.leaving or self.left or self._transfers or broker.owned:
+            self._bare_since = None
+            return
+        if self._bare_since is None:
+            self._bare_since = broker.now
+        broker.deliveries.beaten()
+        keeps = broker.deliveries.in_flight or broker.replicas.orphans or broker.replicas.batches
+        if not keeps or broker.now - self._bare_since >= broker.configuration.grace_period:
             self.left = True
-            self._broker.emit(BrokerLeft())
+            broker.emit(BrokerLeft())
 
     # ---- passing zones on ----------------------------------------------------------------------------------------
 
@@ -196,13 +222,18 @@ class Membership:
     def _pass_on(self) -> None:
         """Do one step toward a single zone."""
         broker = self._broker
+        if broker.leases.is_drowsy:
+            return
         self._merge_siblings()
         if len(broker.owned) < 2 or self._transfers:
             return
         for owned in broker.owned.values():
             ownership = owned.neighbors.get(sibling(owned.path)) if owned.path else None
             if ownership is not None and ownership.owner != broker.id and broker.routing_table.alive(ownership.owner):
-                self.transfer(owned, ownership.owner)
+                # Its owner may have two as well, and pass on that half at the same beat: one of both holds back, or
+                # they would exchange the halves for good.
+                if broker.id < ownership.owner or broker.random.random() < 0.5:
+                    self.transfer(owned, ownership.owner)
                 return
         home = broker.home()
         assert home is not None
@@ -227,6 +258,8 @@ class Membership:
         ownership = ZoneOwnership(
             one.path[:-1], max(one.ownership.epoch, other.ownership.epoch) + 1, broker.id, 0, broker.position
         )
+        self.doubt(one)
+        self.doubt(other)
         states = [owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now) for owned in (one, other)]
         self.close(one)
         self.close(other)
@@ -234,6 +267,8 @@ class Membership:
         for known, age in states[1].neighbors:
             merged.learn(known)
             broker.routing_table.inherit(known.owner, age)
+        merged.inherit(one)
+        merged.inherit(other)
         merged.fill(states[1], broker.now)
         broker.deliveries.follow(merged.store)
         broker.counters["merged"] += 1
@@ -266,6 +301,7 @@ class Membership:
         for one in broker.owned.values():
             if one is not owned:
                 one.learn(ownership)
+                owned.inherit(one)
         return owned
 
     def close(self, owned: OwnedZone) -> None:

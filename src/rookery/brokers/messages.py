@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.batches import BatchMessage, DeliverBatch, Replicate, RoutedBatch, is_readable
+from rookery.brokers.batches import BatchMessage, DeliverBatch, ReplicasFetched, Replicate, RoutedBatch, is_readable
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.versions import Version
 from rookery.space.zones import AxisCut, Path, Point
@@ -176,6 +176,8 @@ class PlaceSubscription(msgspec.Struct, frozen=True, array_like=True, tag=22):
     removed: bool = False
     #: Whether the zones are to say that they have it.
     answer: bool = False
+    #: Whether nobody owns the point: any zone that shares these cuts with it will do.
+    around: bool = False
 
 
 class FindOwner(msgspec.Struct, frozen=True, array_like=True, tag=23):
@@ -245,7 +247,7 @@ def fits(message: Message, dimensions: int) -> bool:
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
         case RoutedBatch(batch, points):
             return is_readable(batch) and len(points) == batch.count and all(len(p) == dimensions for p in points)
-        case Replicate(batches):
+        case Replicate(batches) | ReplicasFetched(batches):
             return all(is_readable(batch) for _, batch in batches)
         case DeliverBatch(_, batch):
             rows = all(0 <= row < batch.count for row in message.rows)

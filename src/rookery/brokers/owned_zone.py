@@ -130,6 +130,12 @@ class OwnedZone:
             self.stamp += 1
         return changed
 
+    def inherit(self, other: OwnedZone) -> None:
+        """Take in what neighbors told another zone of themselves, one that this was a part of, or is beside."""
+        for path, report in other.details.items():
+            if self.neighbors.get(path) is not None:
+                self.details.setdefault(path, report)
+
     def drop(self, path: Path) -> None:
         """Forget a neighbor."""
         self.neighbors.discard(path)

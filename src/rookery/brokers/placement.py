@@ -3,7 +3,7 @@
 Placing (specification 3.6): a broker that places a subscription below `depth` looks at the cuts of its own path from
 there on. Each time the box reaches across a cut, the other side becomes one message of its own, to a point in it, with
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
-and nobody needs to know the tree.
+and nobody needs to know the tree. Where nobody owns the point at present, another zone of that side does it.
 
 Subscriptions are soft state, sent again from time to time, and a replica of them lies at the first backup of each zone.
 """
@@ -13,14 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import Placed, Superseded
-from rookery.brokers.messages import PlacedSubscription, PlaceSubscription, ReplicateSubscriptions
+from rookery.brokers.messages import PlacedSubscription, PlaceSubscription, ReplicateSubscriptions, Routed
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.space.zones import Path, box_of, meets, overlap, sibling
+from rookery.space.zones import Path, box_of, contains, gap, meets, overlap, sibling
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Placement"]
+
+#: Hops of the search for a zone beside one that nobody owns: there may be none, and it is searched for again later.
+MOST_ASKED = 16
 
 
 class Placement:
@@ -93,6 +96,40 @@ class Placement:
                     corner, PlaceSubscription(subscription, depth + 1, placing.removed, placing.answer)
                 )
 
+    def go_around(self, routed: Routed, placing: PlaceSubscription) -> None:
+        """Bring a subscription to any zone of the side that it is for, where nobody owns its corner there.
+
+        The rest of that side may be in a grace period, which ends when all subscriptions have had the time to come. Who
+        has no such zone, and knows of none, asks his neighbors in turn, those near the corner first, and each of them
+        does the same: a search in depth.
+        """
+        broker, point, depth = self._broker, routed.point, placing.depth
+        dimensions = broker.configuration.space.dimensions
+
+        def is_on_that_side(path: Path) -> bool:
+            return len(path) >= depth and contains(box_of(path[:depth], dimensions), point)
+
+        mine = next((owned for owned in broker.owned.values() if is_on_that_side(owned.path)), None)
+        if mine is not None:
+            self.spread(mine, PlaceSubscription(placing.subscription, depth, placing.removed, placing.answer))
+            return
+        visited = (*routed.visited, broker.id) if placing.around else (broker.id,)
+        tried = {*visited}
+        neighbors = [known for owned in broker.owned.values() for known in owned.neighbors]
+        residents = [known for owned in broker.owned.values() for known in owned.queue]
+        neighbors.sort(key=lambda known: gap(box_of(known.path, dimensions), point))
+        hops = [known.owner for known in (*neighbors, *residents) if is_on_that_side(known.path)]
+        hops += [known.owner for known in neighbors]
+        onward = next((hop for hop in hops if hop not in tried and broker.routing_table.alive(hop)), None)
+        if onward is None:  # back to who has asked
+            first = visited.index(broker.id)
+            onward = visited[first - 1] if first else None
+        if onward is None or len(visited) > MOST_ASKED:
+            broker.counters["dropped"] += 1
+            return
+        asked = PlaceSubscription(placing.subscription, depth, placing.removed, placing.answer, around=True)
+        broker.send(onward, Routed(point, asked, routed.origin, visited, routed.source, routed.via))
+
     def _keep(self, owned: OwnedZone, subscription: PlacedSubscription, removed: bool) -> None:
         broker, name = self._broker, subscription.subscription_id
         if removed:
@@ -113,8 +150,8 @@ class Placement:
         before = owned.store.get(name)
         if not owned.store.add(subscription, broker.now + lease):
             return False
-        if before is not None and before.access_broker != subscription.access_broker:
-            broker.deliveries.move(name, subscription.access_broker)
+        if before is not None and before.rank != subscription.rank:
+            broker.deliveries.move(name)
         return True
 
     def _answer(self, owned: OwnedZone, subscription: PlacedSubscription) -> None:
@@ -172,6 +209,8 @@ class Placement:
         now = self._broker.now
         if message.stored:
             for owned in self._broker.owned.values():
+                if overlap(owned.path, message.path):  # who has yielded may have placed others that are on their way
+                    self._broker.deliveries.begin_grace_period(owned)
                 for subscription, left in message.added:
                     if meets(owned.box, subscription.lower, subscription.upper):
                         self._store(owned, subscription, left)
@@ -212,6 +251,9 @@ class Placement:
         if broker.now >= self._next_refresh:
             self.resubscribe()
         for owned in broker.owned.values():
+            if not broker.leases.is_held(owned):  # what is renewed may not find its way here, and elsewhere it may end
+                owned.store.prolong(broker.configuration.beat)
+                continue
             gone = owned.store.expire(broker.now)
             for name in gone:
                 broker.deliveries.drop(name)

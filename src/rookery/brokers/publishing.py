@@ -20,9 +20,11 @@ from rookery.brokers.batches import (
     DeliverBatch,
     Discard,
     EventBatch,
+    FetchReplicas,
     Placed,
     Redeliver,
     Refused,
+    ReplicasFetched,
     ReplicasHeld,
     Replicate,
     Replicated,
@@ -162,6 +164,10 @@ class Publishing:
                 unneeded = broker.deliveries.unneeded_replicas(numbers, sender)
                 if unneeded:
                     broker.send(sender, Discard(unneeded))
+            case FetchReplicas(numbers):
+                broker.replicas.fetch(numbers, sender)
+            case ReplicasFetched(batches):
+                broker.deliveries.fetched(batches)
             case Redeliver(numbers):
                 broker.deliveries.redeliver(numbers, sender)
             case Placed():

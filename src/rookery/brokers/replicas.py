@@ -17,6 +17,7 @@ from rookery.brokers.batches import (
     Discard,
     EventBatch,
     Refused,
+    ReplicasFetched,
     ReplicasHeld,
     Replicate,
     Replicated,
@@ -49,6 +50,8 @@ class Replicas:
         self._sent: Redelivery[tuple[int, int]] = Redelivery(2 * broker.configuration.beat)
         self._unwritten: list[tuple[int, int, EventBatch]] = []
         self._done: list[tuple[int, int]] = []
+        #: Replicas that their owner wants back, and that are being read.
+        self._fetched: set[tuple[int, int]] = set()
         #: Replicas that the disk did not take when it was asked last.
         self._refused: list[tuple[int, int]] = []
 
@@ -58,6 +61,8 @@ class Replicas:
         """Store replicas; `Replicated` is said when they are on the disk."""
         batches = self.batches.setdefault(owner, {})
         for number, batch in message.batches:
+            if (owner, number) in self.orphans:  # its owner lives after all, and needs it
+                self._let_go((owner, number))
             batches[number] = batch
             self._broker.spilling.hold((owner, number), batch)
             if (owner, number) in self._done:  # discarded a moment ago: what is done with is written after what is kept
@@ -83,10 +88,29 @@ class Replicas:
         owner, number = key
         if key in self.orphans:
             self.orphans[key] = (batch, self.orphans[key][1])
-            if self._broker.owned:
+            if self._can_send:
                 self._send(key)
         elif number in self.batches.get(owner, ()):
             self.batches[owner][number] = batch
+            if key in self._fetched:
+                self.fetch((number,), owner)
+
+    def unreadable(self, key: tuple[int, int]) -> None:
+        """The disk has lost a batch: where it is its owner who asks for it, both have."""
+        if key in self._fetched:
+            self._fetched.discard(key)
+            self._broker.counters["both copies unreadable"] += 1
+
+    def fetch(self, numbers: Iterable[int], owner: int) -> None:
+        """Send replicas to their owner, whose disk has lost its own, as soon as they are in memory."""
+        for number in numbers:
+            batch = self.batches.get(owner, {}).get(number)
+            if batch is not None and self._broker.spilling.is_away((owner, number)):
+                self._fetched.add((owner, number))
+                self._broker.spilling.want((owner, number))
+            elif batch is not None:
+                self._fetched.discard((owner, number))
+                self._broker.send(owner, ReplicasFetched(((number, batch),)))
 
     def written(self, entries: Collection[tuple[int, int]]) -> None:
         """Replicas are on the disk: tell their owners."""
@@ -108,6 +132,7 @@ class Replicas:
         if batches is None:
             return
         for number in message.numbers:
+            self._fetched.discard((owner, number))
             if batches.pop(number, None) is not None:
                 self._broker.spilling.release((owner, number))
                 self._done.append((owner, number))
@@ -117,6 +142,7 @@ class Replicas:
     def lost(self, owner: int) -> None:
         """A broker is gone: what was its own is an orphan now."""
         for number, batch in self.batches.pop(owner, {}).items():
+            self._fetched.discard((owner, number))
             self.adopt(owner, number, batch)
 
     @property
@@ -143,8 +169,13 @@ class Replicas:
         self._broker.counters["orphans"] += 1
         self.orphans[owner, number] = (batch, set())
         self._by_key.setdefault(batch.key, set()).add((owner, number))
-        if self._broker.owned:
+        if self._can_send:
             self._send((owner, number))
+
+    @property
+    def _can_send(self) -> bool:
+        """Whether there is a way to the owners: not before one has had a zone."""
+        return bool(self._broker.owned) or self._broker.membership.leaving
 
     def _send(self, orphan: tuple[int, int]) -> None:
         broker = self._broker
@@ -180,7 +211,7 @@ class Replicas:
         """An owner cannot take them now: they are sent again later."""
         return (message.publisher, message.first) in self._by_key
 
-    def _settle(self, orphan: tuple[int, int]) -> None:
+    def _let_go(self, orphan: tuple[int, int]) -> None:
         batch, _ = self.orphans.pop(orphan)
         if orphan[0] != self._broker.id:
             self._broker.spilling.release(orphan)
@@ -189,6 +220,9 @@ class Replicas:
         others.discard(orphan)
         if not others:
             del self._by_key[batch.key]
+
+    def _settle(self, orphan: tuple[int, int]) -> None:
+        self._let_go(orphan)
         owner, number = orphan
         if owner == self._broker.id:
             self._broker.deliveries.moved_on(number)
@@ -206,7 +240,7 @@ class Replicas:
         for owner, number in refused:
             if number in self.batches.get(owner, ()):
                 self._unwritten.append((owner, number, self.batches[owner][number]))
-        if not broker.owned:
+        if not self._can_send:
             return
         unsent = [orphan for orphan in self.orphans if orphan not in self._sent]
         for orphan in (*self._sent.due(broker.now), *unsent):

@@ -160,18 +160,22 @@ class Sessions:
                 self._acknowledgments.setdefault(owner, []).append(message.number)
                 return
             known = self._in_flight[key] = {}
+        # One tuple for all clients: a thousand of them that are away, with a thousand events each, are a million.
+        waiting = (message.batch.count, message.batch.size)
+        self._sizes[key] = waiting[1]
         for client in clients:
             if not known.get(client):
-                known[client] = self._deliver_to(client, owner, message, alone=len(clients) == 1)
+                known[client] = self._deliver_to(client, key, message, waiting, alone=len(clients) == 1)
         for client in known.keys() - clients:  # the owner waits for them elsewhere, or no more
             self._acknowledged(key, client)
 
-    def _deliver_to(self, client: int, owner: int, message: DeliverBatch, *, alone: bool) -> int:
-        """Give a client its events; return how many, 0 if it cannot take them now."""
-        waiting, key = self.attached.get(client), (owner, message.number)
-        size = self._sizes[key] = message.batch.size
-        if waiting is None or waiting >= self._broker.configuration.window or not self._has_room(client, size):
-            self._backlog.setdefault(client, {})[key] = (message.batch.count, size)
+    def _deliver_to(
+        self, client: int, key: tuple[int, int], message: DeliverBatch, waiting: tuple[int, int], *, alone: bool
+    ) -> int:
+        """Give a client its events, so many and so many bytes; return how many, 0 if it cannot take them now."""
+        before, (_, size) = self.attached.get(client), waiting
+        if before is None or before >= self._broker.configuration.window or not self._has_room(client, size):
+            self._backlog.setdefault(client, {})[key] = waiting
             return 0
         if not self._bytes[client]:
             self._since[client] = self._broker.now
@@ -180,8 +184,8 @@ class Sessions:
         if not alone:
             mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
             message = mine.delivery(message.number, message.batch)
-        self.attached[client] = waiting + message.batch.count
-        self._broker.reply(client, DeliverToClient(owner, message))
+        self.attached[client] = before + message.batch.count
+        self._broker.reply(client, DeliverToClient(key[0], message))
         return message.batch.count
 
     def _has_room(self, client: int, size: int) -> bool:

@@ -4,7 +4,8 @@ Rule 1: a batch that is held counts with its bytes: an own one from its arrival,
 being matched, is not on the disk or waits for a grace period stays in memory.
 Rule 2: above half of the budget the oldest batches that are on the own disk go out of memory. They stay promised: the
 log has them, checked when they are read again (`Read`), and who wants one waits for that.
-Rule 3: no more is read at one time than an eighth of the budget. What cannot be read is counted and asked for again.
+Rule 3: no more is read at one time than an eighth of the budget. What cannot be read is counted, and the backup is
+asked for its copy, which is written again; where that cannot be read either, both say so, and it is asked for again.
 Rule 4: where nothing can go, because there is no disk or it is behind, batches that come are refused for now.
 """
 
@@ -123,6 +124,10 @@ class Spilling:
                 continue  # done with meanwhile
             if batch is None:
                 broker.counters["unreadable"] += 1
+                if key[0] == broker.id:
+                    broker.deliveries.unreadable(key[1])
+                else:
+                    broker.replicas.unreadable(key)
                 continue
             self.hold(key, batch)
             self._safe[key] = None

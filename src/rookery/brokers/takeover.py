@@ -61,7 +61,8 @@ class Takeover:
         if len(winner.path) > len(owned.path) and inside(winner.path, owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
             for piece in carve(owned.path, winner.path):
-                self._membership.open(ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position), state)
+                left = ZoneOwnership(piece, owned.ownership.epoch, broker.id, 0, broker.position)
+                self._membership.open(left, state).inherit(owned)
         self._membership.announce(before)
         if not broker.owned and not self._membership.leaving:
             self._membership.joining.seek(winner.owner)
@@ -105,7 +106,7 @@ class Takeover:
             return
         broker.counters["ownerless taken"] += 1
         owned = self._membership.open(ZoneOwnership(ROOT, 0, broker.id, 0, broker.position))
-        owned.grace_until = broker.now + broker.configuration.grace_period
+        broker.deliveries.begin_grace_period(owned)
         for peer in broker.routing_table.known_peers:
             self._membership.greet(peer)
         broker.placement.resubscribe()
@@ -123,16 +124,45 @@ class Takeover:
         for point, owned in holes.items():
             if broker.now - self._holes[point] < patience or broker.owned_at(point) is not None:
                 continue
-            depth = depth_of(owned.path, point, owned.dimensions)
-            pieces = [sibling(owned.path[: depth + 1])]
+            whole = sibling(owned.path[: depth_of(owned.path, point, owned.dimensions) + 1])
             known = [ownership for one in broker.owned.values() for ownership in (one.ownership, *one.neighbors)]
-            for ownership in known:
-                pieces = [part for piece in pieces for part in carve(piece, ownership.path)]
-            for piece in pieces:
-                if contains(box_of(piece, owned.dimensions), point):
-                    broker.counters["ownerless taken"] += 1
-                    taken = self._membership.open(ZoneOwnership(piece, 0, broker.id, 0, broker.position))
-                    taken.grace_until = broker.now + broker.configuration.grace_period
+            if not self._take_piece(whole, point, known, epoch=0) and broker.now - self._holes[point] >= 2 * patience:
+                self._cut_anew(owned, whole, point, known)
+
+    def _take_piece(self, whole: Path, point: Point, known: list[ZoneOwnership], *, epoch: int) -> OwnedZone | None:
+        """Own what of a zone nobody is known to own around a point; None where nothing is left there."""
+        broker = self._broker
+        pieces = [whole]
+        for ownership in known:
+            pieces = [part for piece in pieces for part in carve(piece, ownership.path)]
+        for piece in pieces:
+            if contains(box_of(piece, broker.configuration.space.dimensions), point):
+                broker.counters["ownerless taken"] += 1
+                taken = self._membership.open(ZoneOwnership(piece, epoch, broker.id, 0, broker.position))
+                broker.deliveries.begin_grace_period(taken)
+                return taken
+        return None
+
+    def _cut_anew(self, owned: OwnedZone, whole: Path, point: Point, known: list[ZoneOwnership]) -> None:
+        """Let the present cuts hold on the other side of a hole, where zones were cut differently and leave it open.
+
+        No zone of either tree fits into such a hole: it remains until one side yields, which has the lesser epochs. The
+        lease of what is taken begins when any that the other side holds has ended.
+        """
+        broker = self._broker
+        rivals = [
+            one
+            for one in known
+            if overlap(one.path, whole) and not inside(one.path, whole) and not inside(whole, one.path)
+        ]
+        if not rivals or any(one.owner == broker.id or one.prevails(owned.ownership) for one in rivals):
+            return
+        epoch = max(one.epoch for one in (owned.ownership, *rivals)) + 1
+        taken = self._take_piece(whole, point, [one for one in known if one not in rivals], epoch=epoch)
+        if taken is not None:
+            broker.counters["cut anew"] += 1
+            taken.since = max(taken.since, broker.now + broker.configuration.silence * broker.configuration.beat)
+            self._membership.announce({rival.owner for rival in rivals})
 
 
 def carve(whole: Path, part: Path) -> list[Path]:

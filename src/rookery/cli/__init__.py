@@ -24,40 +24,44 @@ from rookery.version import __version__
 
 __all__ = ["COMMANDS", "GROUPS", "main"]
 
-#: The commands by what people come for, in the order of `rookery --help`: the name of each, which is also its module
+#: The commands by who comes for them, in the order of `rookery --help`: the name of each, which is also its module
 #: here, and its one line of help.
 GROUPS = {
-    "Match rules on data": {
+    "First": {
+        "demo": "Run the whole system on embedded defaults, and prove the result.",
+        "doctor": "Say what works on this machine, and what to do where something does not.",
+    },
+    "Spark teams: rules on data": {
         "validate": "Say what is wrong with subscriptions: each fault with its place and a hint.",
+        "lint": "Say what is wrong with a whole set: duplicates, covered ones, contradictions, what they cost.",
         "explain": "Say why an event does or does not match.",
         "match": "Tell which subscriptions want which events, on Spark.",
         "backtest": "Count what rules would have fired on.",
         "diff": "Tell what a change of the rules adds, removes and changes.",
     },
-    "Live": {
+    "DDS owners: look, plan, record, join sites": {
+        "ls": "List the topics of a DDS domain.",
+        "ps": "List the participants of a DDS domain.",
         "node": "Join a DDS domain: print what happens there, or the events that a filter wants.",
-        "peer": "Be a peer of an overlay: print the events that a filter wants, publish others.",
+        "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",
+        "spool": "Record a DDS topic durably, with offsets, for Spark to replay.",
         "gateway": "Be the gateway of a site, and let events cross between DDS domains.",
+    },
+    "Service developers: brokers and peers": {
         "broker": "Run a broker of a topic, or show how the brokers of a network are.",
         "publish": "Publish events to a topic of a broker network.",
         "subscribe": "Print the events of a topic of a broker network that a filter wants.",
-        "spool": "Record a DDS topic durably, with offsets, for Spark to replay.",
+        "peer": "Be a peer of an overlay: print the events that a filter wants, publish others.",
     },
-    "Look and operate": {
-        "demo": "Run the whole system on embedded defaults, and prove the result.",
-        "ls": "List the topics of a DDS domain.",
-        "ps": "List the participants of a DDS domain.",
-        "plan": "Say what each discovery protocol would cost on a system, and whether a change is worth it.",
+    "Operators": {
         "serve": "Show a run in the browser, live or recorded.",
-    },
-    "For researchers and developers": {
-        "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
-        "test": "Run everything CI runs, in a checkout.",
-    },
-    "Settings": {
         "keys": "Make an authority and certificates for brokers, clients and operators.",
         "config": "Show each setting of a command, its value and where that comes from.",
         "completion": "Print the lines that make a shell complete `rookery`.",
+    },
+    "Researchers and developers": {
+        "reproduce": "Check what the seeds claim: figures and a verdict for each claim.",
+        "test": "Run everything CI runs, in a checkout.",
     },
 }
 #: All commands, with their lines of help.
@@ -100,9 +104,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _describe(error: Exception) -> str:
-    """Return the message for the user: what a `RookeryError` says, what the system says of a file, else our fault."""
+    """Return the message for the user: what a `RookeryError` says, the extra that is not
+    installed, what the system says of a file, else our fault."""
     if isinstance(error, RookeryError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("rookery"):
+        from rookery.extras import lacking
+
+        return f"this needs {lacking(error.name)}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     return f"unexpected {type(error).__name__}: {error}\nThis is a fault of Rookery; `rookery --debug …` shows where."

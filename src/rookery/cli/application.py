@@ -11,6 +11,7 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -20,13 +21,27 @@ from typer.main import get_command
 from rookery.cli import COMMANDS, GROUPS
 from rookery.cli.options import note, write
 from rookery.cli.settings import SETTINGS_FILE, read_settings
+from rookery.cli.silence import signs_of_life
 from rookery.cli.unused import remember_given
 from rookery.version import __version__
 
-__all__ = ["COMPLETING", "NotingCommand", "application", "run"]
+__all__ = ["COMPLETING", "WORK", "NotingCommand", "application", "run"]
 
 #: Set by the shell while it completes a line, beside the line so far; `rookery completion` prints what sets it.
 COMPLETING = "_ROOKERY_COMPLETE"
+#: What the commands do that work and end; the others wait for others, and are silent until something happens.
+WORK = {
+    "validate": "checking the subscriptions",
+    "lint": "comparing the subscriptions",
+    "explain": "reading the subscriptions",
+    "match": "matching",
+    "backtest": "matching what was",
+    "diff": "matching both sets",
+    "plan": "counting the announcements",
+    "demo": "working",
+    "keys": "making certificates",
+    "doctor": "trying",
+}
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -78,7 +93,9 @@ def application(arguments: Sequence[str]) -> typer.Typer:
         placed: dict[str, Any] = {"cls": NotingCommand, "rich_help_panel": panels.get(name)}
         if name in arguments:
             module = importlib.import_module(f"rookery.cli.{name}")
-            app.command(name, short_help=line, epilog=_epilog(module.EXAMPLES), **placed)(_exiting(module.command))
+            app.command(name, short_help=line, epilog=_epilog(module.EXAMPLES), **placed)(
+                _exiting(name, module.command)
+            )
         else:
             app.command(name, help=line, **placed)(_not_chosen)
     return app
@@ -118,12 +135,13 @@ def _not_chosen() -> None:
     raise AssertionError("a command ran that the arguments do not name")
 
 
-def _exiting(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Turn the exit code that a command returns into typer's way of leaving."""
+def _exiting(name: str, function: Callable[..., int | None]) -> Callable[..., None]:
+    """Turn the exit code that a command returns into typer's way of leaving; show that a long one is alive."""
 
     @functools.wraps(function)
     def leave(*positional: Any, **named: Any) -> None:
-        code = function(*positional, **named)
+        with signs_of_life(WORK[name]) if name in WORK else nullcontext():
+            code = function(*positional, **named)
         if code:
             raise typer.Exit(int(code))
 

@@ -10,6 +10,7 @@ import typer
 
 from rookery.cli.notations import read_schema
 from rookery.cli.options import (
+    Dialect,
     EventsPath,
     IdType,
     Json,
@@ -45,6 +46,7 @@ def command(
     samples: Annotated[int, typer.Option(help="How many matched events to show of each subscription.")] = 3,
     schema: SchemaText = None,
     id_type: IdType = None,
+    dialect: Dialect = None,
     engine: Annotated[
         str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
     ] = "bitmap",
@@ -52,36 +54,46 @@ def command(
     json: Json = False,
 ) -> int:
     """Count what the rules would have fired on, by subscription and key, and name those that never fired."""
+    from rookery.model import Schema
+    from rookery.spark.documents import are_documents, read_documents
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import backtest
+    from rookery.spark.jobs import job_description
     from rookery.spark.pipeline import validate
     from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
     from rookery.spark.subscriptions import Subscriptions
 
-    rules = Subscriptions.files(subscriptions, id_type=id_type)
     columns = None if schema is None else ddl_of(read_schema(schema))
     spark = session(master=master)
+    rules = Subscriptions.named(spark, subscriptions, id_type=id_type, dialect=dialect)
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(
-            spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
-        )
-        found = backtest(
-            frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine, key=key, samples=samples
-        )
-        counts = rows(found.counts.limit(top))
-        shown = [row["subscription_id"] for row in counts[:3]]
-        result: dict[str, Any] = {
-            "matches": found.counts.groupBy().sum("matches").collect()[0][0] or 0,
-            "counts": counts,
-            "keys": [] if found.keys is None else rows(found.keys.limit(top)),
-            "samples": rows(found.samples.where(found.samples["subscription_id"].isin(shown))) if shown else [],
-            "silent_count": found.silent.count(),
-            "silent": [row["subscription_id"] for row in rows(found.silent.limit(top))],
-            "quarantined": [describe(error) for error in validate(frame, rules)],
-        }
+        with job_description(spark, f"backtest of {subscriptions} over {events}"):
+            if columns is None and are_documents(events, rules):
+                frame, name = read_documents(
+                    spark, events, Schema.from_subscriptions(rules.records()), event_id=event_id
+                )
+            else:
+                frame, name = read_events(
+                    spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
+                )
+            found = backtest(
+                frame, rules, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine, key=key,
+                samples=samples,
+            )  # fmt: skip
+            counts = rows(found.counts.limit(top))
+            shown = [row["subscription_id"] for row in counts[:3]]
+            result: dict[str, Any] = {
+                "matches": found.counts.groupBy().sum("matches").collect()[0][0] or 0,
+                "counts": counts,
+                "keys": [] if found.keys is None else rows(found.keys.limit(top)),
+                "samples": rows(found.samples.where(found.samples["subscription_id"].isin(shown))) if shown else [],
+                "silent_count": found.silent.count(),
+                "silent": [row["subscription_id"] for row in rows(found.silent.limit(top))],
+                "quarantined": [describe(error) for error in validate(frame, rules)],
+            }
     except Exception as error:
         raise plain_failure(error) from error
     write_json(result) if json else _print(result)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rookery.live.tcp import Address
     from rookery.model import Schema
     from rookery.overlay.configuration import OverlayConfiguration
+    from rookery.rtps.limits import Limits
     from rookery.space.grid import Grid
 
 __all__ = ["open_brokers", "open_domain", "open_overlay", "open_site", "read_topic"]
@@ -29,6 +30,7 @@ def open_domain(
     engine: str,
     initial_peers: tuple[str, ...],
     multicast: bool,
+    limits: Limits | None,
     observer: bool,
 ) -> ClientOpening:
     """Open the client of a DDS domain."""
@@ -43,6 +45,7 @@ def open_domain(
         engine=engine,
         initial_peers=initial_peers,
         multicast=multicast,
+        limits=limits,
         observer=observer,
     )
     return open_client(f"dds://{domain_id}", options)
@@ -58,13 +61,16 @@ def open_site(
     domain_id: int,
     interface: str,
     name: str,
+    initial_peers: tuple[str, ...],
+    multicast: bool,
+    limits: Limits | None,
 ) -> ClientOpening:
     """Open the gateway of a site, which is a client of its domain too."""
     from rookery.live.dds import DdsOptions
     from rookery.live.island import IslandOptions
     from rookery.live.opening import open as open_client
 
-    within = DdsOptions(interface=interface, name=name)
+    within = DdsOptions(interface=interface, name=name, initial_peers=initial_peers, multicast=multicast, limits=limits)
     options = IslandOptions(listen=listen, credentials=credentials, insecure=insecure, domain_id=domain_id, dds=within)
     return open_client(f"island://{site}@{_written(join)}", options)
 

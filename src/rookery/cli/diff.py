@@ -10,6 +10,7 @@ import typer
 
 from rookery.cli.notations import read_schema
 from rookery.cli.options import (
+    Dialect,
     EventsPath,
     IdType,
     Json,
@@ -46,6 +47,7 @@ def command(
     top: Annotated[int, typer.Option(help="How many subscriptions to show.")] = 10,
     schema: SchemaText = None,
     id_type: IdType = None,
+    dialect: Dialect = None,
     engine: Annotated[
         str, typer.Option(help="What matches in the workers: bitmap, matrix, index or counting.")
     ] = "bitmap",
@@ -53,28 +55,34 @@ def command(
     json: Json = False,
 ) -> int:
     """Judge the same events by two sets of rules, and tell what is added, removed and changed."""
+    from rookery.spark.documents import are_documents, read_documents
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import diff
+    from rookery.spark.jobs import job_description
     from rookery.spark.pipeline import validate
     from rookery.spark.rules import ddl_of, describe
     from rookery.spark.sessions import session
     from rookery.spark.subscriptions import Subscriptions
 
-    before, after = (Subscriptions.files(path, id_type=id_type) for path in (old, new))
     columns = None if schema is None else ddl_of(read_schema(schema))
     spark = session(master=master)
+    before, after = (Subscriptions.named(spark, text, id_type=id_type, dialect=dialect) for text in (old, new))
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
-        frame, name = read_events(
-            spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
-        )
-        found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
-        by_rule = _by_rule(found, out)
-        quarantined = {
-            side: [describe(error) for error in validate(frame, rules)]
-            for side, rules in (("old", before), ("new", after))
-        }
+        with job_description(spark, f"diff of {old} and {new} over {events}"):
+            if columns is None and are_documents(events, after):
+                frame, name = read_documents(spark, events, _drawn(before, after), event_id=event_id)
+            else:
+                frame, name = read_events(
+                    spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
+                )
+            found = diff(frame, before, after, event_id=name, time=time, topic=topic, as_of=as_of, engine=engine)
+            by_rule = _by_rule(found, out)
+            quarantined = {
+                side: [describe(error) for error in validate(frame, rules)]
+                for side, rules in (("old", before), ("new", after))
+            }
     except Exception as error:
         raise plain_failure(error) from error
     totals = dict.fromkeys(("added", "removed", "changed"), 0)
@@ -96,6 +104,19 @@ def command(
         write(f"  {name}  " + "  ".join(f"{change} {count:,}" for change, count in sorted(changes.items())))
     note_quarantined(quarantined["new"])
     return 0
+
+
+def _drawn(before: Any, after: Any) -> Any:
+    """Return the schema that both sets of rules ask for."""
+    from rookery.model import Schema
+
+    wheres = [rules.records().select(["subscription_id", "where"]).to_pylist() for rules in (before, after)]
+    rows = [
+        {**row, "subscription_id": f"{side} {row['subscription_id']}"}
+        for side, one in zip(("old", "new"), wheres, strict=True)
+        for row in one
+    ]
+    return Schema.from_subscriptions([row for row in rows if row["where"] is not None])
 
 
 def _by_rule(found: Any, out: str | None) -> list[Any]:

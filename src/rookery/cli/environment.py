@@ -126,11 +126,16 @@ def make(root: Path, *, guard: int) -> None:
     tools = folder / "build-tools.lock"
     tools.write_text("".join(packages[name] for name in BUILD_TOOLS if name in packages))
     pip = [uv, "pip"] if uv else [str(python), "-I", "-m", "pip", "--disable-pip-version-check"]
-    strict = [*quiet, "--require-hashes", "--no-build-isolation", *(["--python", str(python)] if uv else [])]
+    # The lock is whole, so nothing is to be resolved. An older pip that resolves all the same looks for
+    # `coverage[toml]` at its newest version, not at the locked one, and refuses it for want of a hash as soon as a
+    # newer one is out.
+    strict = [*quiet, "--require-hashes", "--no-deps", "--no-build-isolation"]
+    strict += ["--python", str(python)] if uv else []
     failure = "could not install requirements.lock: is the network there, and is there room on the disk?"
     run([*pip, "install", *strict, "-r", str(tools)], guard=guard, failure=failure)
     if uv:  # sync also takes away what the lock no longer names
-        run([*pip, "sync", *strict, str(lock)], guard=guard, failure=failure)
+        sync = [option for option in strict if option != "--no-deps"]  # it never resolves
+        run([*pip, "sync", *sync, str(lock)], guard=guard, failure=failure)
     else:
         run([*pip, "install", *strict, "-r", str(lock)], guard=guard, failure=failure)
     site = next((folder / "lib").glob("python*/site-packages"))

@@ -14,7 +14,7 @@ import typer
 from rookery.cli.clients import open_site, read_topic
 from rookery.cli.credentials import AuthorityFile, CertificateFile, Insecure, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.notations import read_address, read_addresses, read_topic_schema
+from rookery.cli.notations import read_address, read_addresses, read_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
     ADDRESS,
@@ -23,13 +23,17 @@ from rookery.cli.options import (
     Interface,
     Join,
     Json,
+    LimitTexts,
     NodeName,
+    NoMulticast,
+    Peers,
     SchemaText,
     Seconds,
     TopicKey,
     TransientLocal,
     TypeName,
     Where,
+    reached,
     write_now,
 )
 from rookery.cli.unused import refuse_unused
@@ -53,6 +57,9 @@ def command(
     join: Join = None,
     domain_id: DomainId = 0,
     interface: Interface = "lo",
+    peer: Peers = None,
+    no_multicast: NoMulticast = False,
+    limit: LimitTexts = None,
     name: NodeName = "rookery gateway",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
     where: Where = None,
@@ -75,7 +82,8 @@ def command(
     """Be the gateway of a site: what participants here and at other sites have for each other crosses, nothing else.
 
     With --topic the events of the topic are printed as JSON lines, and the filter acts at the site of the writer.
-    Without, the sites that are reached are printed, with --json all counters too. One site has one gateway.
+    Without --schema the type is learned from an endpoint of this site, and the filter acts here.
+    Without --topic the sites that are reached are printed, with --json all counters too. One site has one gateway.
     """
     set_up_logs(log_format)
     if topic is None:
@@ -87,7 +95,16 @@ def command(
     else:
         refuse_unused("json", where="on a gateway that reads a topic", instead="its events are JSON lines already")
         quality = {"reliable": not best_effort, "transient_local": transient_local}
-        options = {"schema": read_topic_schema(schema), "type_name": type_name, "key": key or (), **quality}
+        if schema is None:
+            refuse_unused(
+                "type_name", "key", where="where the type is learned", instead="give --schema too, or neither"
+            )
+        options = {
+            "schema": None if schema is None else read_schema(schema),
+            "type_name": type_name,
+            "key": key or (),
+            **quality,
+        }
     if not listen and not join:
         raise SettingsError("a gateway alone joins nothing: give --listen HOST:PORT, --join HOST:PORT or both")
     place = {
@@ -98,6 +115,7 @@ def command(
         "domain_id": domain_id,
         "interface": interface,
         "name": name,
+        **reached(peer, no_multicast, limit),
     }
     asyncio.run(_run(island, topic, where, options, place, seconds, json=json, record=record, metrics=metrics))
     return ExitCode.DONE
@@ -127,6 +145,11 @@ async def _run(
         where_to = f", listening at {island.address[0]}:{island.address[1]}" if island.address else ""
         announce(f"gateway of {site} in domain {place['domain_id']} on {place['interface']}{where_to}")
         if topic is not None:
+            if options["schema"] is None:
+                announce(f"no --schema: waiting for somebody at this site who announces what {topic} is")
+                options["schema"] = await _learned(island, topic, stop, seconds)
+                if options["schema"] is None:
+                    return
             events = await stack.enter_async_context(read_topic(client, topic, where, options))
             printing = asyncio.create_task(_print_events(events))
         else:
@@ -147,6 +170,18 @@ async def _run(
             raise JoinError(
                 f"another gateway of {site} is newer: one site has one gateway; give the other its own name"
             )
+
+
+async def _learned(island: Any, topic: str, stop: asyncio.Event, seconds: float | None) -> Any:
+    """Return the type that an endpoint of the site announces for a topic; None if the gateway is to stop before."""
+    learning = asyncio.ensure_future(island.dds.learn(topic))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([learning, stopping], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if learning.done():
+        return learning.result()
+    learning.cancel()
+    return None
 
 
 async def _print_events(events: Any) -> None:

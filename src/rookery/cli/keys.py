@@ -10,6 +10,7 @@ import typer
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.options import Json, write, write_json
 from rookery.errors import SettingsError
+from rookery.extras import need
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -38,10 +39,9 @@ def command(
 
     Each gets NAME.pem and NAME.key there. Give everyone their own two files and authority.pem; keep authority.key.
     """
-    try:
-        from rookery.live.authority import Authority
-    except ImportError as error:
-        raise SettingsError("certificates need the package cryptography: pip install 'rookery[keys]'") from error
+    need("cryptography", "making certificates")
+    from rookery.live.authority import Authority
+
     wanted = [
         (*_read(text), role)
         for role, given in (("broker", broker), ("client", client), ("operator", operator))

@@ -9,7 +9,18 @@ import typer
 
 from rookery.cli.credentials import KeyFile, read_key
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import DomainId, Interface, Json, NoMulticast, Peers, note, reached, write_json
+from rookery.cli.options import (
+    DomainId,
+    Interface,
+    Json,
+    LimitTexts,
+    NoMulticast,
+    Peers,
+    note,
+    note_limits,
+    reached,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from rookery.live.survey import SeenEndpoint
@@ -31,6 +42,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    limit: LimitTexts = None,
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
     key_file: KeyFile = None,
     json: Json = False,
@@ -41,11 +53,12 @@ def command(
 
     from rookery.live.survey import survey
 
-    place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast)}
+    place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast, limit)}
     found = asyncio.run(survey(seconds=seconds, pre_shared_key=read_key(key_file), **place))
     topics = _by_topic(found.endpoints)
+    note_limits(found.limits_reached)
     if json:
-        write_json({"domain_id": domain_id, "topics": topics})
+        write_json({"domain_id": domain_id, "limits_reached": found.limits_reached, "topics": topics})
         return ExitCode.DONE
     note(f"{len(topics)} topics, {len(found.endpoints)} endpoints in domain {domain_id} on {interface}")
     if not topics:
@@ -87,4 +100,15 @@ def _words(quality: dict[str, Any]) -> str:
         words.append(f"deadline {quality['deadline_seconds']:g} s")
     if "partitions" in quality:
         words.append("in " + ", ".join(quality["partitions"]))
+    if "lifespan_seconds" in quality:
+        words.append(f"lifespan {quality['lifespan_seconds']:g} s")
+    if "separation_seconds" in quality:
+        words.append(f"at least {quality['separation_seconds']:g} s apart")
+    if "liveliness" in quality:
+        lease = quality["liveliness_seconds"]
+        words.append(f"liveliness {quality['liveliness']}" + ("" if lease is None else f" within {lease:g} s"))
+    if "ownership" in quality:
+        words.append(f"{quality['ownership']} ownership")
+    if "user_data" in quality:
+        return ", ".join(words).replace("_", " ") + f", says {quality['user_data']!r}"
     return ", ".join(words).replace("_", " ")

@@ -11,6 +11,7 @@ import typer
 
 from rookery.cli.notations import read_schema
 from rookery.cli.options import (
+    Dialect,
     EventsPath,
     IdType,
     Json,
@@ -34,7 +35,9 @@ EXAMPLES = [
     "rookery match -s rules.jsonl -e events.parquet -o matches/ --as-of 2026-03-01",
     "rookery match -s rules.csv -e events.parquet -o matches/ --engine matrix",
     "rookery match -s rules.csv -e events/ -o alerts/ --columns device,value --subscription-columns severity",
+    "rookery match -s sigma/rules/ -e events.jsonl -o alerts/ --subscription-columns title,level",
     "rookery match -s rules.csv -e s3://lake/events/ -o s3://lake/matches/",
+    "rookery match -s table:ops.rules -e table:ops.events -o matches/ --master sc://head:15002",
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
@@ -57,6 +60,7 @@ def command(
     as_of: Annotated[datetime | None, typer.Option(help="Judge all events by the rules of this moment (UTC).")] = None,
     schema: SchemaText = None,
     id_type: IdType = None,
+    dialect: Dialect = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.", rich_help_panel=BATCH)] = False,
     plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.", rich_help_panel=BATCH)] = "auto",
     explain_plan: Annotated[
@@ -112,13 +116,13 @@ def command(
         refuse_unused("checkpoint", "format", where="on a batch", instead="give --stream or --drain")
     if out is None and (following or not explain_plan):
         raise SettingsError("give --out, the folder for the matches")
-    rules = Subscriptions.files(subscriptions, id_type=id_type)
     ddl = None if schema is None else ddl_of(read_schema(schema))
     asked = {"event_id": event_id, "time": time, "topic": topic, "as_of": as_of, "engine": engine}
     carried = {"columns": _names(columns), "subscription_columns": _names(subscription_columns)}
     table = {"version": table_version, "at": table_time}
     on_error = "raise" if fail_on_quarantine else "quarantine"
     spark = session(master=master)
+    rules = Subscriptions.named(spark, subscriptions, id_type=id_type, dialect=dialect)
     register_sources(spark)
     started = clock.perf_counter()
     try:
@@ -161,13 +165,16 @@ def _batch(
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
+    from rookery.model import Schema
+    from rookery.model.choices import asks_choices
     from rookery.model.datasets import find_dataset
     from rookery.spark.carried import rule_columns_of, shown_names
     from rookery.spark.crossing import shown
-    from rookery.spark.events import default_event_id, events_format, read_events
+    from rookery.spark.documents import are_documents, read_documents
+    from rookery.spark.events import events_format, read_events
     from rookery.spark.files import parquet_schema, run_files, session_zone
     from rookery.spark.manifests import output_of
-    from rookery.spark.names import folds_names
+    from rookery.spark.names import catalog_name, default_event_id, folds_names
     from rookery.spark.outputs import write_frame
     from rookery.spark.pipeline import match_compiled, prepare
     from rookery.spark.plans import choose
@@ -177,12 +184,12 @@ def _batch(
     output = None if out is None else output_of(out)
     if output is not None:  # who asks for the plan hears of an occupied folder too
         output.check_free(overwrite=overwrite)
-    data = find_dataset(events, zone=session_zone(spark), **table)
-    if events_format(data) == "parquet" and not explain and schema is None and plan in ("auto", "files"):
+    data = None if catalog_name(events) else find_dataset(events, zone=session_zone(spark), **table)
+    by_files = data is not None and events_format(data) == "parquet" and not explain and schema is None
+    if data is not None and by_files and plan in ("auto", "files"):
         columns = parquet_schema(data)
-        named = default_event_id(columns.names, asked["event_id"])
+        named = default_event_id(columns.names, asked["event_id"], folded=folded)
         reading = Reading(**{**asked, "event_id": named or "event_id", "folded": folded}).named(columns.names)
-        named = None if named is None else reading.event_id
         carried["columns"] = reading.carried(carried["columns"], columns.names)
         require_columns(columns.names, event_id=named, time=reading.time)
         compiled = rules.compiled(schema_of(columns), reading)
@@ -196,8 +203,13 @@ def _batch(
                 "events": done.events, "matches": done.matches, "top": done.top,
                 "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),
             }  # fmt: skip
-    frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"], **table)
-    reading = Reading(**{**asked, "event_id": name, "folded": folded}).named(frame.columns)
+    if schema is None and are_documents(events, rules):
+        frame, name = read_documents(
+            spark, events, Schema.from_subscriptions(rules.records()), event_id=asked["event_id"]
+        )
+    else:
+        frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"], **table)
+    reading = Reading(**{**asked, "event_id": name, "folded": folds_names(spark)}).named(frame.columns)
     carried["columns"] = reading.carried(carried["columns"], frame.columns)
     compiled = prepare(frame, rules, reading, on_error=on_error)
     require_all(frame.columns, carried["columns"])
@@ -212,8 +224,11 @@ def _batch(
     hits = shown(hits, shown_names(carried["columns"], carried["subscription_columns"]))
     write_frame(hits.drop("zone"), output, overwrite=overwrite)
     matches, top = _count(out)
+    counted = seen.get["events"]
+    if asks_choices(frame.columns):  # a document has several rows
+        counted = frame.select(name).distinct().count()
     return {
-        "events": seen.get["events"], "matches": matches, "top": top,
+        "events": counted, "matches": matches, "top": top,
         "quarantined": [describe(error) for error in compiled.quarantined],
         "plan": chosen.name, "reason": chosen.reason, "out": str(out),
     }  # fmt: skip

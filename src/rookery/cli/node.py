@@ -20,11 +20,14 @@ from rookery.cli.notations import read_schema
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import (
     BestEffort,
+    Deadline,
     DomainId,
     Interface,
     Json,
+    LimitTexts,
     NodeName,
     NoMulticast,
+    Partitions,
     Peers,
     SchemaText,
     Seconds,
@@ -39,6 +42,7 @@ from rookery.cli.unused import refuse_unused
 from rookery.errors import RookeryError, SettingsError
 
 if TYPE_CHECKING:
+    from rookery.participant.instances import InstanceChanged
     from rookery.rtps.events import Event
 
 __all__ = ["EXAMPLES", "command", "describe"]
@@ -50,6 +54,7 @@ EXAMPLES = [
     "rookery node --topic quotes --type-name Quote --key symbol --schema quotes.json --engine matrix",
     "rookery node --discovery cuckoo:patent --endpoints endpoints.txt",
     "rookery node --discovery tree --endpoints endpoints.txt --json",
+    "rookery node --topic quotes --partition plant-7 --deadline-seconds 2 --instances",
     "rookery node --interface eth0 --no-multicast --peer 10.0.0.7",
     "rookery node --record domain.jsonl --seconds 60",
 ]
@@ -60,6 +65,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    limit: LimitTexts = None,
     name: NodeName = "rookery node",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
     where: Where = None,
@@ -68,6 +74,11 @@ def command(
     key: TopicKey = None,
     best_effort: BestEffort = False,
     transient_local: TransientLocal = False,
+    partition: Partitions = None,
+    deadline_seconds: Deadline = None,
+    instances: Annotated[
+        bool, typer.Option("--instances", help="Print what becomes of the instances of the topic, too.")
+    ] = False,
     key_file: KeyFile = None,
     discovery: Annotated[
         str | None,
@@ -95,10 +106,11 @@ def command(
     """
     set_up_logs(log_format)
     _check_discovery(discovery)
-    place = {"domain_id": domain_id, "interface": interface, "name": name, **reached(peer, no_multicast)}
+    place = {"domain_id": domain_id, "interface": interface, "name": name, **reached(peer, no_multicast, limit)}
     if topic is None:
         refuse_unused(
             "where", "schema", "type_name", "key", "best_effort", "transient_local", "engine",
+            "partition", "deadline_seconds", "instances",
             where="without --topic", instead="give --topic too",
         )  # fmt: skip
         # Whoever only watches wants to hear of everything; who names a protocol is a member like any other.
@@ -120,6 +132,9 @@ def command(
         "key": key or (),
         "reliable": not best_effort,
         "transient_local": transient_local,
+        "partitions": tuple(partition or ()),
+        "seconds_of_deadline": deadline_seconds,
+        "instances": instances,
     }
     place |= {"key": read_key(key_file), "discovery": discovery or "simple", "engine": engine}
     # Whoever has yet to learn the type wants to hear of every endpoint.
@@ -203,6 +218,7 @@ async def _subscribe(
                 options["schema"] = await client.dds.learn(topic, seconds=seconds)
             except TimeoutError:
                 return
+        client.dds.on_instance = _print_instance
         events = await stack.enter_async_context(read_topic(client, topic, where, options))
         announce(f"joined domain {place['domain_id']} on {place['interface']}, reading {topic}", topic=topic)
         with suppress(TimeoutError):
@@ -211,6 +227,11 @@ async def _subscribe(
                     write_now(json_text.dumps(event, default=str, ensure_ascii=False))
         if events.dropped:
             announce(f"{events.dropped} events were dropped: the output is slower than the topic")
+
+
+def _print_instance(changed: InstanceChanged) -> None:
+    line = {"instance": changed.key, "state": changed.state.value}
+    write_now(json_text.dumps(line, default=str, ensure_ascii=False))
 
 
 def describe(event: Event) -> dict[str, Any] | None:

@@ -28,7 +28,6 @@ __all__ = [
     "read_grid",
     "read_schema",
     "read_space",
-    "read_topic_schema",
 ]
 
 _SCHEMA_NOTATION = "--schema 'symbol:string,price:float64', a JSON file of names and types, or a file of events"
@@ -42,13 +41,6 @@ def read_schema(given: str) -> Schema:
         return Schema.read(given)
     except SchemaError as error:
         raise SettingsError(f"--schema: {error}; write {_SCHEMA_NOTATION}") from error
-
-
-def read_topic_schema(given: str | None) -> Schema:
-    """Read the schema of a DDS topic, which whoever reads the topic must give."""
-    if given is None:
-        raise SettingsError("--topic needs --schema, for example --schema 'symbol:string,price:float64'")
-    return read_schema(given)
 
 
 def read_space(given: str, schema: Schema) -> EventSpace:

@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rookery.cli.silence import spoke
+from rookery.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rookery.rtps.limits import Limits
 
 __all__ = [
     "ADDRESS",
     "BestEffort",
     "Brokers",
+    "Deadline",
+    "Dialect",
     "DomainId",
     "EventsPath",
     "IdType",
     "Interface",
     "Join",
     "Json",
+    "LimitTexts",
     "Master",
     "NeededSchema",
     "NoMulticast",
     "NodeName",
+    "Partitions",
     "Peers",
     "SchemaText",
     "Seconds",
@@ -40,6 +51,7 @@ __all__ = [
     "TypeName",
     "Where",
     "note",
+    "note_limits",
     "note_quarantined",
     "reached",
     "write",
@@ -62,6 +74,15 @@ Peers = Annotated[
     ),
 ]
 NoMulticast = Annotated[bool, typer.Option("--no-multicast", help="Neither speak nor listen by multicast.")]
+#: The bounds of a participant; passed on by `reached`.
+LimitTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=NUMBER",
+        help="A bound of what is kept of others, such as participants=4096 (see the page on DDS); may be repeated.",
+    ),
+]
 _SCHEMA = "The events' schema: a JSON file, a file or folder of events, or text such as 'symbol:string,price:float64'."
 #: The `--schema` option, read by `cli/notations.py`; for a command that needs one, `NeededSchema`.
 SchemaText = Annotated[str | None, typer.Option("--schema", help=_SCHEMA)]
@@ -70,16 +91,31 @@ NeededSchema = Annotated[str, typer.Option("--schema", help=_SCHEMA)]
 IdType = Annotated[
     str | None, typer.Option("--id-type", help="int or string; by default the ids of a text file are strings.")
 ]
+#: The `--dialect` option, for whoever reads subscriptions.
+Dialect = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect", help="What the conditions are written in: where, sigma, eventbridge or jms; YAML is Sigma."
+    ),
+]
 #: Where rules and events are; texts, since a `Path` would take `s3://bucket` for `s3:/bucket`.
 SubscriptionsPath = Annotated[
     str,
     typer.Option(
-        "--subscriptions", "-s", metavar="PATH", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."
+        "--subscriptions",
+        "-s",
+        metavar="PATH",
+        help="Rules: CSV, TSV, JSON lines, Parquet, Arrow or Sigma's YAML; or table:NAME of Spark's catalog.",
     ),
 ]
 EventsPath = Annotated[
     str,
-    typer.Option("--events", "-e", metavar="PATH", help="Events: CSV, JSON lines or Parquet, file or folder; a table."),
+    typer.Option(
+        "--events",
+        "-e",
+        metavar="PATH",
+        help="Events: CSV, JSON lines or Parquet, file or folder; a table's folder; or table:NAME of Spark's catalog.",
+    ),
 ]
 #: The state of a table of events.
 TableVersion = Annotated[
@@ -91,6 +127,13 @@ TopicKey = Annotated[list[str] | None, typer.Option(help="An attribute that is p
 BestEffort = Annotated[bool, typer.Option("--best-effort", help="Take best-effort writers too.")]
 TransientLocal = Annotated[
     bool, typer.Option("--transient-local", help="Ask writers for what they kept as well, also after a restart.")
+]
+Partitions = Annotated[
+    list[str] | None, typer.Option("--partition", help="Read in this partition, a name or a pattern; may be repeated.")
+]
+Deadline = Annotated[
+    float | None,
+    typer.Option("--deadline-seconds", help="Warn where an instance has no event for so long.", min=0.000_001),
 ]
 Where = Annotated[str | None, typer.Option("--where", help="Only the events that satisfy this WHERE clause.")]
 Seconds = Annotated[float | None, typer.Option("--seconds", help="Leave after so long; by default on Ctrl-C.", min=0.0)]
@@ -117,6 +160,7 @@ Space = Annotated[
 
 def write(line: str = "") -> None:
     """Write one line of data to stdout."""
+    spoke()
     sys.stdout.write(line + "\n")
 
 
@@ -128,6 +172,7 @@ def write_now(line: str) -> None:
 
 def write_json(document: Any) -> None:
     """Write `document` to stdout as JSON, one object; what JSON lacks (dates, paths) is written as its text."""
+    spoke()
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
@@ -140,10 +185,35 @@ def note_quarantined(faults: Iterable[dict[str, Any]]) -> None:
 
 def note(line: str) -> None:
     """Tell the user something that is not the result: one line on stderr."""
+    spoke()
     sys.stderr.write(f"rookery: {line}\n")
     sys.stderr.flush()
 
 
-def reached(peers: list[str] | None, no_multicast: bool) -> dict[str, Any]:
-    """Return how a participant reaches the others, as `open_participant` and `DdsOptions` take it."""
-    return {"initial_peers": tuple(peers or ()), "multicast": not no_multicast}
+def note_limits(reached: Mapping[str, str]) -> None:
+    """Warn that a survey does not show all, and say how to see more."""
+    for warning in reached.values():
+        note(f"warning: {warning}; raise it with --limit NAME=NUMBER")
+
+
+def reached(peers: list[str] | None, no_multicast: bool, limits: list[str] | None) -> dict[str, Any]:
+    """Return how a participant reaches the others, and what it keeps of them, as `open_participant` takes it."""
+    return {"initial_peers": tuple(peers or ()), "multicast": not no_multicast, "limits": _read_limits(limits)}
+
+
+def _read_limits(given: list[str] | None) -> Limits | None:
+    """Return the bounds that are given, over the usual ones; None where none is."""
+    if not given:
+        return None
+    from rookery.rtps.limits import Limits
+
+    names = [field.name for field in fields(Limits)]
+    values: dict[str, int] = {}
+    for text in given:
+        name, _, number = text.partition("=")
+        if name not in names:
+            raise SettingsError(f"--limit {text}: there is no limit {name!r}; there are {', '.join(names)}")
+        if not number.isdecimal() or not int(number):
+            raise SettingsError(f"--limit {text}: write it as {name}=NUMBER, a whole number above 0")
+        values[name] = int(number)
+    return Limits(**values)

@@ -40,16 +40,22 @@ def command(
     protocols: Annotated[str | None, typer.Option(help="Which ones, such as 'ribbon,hashes'; all by default.")] = None,
     round_trip_ms: Annotated[float, typer.Option(help="Of the network, for the time to complete.", min=0.0)] = 0.5,
     link_mbit: Annotated[float, typer.Option(help="Of each participant's link, in Mbit/s.", min=0.001)] = 1000.0,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose nodes they are: rookery, cyclone, cyclone_unicast, fastdds; a capture says it itself."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     master: Master = None,
     json: Json = False,
 ) -> int:
-    """Say what each discovery protocol would cost on a system: packets, bytes, memory, time, and a verdict.
+    """Say what each discovery protocol and stack would cost on a system, and whether a change is worth it.
 
     Sizes come from encoding the real announcements and building the real summaries; how often things are sent was
     fitted to measured runs of ten seconds. Bytes are UDP payload.
     """
-    from rookery.discovery.planning import Network, is_capture, make_plan
+    from rookery.discovery.planning import PROTOCOLS, Network, is_capture, make_plan
 
     chosen = [name.strip() for name in protocols.split(",") if name.strip()] if protocols else None
     network = Network(round_trip=round_trip_ms / 1e3, octets_per_second=link_mbit * 125_000)
@@ -61,10 +67,11 @@ def command(
     if data is None or master is not None:
         from rookery.cli.plan_fleet import plan_fleet
 
-        plan = plan_fleet(topology, master=master, network=network, protocols=chosen, group_by=group_by)
+        plan = plan_fleet(topology, master=master, network=network, protocols=chosen, group_by=group_by, stack=stack)
     else:
         system, observation = _read(data, topology.name, group_by)
-        plan = make_plan(system, network=network, **({} if chosen is None else {"protocols": chosen}))
+        chosen = list(PROTOCOLS) if chosen is None else chosen
+        plan = make_plan(system, network=network, protocols=chosen, stack=stack, observation=observation)
     for line in plan.notes:
         note(line)
     if html is not None:
@@ -96,6 +103,9 @@ def _observed(observation: Observation | None) -> dict[str, Any]:
         "observed": {
             "packets": sum(datagrams.values()),
             "bytes": sum(octets.values()),
+            "seconds": round(observation.seconds, 3),
+            "start_bytes": observation.start_bytes,
+            "bytes_per_minute": None if observation.per_minute is None else round(observation.per_minute),
             "bytes_by_part": octets,
             "packets_by_part": datagrams,
         }
@@ -107,46 +117,61 @@ def _print(plan: DiscoveryPlan, observation: Observation | None) -> None:
     if observation is not None:
         seen = _observed(observation)["observed"]
         write(f"discovery in the capture: {seen['packets']:,} packets, {seen['bytes']:,} bytes")
+        steady = "" if seen["bytes_per_minute"] is None else f", then {seen['bytes_per_minute']:,} a minute"
+        write(f"    of them {seen['start_bytes']:,} bytes in the first ten seconds{steady}")
     bare = plan.views["unicast_without_infrastructure"].gating.records != plan.views["unicast"].gating.records
     write()
-    _print_views(plan.views["unicast"], plan.views["multicast"], "all topics")
+    _print_view(plan.views["unicast"], "all topics")
     if bare:
         write()
-        _print_views(
-            plan.views["unicast_without_infrastructure"],
-            plan.views["multicast_without_infrastructure"],
-            "without the topics that ROS 2 gives to every node",
-        )
+        _print_view(plan.views["unicast_without_infrastructure"], "without the topics that ROS 2 gives to every node")
+    write()
+    _print_stacks(plan)
     write()
     write(plan.verdict.text)
+    for line in plan.verdict.apply:
+        write(f"  - {line}")
 
 
-def _print_views(unicast: PlanView, multicast: PlanView, title: str) -> None:
+def _print_stacks(plan: DiscoveryPlan) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    gating = unicast.gating
+    table = Table(box=None, pad_edge=False)
+    table.add_column("plain discovery of other stacks")
+    for heading in ("bytes", "bytes/minute"):
+        table.add_column(heading, justify="right")
+    for cost in plan.stacks.values():
+        here = " (here)" if cost.stack == plan.stack else ""
+        table.add_row(cost.stack.title + here, f"{cost.octets:,}", f"{cost.octets_per_minute:,}")
+    Console(width=_WIDTH).print(table)
+
+
+def _print_view(view: PlanView, title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    gating = view.gating
     write(
         f"{title}: {gating.needed:,} of {gating.records:,} records are needed, "
         f"{gating.pairs_in_contact:,} of {gating.pairs:,} pairs have something in common"
     )
     table = Table(box=None, pad_edge=False)
     table.add_column("protocol")
-    headings = ("packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "rate", "summary")
-    for heading in (*headings, "bytes, multicast", "saved"):
+    headings = ("packets", "bytes", "saved", "bytes/minute", "memory/node", "seconds", "false contacts", "rate")
+    for heading in (*headings, "summary"):
         table.add_column(heading, justify="right")
-    for name, cost in unicast.costs.items():
+    for name, cost in view.costs.items():
         table.add_row(
             name if name != "server" else "server (model)",
             f"{cost.packets:,}",
             f"{cost.octets:,}",
-            f"{unicast.saved_percent(name):.1f} %",
+            f"{view.saved_percent(name):.1f} %",
+            f"{cost.octets_per_minute:,}",
             f"{cost.memory_per_node:,}",
             f"{cost.seconds:.3f}",
             f"{cost.false_contacts:,}",
-            f"{unicast.false_percent(name):.3f} %",
+            f"{view.false_percent(name):.3f} %",
             f"{cost.summary_octets:.0f}" if cost.summary_octets else "",
-            f"{multicast.costs[name].octets:,}",
-            f"{multicast.saved_percent(name):.1f} %",
         )
     Console(width=_WIDTH).print(table)

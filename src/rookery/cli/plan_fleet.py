@@ -16,16 +16,31 @@ _COLUMNS = "participant string, kind string, topic string, type_name string"
 
 
 def plan_fleet(
-    path: Path, *, master: str | None, network: Network, protocols: list[str] | None, group_by: str | None
+    path: Path,
+    *,
+    master: str | None,
+    network: Network,
+    protocols: list[str] | None,
+    group_by: str | None,
+    stack: str | None = None,
 ) -> DiscoveryPlan:
     """Plan for a fleet; few protocols by default, since each of them builds a summary for everyone."""
     from rookery.cli.progress import task_progress
-    from rookery.discovery.planning.plan import VIEWS, DiscoveryPlan, priced, with_simple
+    from rookery.discovery.planning.plan import (
+        VIEWS,
+        DiscoveryPlan,
+        beyond_checked,
+        named_stack,
+        priced,
+        stack_costs,
+        with_simple,
+    )
     from rookery.discovery.planning.verdict import judge
     from rookery.spark.failures import plain_failure
     from rookery.spark.fleets import count_fleet
     from rookery.spark.sessions import session
 
+    known = named_stack(stack)
     chosen = with_simple(protocols or ("ribbon", "hashes", "server"))
     spark = session(master=master)
     try:
@@ -38,10 +53,10 @@ def plan_fleet(
     except Exception as error:
         raise plain_failure(error) from error
     views = {}
-    for name, multicast, present in VIEWS:
-        counted = counts[present]
-        views[name] = priced(name, counted.multicast if multicast else counted.unicast, counted.gating, network)
+    for name, present in VIEWS:
+        views[name] = priced(name, counts[present].loads, counts[present].gating, network)
     whole = counts[True]
+    costs = stack_costs(whole.loads["simple"])
     notes = () if whole.pairs_were_counted else (f"{whole.matched_pairs:,.0f} endpoints match: {_TOO_MANY}",)
     return DiscoveryPlan(
         name=path.name,
@@ -49,8 +64,10 @@ def plan_fleet(
         endpoints=whole.endpoints,
         topics=topics,
         views=views,
-        verdict=judge(views, participants=whole.participants),
-        notes=notes,
+        verdict=judge(views, participants=whole.participants, stack=known, stacks=costs),
+        stacks=costs,
+        stack=known,
+        notes=(*notes, *beyond_checked(whole.loads["simple"])),
     )
 
 

@@ -1,8 +1,8 @@
 """The page of a plan: one file of HTML with its styles and figures inside, light or dark as the reader's screen is.
 
 Figures are SVG made here from the plan's numbers: bars of octets by protocol, each cut into the parts of the traffic,
-for both ways of sending; the memory of a node; and who needs to hear of whom. Every mark has a tooltip with its number,
-and everything drawn is also in the tables below.
+with and without ROS 2's own topics; the memory of a node; and who needs to hear of whom. Every mark has a tooltip with
+its number, and everything drawn is also in the tables below.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from rookery.discovery.planning.verdict import in_words
 __all__ = ["page"]
 
 _TITLES = {
-    "unicast": "Records sent to each participant by itself",
-    "multicast": "Records sent once to the group",
-    "unicast_without_infrastructure": "To each by itself, without the topics that ROS 2 gives to every node",
-    "multicast_without_infrastructure": "To the group, without the topics that ROS 2 gives to every node",
+    "unicast": "All topics",
+    "unicast_without_infrastructure": "Without the topics that ROS 2 gives to every node",
 }
 _MEANINGS = {
     "announcements": "announcements to the group",
@@ -71,12 +69,14 @@ def page(plan: DiscoveryPlan) -> str:
         f"<h1>{title}</h1>",
         f'<p class="quiet">{plan.participants:,} participants, {plan.endpoints:,} endpoints, '
         f"{plan.topics:,} topics</p>",
-        f'<p class="verdict">{escape(plan.verdict.text)}</p>',
+        f'<div class="verdict"><p>{escape(plan.verdict.text)}</p>{_how(plan)}</div>',
         *(f'<p class="quiet">{escape(line)}.</p>' for line in plan.notes),
         "<h2>Bytes while the system starts</h2>",
         '<p class="quiet">Each figure has a scale of its own.</p>',
         _key(),
-        *(_traffic_figure(plan.views[name]) for name in ("unicast", "multicast")),
+        *(_traffic_figure(view) for view in plan.views.values()),
+        "<h2>What other stacks send for it</h2>",
+        _stack_table(plan),
         "<h2>Bytes that a participant keeps of the others</h2>",
         _memory_figure(plan.views["unicast"]),
         *_pictures(plan),
@@ -92,6 +92,21 @@ def page(plan: DiscoveryPlan) -> str:
         + "\n".join(parts)
         + "\n</main></body></html>\n"
     )
+
+
+def _how(plan: DiscoveryPlan) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in plan.verdict.apply)
+    return f"<ul>{lines}</ul>" if lines else ""
+
+
+def _stack_table(plan: DiscoveryPlan) -> str:
+    rows = []
+    for cost in plan.stacks.values():
+        mark = ' class="best"' if cost.stack == plan.stack else ""
+        cells = (escape(cost.stack.title), f"{cost.octets:,}", f"{cost.octets_per_minute:,}")
+        rows.append(f"<tr{mark}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    head = "<th>stack</th><th>bytes</th><th>bytes a minute after</th>"
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _key() -> str:
@@ -190,7 +205,18 @@ def _picture(topology: Topology, title: str) -> str:
 
 
 def _table(view: PlanView, best: str) -> str:
-    heads = ("protocol", "packets", "bytes", "saved", "memory/node", "seconds", "false contacts", "rate", "summary")
+    heads = (
+        "protocol",
+        "packets",
+        "bytes",
+        "saved",
+        "bytes/minute",
+        "memory/node",
+        "seconds",
+        "false contacts",
+        "rate",
+        "summary",
+    )
     rows = []
     for name, cost in view.costs.items():
         cells = (
@@ -198,6 +224,7 @@ def _table(view: PlanView, best: str) -> str:
             f"{cost.packets:,}",
             f"{cost.octets:,}",
             f"{view.saved_percent(name):.1f} %",
+            f"{cost.octets_per_minute:,}",
             f"{cost.memory_per_node:,}",
             f"{cost.seconds:.3f}",
             f"{cost.false_contacts:,}",

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from rookery.cli.silence import suspended
+
 __all__ = ["task_progress"]
 
 
@@ -37,7 +39,7 @@ def task_progress(spark: Any) -> Iterator[None]:
                 total, done = sum(s.numTasks for s in known), sum(s.numCompletedTasks for s in known)
                 progress.update(bar, total=total, completed=done)
 
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with suspended(), Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         thread = threading.Thread(target=watch, args=(progress, progress.add_task("tasks", total=None)), daemon=True)
         thread.start()
         try:

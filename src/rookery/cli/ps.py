@@ -10,7 +10,18 @@ import typer
 
 from rookery.cli.credentials import KeyFile, read_key
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.options import DomainId, Interface, Json, NoMulticast, Peers, note, reached, write_json
+from rookery.cli.options import (
+    DomainId,
+    Interface,
+    Json,
+    LimitTexts,
+    NoMulticast,
+    Peers,
+    note,
+    note_limits,
+    reached,
+    write_json,
+)
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -29,6 +40,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    limit: LimitTexts = None,
     seconds: Annotated[float, typer.Option(help="How long to listen.", min=0.0)] = 1.0,
     key_file: KeyFile = None,
     json: Json = False,
@@ -39,10 +51,17 @@ def command(
 
     from rookery.live.survey import survey
 
-    place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast)}
+    place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast, limit)}
     found = asyncio.run(survey(seconds=seconds, pre_shared_key=read_key(key_file), **place))
+    note_limits(found.limits_reached)
     if json:
-        write_json({"domain_id": domain_id, "participants": [asdict(each) for each in found.participants]})
+        write_json(
+            {
+                "domain_id": domain_id,
+                "limits_reached": found.limits_reached,
+                "participants": [asdict(each) for each in found.participants],
+            }
+        )
         return ExitCode.DONE
     note(f"{len(found.participants)} participants in domain {domain_id} on {interface}")
     if not found.participants:

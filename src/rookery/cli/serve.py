@@ -18,7 +18,8 @@ from rookery.cli.notations import read_address
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
 from rookery.cli.options import ADDRESS, Json, Seconds, note
 from rookery.cli.unused import refuse_unused
-from rookery.errors import ServeError, SettingsError
+from rookery.errors import SettingsError
+from rookery.extras import need
 
 if TYPE_CHECKING:
     from rookery.live.credentials import Credentials
@@ -110,13 +111,12 @@ def command(
         read_address("--broker", broker)
     if not simulate:
         refuse_unused("brokers", "participants", "rate", where="without --simulate", instead="give --simulate too")
-    try:
-        from rookery.web.application import application
-        from rookery.web.serving import bind, link, serve
-    except ImportError as error:
-        raise ServeError(f"the page needs Starlette and uvicorn: pip install 'rookery[web]' ({error})") from error
+    need("starlette", "the page")
+    need("uvicorn", "the page")
+    from rookery.web.application import application
     from rookery.web.broadcast import Broadcast
     from rookery.web.replay import Replay
+    from rookery.web.serving import bind, link, serve
 
     bound = bind(host, port, token=token)
     try:
@@ -172,16 +172,16 @@ def _title(simulate: bool, broker: str | None, domain_id: int | None) -> str:
 async def _serve(
     serving: Coroutine[Any, Any, signal.Signals | None], broadcast: Broadcast, metrics: int | None
 ) -> signal.Signals | None:
-    from rookery.live.metrics import Metric, counters, gauge, gauges
+    from rookery.live.metrics import Metric, measured
 
     def collect() -> list[Metric]:
         state = broadcast.state
         sizes = {name: len(table) for name, table in state.tables.items()}
         taken = {"events": state.events, "refused": state.refused, "rejected": state.rejected}
         return [
-            counters("page_records", "What the page has taken in, and what it could not.", taken),
-            gauges("page_entries", "What the page holds, by table.", sizes, label="table"),
-            gauge("page_readers", "Pages that are open.", broadcast.pages),
+            measured("page_records_total", taken),
+            measured("page_entries", sizes),
+            measured("page_readers", broadcast.pages),
         ]
 
     try:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rookery.cli.exit_codes import ExitCode
-from rookery.cli.notations import read_topic_schema
+from rookery.cli.notations import read_schema
 from rookery.cli.options import (
     BestEffort,
     DomainId,
     Interface,
     Json,
+    LimitTexts,
     NodeName,
     NoMulticast,
+    Partitions,
     Peers,
     SchemaText,
     Seconds,
@@ -30,17 +32,19 @@ from rookery.cli.options import (
     write,
     write_json,
 )
-from rookery.cli.unused import refuse_all_but
-from rookery.errors import SettingsError
+from rookery.cli.unused import refuse_all_but, refuse_unused
+from rookery.errors import SettingsError, TopicError
 
 if TYPE_CHECKING:
     from rookery.live.spool.writer import SpoolWriter
     from rookery.participant.event_types import EventType
     from rookery.rtps.qos import QualityOfService
+    from rookery.rtps.types import CdrStruct
 
 __all__ = ["EXAMPLES", "command"]
 
 EXAMPLES = [
+    "rookery spool --topic quotes --dir spool/",
     "rookery spool --domain-id 0 --topic quotes --schema 'symbol:string,price:float64' --dir spool/",
     "rookery spool --topic quotes --schema quotes.json --dir spool/ --transient-local --where 'price < 10'",
     "rookery spool --topic quotes --schema quotes.json --dir spool/ --retain-bytes 10000000000 --retain-hours 48",
@@ -57,11 +61,13 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    limit: LimitTexts = None,
     name: NodeName = "rookery spool",
     type_name: TypeName = None,
     key: TopicKey = None,
     best_effort: BestEffort = False,
     transient_local: TransientLocal = False,
+    partition: Partitions = None,
     retain_bytes: Annotated[int | None, typer.Option(help="Delete the oldest when there is more than this.")] = None,
     retain_hours: Annotated[float | None, typer.Option(help="Delete what is older than this.")] = None,
     gather_seconds: Annotated[
@@ -75,15 +81,17 @@ def command(
 ) -> int:
     """Record the samples of a DDS topic durably, with offsets, for `spark.readStream.format("rookery")`.
 
-    A sample is acknowledged to its writer only when the disk has it. After a crash start it again with the same --dir:
-    it goes on where it was, without a gap or a repeat as far as the writers still have the samples.
+    Without --schema the type is learned from whoever announces it. A sample is acknowledged to its writer only when the
+    disk has it. After a crash start it again with the same --dir: it goes on where it was, without a gap or a repeat as
+    far as the writers still have the samples.
     """
     if topic is None:
         refuse_all_but(
             "dir", "json", where="without --topic, where the spool is described", instead="give --topic to record"
         )
         return _describe(dir, json)
-    known = read_topic_schema(schema)
+    if schema is None:
+        refuse_unused("type_name", "key", where="where the type is learned", instead="give --schema too, or neither")
     if best_effort and transient_local:
         raise SettingsError("--transient-local is for reliable writers: leave --best-effort out")
     if lease_seconds < 1:
@@ -95,18 +103,21 @@ def command(
     from rookery.participant.event_types import event_type
     from rookery.rtps.qos import Durability, QualityOfService, Reliability
 
+    options: dict[str, Any] = {"domain_id": domain_id, "interface": interface, "name": name}
+    options |= reached(peer, no_multicast, limit)
+    known = asyncio.run(_learned(topic, options, seconds)) if schema is None else read_schema(schema)
     kind = event_type(known, type_name=type_name or topic, key=key or ())
     qos = QualityOfService(
         reliability=Reliability.BEST_EFFORT if best_effort else Reliability.RELIABLE,
         durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,
         history_depth=None,
+        partitions=tuple(partition or ()),
     )
     age = None if retain_hours is None else round(retain_hours * 3_600_000_000)
-    description = Description(topic, domain_id, kind.name, kind.schema, tuple(key or ()))
+    keys = tuple(field.name for field in kind.struct.fields if field.key)
+    description = Description(topic, domain_id, kind.name, kind.schema, keys)
     with SpoolWriter(dir, description, retention=Retention(retain_bytes, age)) as spool:
-        lease = round(lease_seconds * 1_000_000)
-        options = {"domain_id": domain_id, "interface": interface, "name": name, "lease": lease}
-        options |= reached(peer, no_multicast)
+        options["lease"] = round(lease_seconds * 1_000_000)
         code, done = asyncio.run(_record(spool, kind, qos, where, gather_seconds, seconds, options))
         done = {"dir": str(dir), "end": spool.end, **done}
     if json:
@@ -114,6 +125,21 @@ def command(
     else:
         write(f"{done['recorded']} records in {done['groups']} groups; {dir} ends at offset {done['end']}")
     return code
+
+
+async def _learned(topic: str, options: dict[str, Any], seconds: float | None) -> CdrStruct:
+    """Return the type that somebody in the domain announces for a topic."""
+    from rookery.live.dds import DdsOptions, open_dds
+
+    within = dict(options)
+    note(f"no --schema: waiting for somebody in domain {options['domain_id']} who announces what {topic} is")
+    transport = await open_dds(within.pop("domain_id"), DdsOptions(**within, observer=True))
+    try:
+        return await transport.learn(topic, seconds=seconds)
+    except TimeoutError:
+        raise TopicError(f"nobody has announced what {topic} is within {seconds:g} s: give --schema") from None
+    finally:
+        await transport.close()
 
 
 async def _record(

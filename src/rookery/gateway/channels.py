@@ -3,6 +3,7 @@
 All writers of a site that share topic, type and the policies that decide a match are one channel. At its own site a
 channel that somebody wants has a *tap*: a reader of the gateway that hears the writers. At every site that wants it, it
 has a *proxy*: a writer of the gateway with the same policies, which local readers match as they would the real ones.
+It announces the type of the writers too, and explains it to who asks.
 
 A reader that has found a proxy must miss nothing from then on, so the proxy is made last: when the source has said that
 the writers there know the tap. Samples that come before, and until the readers here know the proxy, wait in a backlog.
@@ -12,14 +13,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
+from rookery.errors import WireFormatError
 from rookery.gateway.messages import Forwarded, Offer
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.identity import WRITER_KEYED, Guid
-from rookery.rtps.qos import Durability, QualityOfService, Reliability
+from rookery.rtps.qos import XCDR1, XCDR2, Durability, QualityOfService, Reliability
+from rookery.rtps.xtypes.information import AnnouncedType, TypeInformation, read_information
 
-__all__ = ["Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
+__all__ = ["TYPE_BYTES", "Channel", "Proxy", "Tap", "channel_of", "channel_of_offer"]
 
 #: Samples that a tap or proxy keeps for late ones where instances cannot be told apart.
 KEPT = 1_000
@@ -28,6 +32,8 @@ BACKLOG_BYTES = 1 << 20
 #: What another site may offer: names as long as discovery allows them (`rtps.limits`), and not too many.
 NAME_BYTES = 1_024
 MOST_PARTITIONS = 64
+#: Bytes of what is said of a type, and of the objects that explain it.
+TYPE_BYTES = 1 << 16
 
 
 class Channel(NamedTuple):
@@ -40,6 +46,9 @@ class Channel(NamedTuple):
     transient_local: bool
     partitions: tuple[str, ...]
     depth: int | None
+    representation: int = XCDR1
+    #: What the writers announce of their type, as it goes over the wire; empty for nothing.
+    type_information: bytes = b""
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -53,7 +62,14 @@ class Channel(NamedTuple):
             durability=Durability.TRANSIENT_LOCAL if self.transient_local else Durability.VOLATILE,
             history_depth=depth,
             partitions=self.partitions,
+            representations=(self.representation,),
         )
+
+    def announced_type(self, objects: tuple[bytes, ...]) -> AnnouncedType | None:
+        """Return the type as a proxy announces it; None if the writers announce none."""
+        if not self.type_information:
+            return None
+        return AnnouncedType(read_information(self.type_information, little=True), objects)
 
     @property
     def kept(self) -> int:
@@ -64,7 +80,7 @@ class Channel(NamedTuple):
 
     def offer(self, number: int) -> Offer:
         """Return the channel as it is offered."""
-        return Offer(number, *self[:5], list(self.partitions), self.depth)
+        return Offer(number, *self[:5], list(self.partitions), *self[6:])
 
 
 def channel_of(writer: EndpointAnnouncement) -> Channel:
@@ -78,7 +94,14 @@ def channel_of(writer: EndpointAnnouncement) -> Channel:
         qos.reliable and qos.durability >= Durability.TRANSIENT_LOCAL,  # durable and best-effort crosses as volatile
         qos.partitions,
         qos.history_depth,
+        qos.representations[0],
+        _encoded(writer.type_information),
     )
+
+
+@lru_cache(4_096)  # a site has few types, and is looked at whenever an endpoint comes or goes
+def _encoded(information: TypeInformation | None) -> bytes:
+    return b"" if information is None else information.encode()
 
 
 def channel_of_offer(offer: Offer) -> Channel | None:
@@ -88,6 +111,8 @@ def channel_of_offer(offer: Offer) -> Channel | None:
         return None
     if not offer.topic or not offer.type_name or (offer.depth is not None and offer.depth < 1):
         return None
+    if offer.representation not in (XCDR1, XCDR2) or not _is_information(offer.type_information):
+        return None
     return Channel(
         offer.topic,
         offer.type_name,
@@ -96,7 +121,18 @@ def channel_of_offer(offer: Offer) -> Channel | None:
         offer.reliable and offer.transient_local,
         tuple(offer.partitions),
         offer.depth,
+        offer.representation,
+        offer.type_information,
     )
+
+
+def _is_information(octets: bytes) -> bool:
+    if len(octets) > TYPE_BYTES:
+        return False
+    try:
+        return not octets or read_information(octets, little=True).minimal is not None
+    except WireFormatError:
+        return False
 
 
 @dataclass(slots=True)
@@ -124,6 +160,8 @@ class Proxy:
     #: What the site was answered last: nothing yet, or (wanted, conditions).
     answered: tuple[bool, tuple[str, ...]] | None = None
     turn: int = 0
+    #: The objects of the type, as its site has sent them.
+    type_objects: tuple[bytes, ...] = ()
     #: Samples that wait for the readers to know the writer, and when they are written in any case.
     backlog: deque[Forwarded] = field(default_factory=deque)
     backlog_bytes: int = 0

@@ -78,7 +78,7 @@ class _SchemaConditions:
 
     def __init__(self, type: EventType) -> None:
         self._type = type
-        self._matcher = matcher(type.schema)
+        self._matcher = matcher(type.schema, wall_time=False)
         self._numbers: dict[str, str | int] = {}
         self._count = 0
         #: Who stated a clause, by its number and by channel.

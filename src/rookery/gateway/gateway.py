@@ -112,7 +112,11 @@ class Gateway:
 
     def effects(self) -> list[Effect]:
         """Return the datagrams, frames and links to close, and the events; forget them."""
-        self._collect()  # what commands of its owner have made the participant do
+        for effect in self.participant.effects():  # events come of commands of its owner: they are the gateway's first
+            if isinstance(effect, Emit):
+                self._events.append(effect.event)
+            else:
+                self._effects.append(effect)
         if self.participant.endpoints_made != self._endpoints_made and self._settle_at is None:
             self._settle_at = self._rests_until
         effects, self._effects = self._effects + self.backbone.effects(), []
@@ -157,22 +161,18 @@ class Gateway:
     # ---- the participant's events --------------------------------------------------------------------------------
 
     def _take_events(self, now: int) -> None:
-        """Take in what happened to the participant, and what that makes happen to it."""
-        self._collect()
+        """Take in what happened to the participant, and what that makes happen to it.
+
+        What it sends waits for `effects`, where it is packed into datagrams once.
+        """
+        self._events += self.participant.take_events()
         while self._events:
             event = self._events.popleft()
             self._take_event(event, now)
             self._effects.append(Emit(event))
-            self._collect()
+            if not self._events:
+                self._events += self.participant.take_events()
         self._endpoints_made = self.participant.endpoints_made
-
-    def _collect(self) -> None:
-        """Fetch what the participant wants done; its events are the gateway's first."""
-        for effect in self.participant.effects():
-            if isinstance(effect, Emit):
-                self._events.append(effect.event)
-            else:
-                self._effects.append(effect)
 
     def _take_event(self, event: Event, now: int) -> None:
         if self._taps.take_event(event, now, gateways=self._gateways):

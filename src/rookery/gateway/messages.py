@@ -103,6 +103,9 @@ class Offer(msgspec.Struct, frozen=True, array_like=True, tag=1):
     transient_local: bool
     partitions: list[str]
     depth: int | None
+    #: The version of XCDR that the writers send, and what they announce of their type.
+    representation: int = 0
+    type_information: bytes = b""
 
 
 class Withdraw(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -139,6 +142,8 @@ class Ready(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
     channel: int
     turn: int
+    #: The objects of the type, for the proxy to explain it; none where the writers have not.
+    type_objects: list[bytes] = []
 
 
 Body: TypeAlias = Offer | Withdraw | Want | Forwarded | Ready

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rookery.errors import HistoryFullError
-from rookery.gateway.channels import Channel, Proxy, channel_of_offer
+from rookery.gateway.channels import TYPE_BYTES, Channel, Proxy, channel_of_offer
 from rookery.gateway.messages import Forwarded, Offer, Ready
 from rookery.participant.participant import Participant
 from rookery.rtps.events import SampleKind
@@ -86,6 +86,8 @@ class Proxies:
         """Let the readers find the proxy: its site misses nothing any more."""
         proxy = self._by_number.get((origin, ready.channel))
         if proxy is not None and proxy.is_wanted and proxy.writer is None and proxy.turn == ready.turn:
+            if sum(map(len, ready.type_objects)) <= TYPE_BYTES:
+                proxy.type_objects = tuple(ready.type_objects)
             self._make(proxy, now)
 
     def write(self, origin: str, sample: Forwarded, now: int) -> bool:
@@ -140,7 +142,12 @@ class Proxies:
     def _make(self, proxy: Proxy, now: int) -> None:
         channel, depth = proxy.channel, proxy.channel.kept or None
         writer = self._participant.create_writer(
-            channel.topic, channel.type_name, channel.quality(depth=depth), keyed=channel.keyed, now=now
+            channel.topic,
+            channel.type_name,
+            channel.quality(depth=depth),
+            keyed=channel.keyed,
+            now=now,
+            type=channel.announced_type(proxy.type_objects),
         )
         proxy.writer, proxy.patience = writer, now + PATIENCE
         self._own[writer] = None

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable
 
 from rookery.discovery.interests import interest_of
 from rookery.gateway.backbone import Backbone
-from rookery.gateway.channels import Channel, Tap, channel_of
+from rookery.gateway.channels import TYPE_BYTES, Channel, Tap, channel_of
 from rookery.gateway.conditions import TopicConditions
 from rookery.gateway.messages import Forwarded, Ready, Want, Withdraw, encode
 from rookery.gateway.proxies import LOOK, PATIENCE
@@ -167,15 +167,25 @@ class Taps:
 
     def _say_ready(self, tap: Tap, now: int) -> None:
         """Tell those who wait for it that the writers know the tap, if they do or it has taken too long."""
-        known = tap.reader is not None and self._participant.is_known(tap.reader)
+        described = self._objects_of(tap, now)
+        known = tap.reader is not None and self._participant.is_known(tap.reader) and described is not None
         for site, (turn, latest) in list(tap.unready.items()):
             if known or now >= latest:
                 del tap.unready[site]
-                self._backbone.send([site], encode(Ready(tap.number, turn)), now)
+                self._backbone.send([site], encode(Ready(tap.number, turn, list(described or ()))), now)
         if tap.unready:
             self._look_at = now + LOOK
         else:
             self._new.pop(tap.number, None)
+
+    def _objects_of(self, tap: Tap, now: int) -> tuple[bytes, ...] | None:
+        """Return what explains the type of a channel; None while its writers are asked for it."""
+        writer = next((guid for guid, channel in self._channels.items() if channel == tap.channel), None)
+        if not tap.channel.type_information or writer is None:
+            return ()
+        endpoint = self._participant.endpoint(writer)
+        found = () if endpoint is None else self._participant.announced_objects(endpoint, now)
+        return () if found and sum(map(len, found)) > TYPE_BYTES else found
 
     def _unwant(self, tap: Tap, site: str, now: int) -> None:
         tap.wanted.pop(site, None)

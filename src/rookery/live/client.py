@@ -32,6 +32,7 @@ from rookery.live.transport import (
     DdsWriterOptions,
     SubscriptionRequest,
 )
+from rookery.model.parameters import parameter_values
 
 if TYPE_CHECKING:
     from rookery.live.brokers.client import BrokerTransport
@@ -63,7 +64,7 @@ class Client:
         *,
         overflow: Overflow,
         queue: int | None = None,
-        parameters: Sequence[object] = (),
+        parameters: Sequence[object] | Mapping[str, object] = (),
         schema: AnySchema | None = None,
         dds: DdsReaderOptions | None = None,
     ) -> Subscription[Event]:
@@ -71,15 +72,16 @@ class Client:
 
         `overflow` says what becomes of events that come faster than they are taken: `"wait"` makes those who send them
         wait, where the network can; `"drop-oldest"` keeps the newest `queue` of them. `parameters` are the values of
-        `%0`, `%1`, … in the clause. DDS has to be told the `schema`; brokers and the overlay know it, and compare.
+        `%0`, `%1`, … in the clause, or a mapping of those of `:name`. DDS has to be told the `schema`; brokers and the
+        overlay know it, and compare.
         """
-        conditions = {"": (where or "", tuple(parameters))}
+        conditions = {"": (where or "", parameter_values(where or "", parameters))}
         return self._subscribe(topic, conditions, overflow, queue, schema, dds, named=False)
 
     def subscribe_many(
         self,
         topic: str,
-        conditions: Mapping[str, str | Condition],
+        conditions: Mapping[str, str | Condition | tuple[str, Mapping[str, object]]],
         *,
         overflow: Overflow,
         queue: int | None = None,
@@ -90,7 +92,10 @@ class Client:
 
         The iterator gives (name, event) pairs, one for each condition that an event satisfies.
         """
-        entries = {name: (one, ()) if isinstance(one, str) else one for name, one in conditions.items()}
+        entries = {
+            name: (one, ()) if isinstance(one, str) else (one[0], parameter_values(*one))
+            for name, one in conditions.items()
+        }
         return self._subscribe(topic, entries, overflow, queue, schema, dds, named=True)
 
     def advertise(self, topic: str, *, schema: AnySchema, dds: DdsWriterOptions | None = None) -> None:

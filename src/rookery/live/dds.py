@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from ipaddress import IPv4Network
@@ -25,11 +25,20 @@ from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.participant.event_types import EventType, event_type, infer_schema
 from rookery.participant.exchange import Delivery, Exchange, warm
-from rookery.rtps.events import Event, MessageRejected, QualityIncompatible, TypeIncompatible
+from rookery.participant.instances import InstanceChanged, InstanceState
+from rookery.rtps.events import (
+    DeadlineMissed,
+    Event,
+    MessageRejected,
+    QualityIncompatible,
+    SampleKind,
+    SampleReceived,
+    TypeIncompatible,
+)
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address
-from rookery.rtps.qos import Durability, QualityOfService, Reliability
+from rookery.rtps.qos import INFINITE, XCDR1, XCDR2, Durability, QualityOfService, Reliability
 from rookery.rtps.sequences import SET_BITS
 from rookery.rtps.types import CdrStruct
 
@@ -38,6 +47,9 @@ __all__ = ["DdsOptions", "DdsTransport", "open_dds", "participant_options", "war
 _LOG = logging.getLogger("rookery.live")
 #: Seconds between two looks at acknowledgments: they are no events.
 _LOOK = 0.005
+#: Events that a program may publish in one turn of the loop before they are sent.
+_UNSENT = 256
+_XCDR = {None: None, 1: XCDR1, 2: XCDR2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,12 @@ class DdsTransport:
         self._loop = asyncio.get_running_loop()
         self._is_settling = False
         self._writing: set[str] = set()
+        #: Events published since the participant was last made to send.
+        self._unsent = 0
+        #: How often no event of some instance came or was written in time, by topic.
+        self.missed_deadlines: Counter[str] = Counter()
+        #: Called when an instance of a topic that is read with them is in another state.
+        self.on_instance: Callable[[InstanceChanged], None] | None = None
         self.udp = open_udp(self._on_event)
         self._exchange = Exchange(self.udp.participant, engine=engine)
 
@@ -96,7 +114,13 @@ class DdsTransport:
         if request.overflow == "wait" and not options.reliable:
             raise ClientError("a best-effort reader makes no writer wait: overflow='drop-oldest', or read it reliable")
         kind = event_type(request.schema, type_name=options.type_name or request.topic, key=options.key)
-        qos = _quality(reliable=options.reliable, transient_local=options.transient_local, depth=None)
+        qos = replace(
+            _quality(reliable=options.reliable, transient_local=options.transient_local, depth=None),
+            partitions=options.partitions,
+            deadline=_microseconds(options.seconds_of_deadline),
+            minimum_separation=round(options.seconds_of_separation * 1_000_000),
+            user_data=options.user_data,
+        )
         ids: list[int] = []
         try:
             for name, (where, parameters) in request.conditions.items():
@@ -108,6 +132,7 @@ class DdsTransport:
                     now=self.udp.now(),
                     parameters=parameters or None,
                     at_most=max(subscription.queue, SET_BITS) if request.overflow == "wait" else None,
+                    with_instances=options.instances,
                 )
                 ids.append(number)
                 self._subscribers[number] = (subscription, name)
@@ -141,22 +166,58 @@ class DdsTransport:
     def advertise(self, topic: str, schema: AnySchema, dds: DdsWriterOptions | None) -> None:
         """Make the writer of a topic, so that readers find it before the first event."""
         options = dds or DdsWriterOptions()
-        kind = event_type(schema, type_name=options.type_name or topic, key=options.key)
+        if options.xcdr not in _XCDR:
+            raise TopicError(f"xcdr={options.xcdr!r}: give 1 or 2, or leave it out")
+        kind = event_type(
+            schema,
+            type_name=options.type_name or topic,
+            key=options.key,
+            representation=_XCDR[options.xcdr],
+        )
         self._advertise(
             topic,
             kind,
-            _quality(reliable=options.reliable, transient_local=options.transient_local, depth=options.keep_last),
+            replace(
+                _quality(reliable=options.reliable, transient_local=options.transient_local, depth=options.keep_last),
+                partitions=options.partitions,
+                deadline=_microseconds(options.seconds_of_deadline),
+                lifespan=_microseconds(options.seconds_of_lifespan),
+                user_data=options.user_data,
+            ),
         )
+
+    def dispose(self, topic: str, event: Mapping[str, Any]) -> None:
+        """Say that what an event's instance stood for is gone; the keys of the event are enough."""
+        self._exchange.end(topic, event, SampleKind.DISPOSED, now=self.udp.now())
+        self.udp.flush()
+
+    def unregister(self, topic: str, event: Mapping[str, Any]) -> None:
+        """Say that this client writes an event's instance no more; the keys of the event are enough."""
+        self._exchange.end(topic, event, SampleKind.UNREGISTERED, now=self.udp.now())
+        self.udp.flush()
+
+    def instances(self, topic: str) -> list[tuple[dict[str, Any], InstanceState]]:
+        """Return the instances of a topic that is read with `DdsReaderOptions(instances=True)`, each by its keys."""
+        return self._exchange.instances_of(topic)
 
     def publish(self, topic: str, event: Mapping[str, Any]) -> None:
         """Send an event; the first one of a topic that was not advertised shows the type."""
-        if self._exchange.writer_of(topic) is None:
+        if topic not in self._writing:
             kind = self._exchange.type_of(topic) or event_type(infer_schema(event), type_name=topic)
             self._advertise(topic, kind, _quality(reliable=True, transient_local=False, depth=None))
-        if self._is_full_here(topic):
-            raise HistoryFullError(f"a subscription of this client to {topic!r} is full: take from it first")
-        self._exchange.publish(topic, event, now=self.udp.now())
-        self.udp.flush()
+        if self._ids:
+            if self._is_full_here(topic):
+                raise HistoryFullError(f"a subscription of this client to {topic!r} is full: take from it first")
+            self._exchange.publish(topic, event, now=self.udp.now())
+            self.udp.flush()  # its own subscriptions have it at once
+            return
+        # What is published in one turn of the loop shares datagrams; a program that does not let go of the loop does
+        # not make it wait for ever.
+        self._exchange.publish(topic, event, now=self.udp.flush_soon())
+        self._unsent += 1
+        if self._unsent >= _UNSENT:
+            self._unsent = 0
+            self.udp.flush()
 
     async def room(self, topic: str) -> None:
         """Wait until the writer's history has room."""
@@ -225,6 +286,10 @@ class DdsTransport:
             raise TopicError(f"this client does not publish to {topic!r}")
         return writer
 
+    def _topic_of(self, endpoint: Guid) -> str:
+        announced = self.udp.participant.endpoint(endpoint)
+        return "" if announced is None else announced.topic
+
     def _is_full_here(self, topic: str) -> bool:
         return any(one.topic == topic and one.overflow == "wait" and one.waiting >= one.queue for one in self._ids)
 
@@ -239,6 +304,12 @@ class DdsTransport:
         self.udp.flush()
 
     def _on_event(self, event: Event) -> None:
+        if type(event) is SampleReceived:
+            self._on_sample(event)
+        else:
+            self._on_other(event)
+
+    def _on_sample(self, event: SampleReceived) -> None:
         for delivery in self._exchange.take(event):
             subscription, name = self._subscribers[delivery.subscription_id]
             unacknowledged = self._unacknowledged.get(subscription)
@@ -250,6 +321,19 @@ class DdsTransport:
                 self.taken(subscription, delivery)
         if self._exchange.is_settling_due:
             self._settle_soon()
+        self._note_instances(event)
+
+    def _note_instances(self, event: Event) -> None:
+        for changed in self._exchange.instance_changes(event):
+            if self.on_instance is not None:
+                self.on_instance(changed)
+
+    def _on_other(self, event: Event) -> None:
+        self._note_instances(event)
+        if isinstance(event, DeadlineMissed):
+            topic = self._topic_of(event.endpoint)
+            self.missed_deadlines[topic] += 1
+            _LOG.warning("deadline of %s missed: instance %s", topic, event.instance.hex() or "of a topic without keys")
         if isinstance(event, QualityIncompatible):
             _LOG.warning("no match with %s: %s", event.remote, ", ".join(event.policies))
         elif isinstance(event, TypeIncompatible):
@@ -257,6 +341,10 @@ class DdsTransport:
         elif isinstance(event, MessageRejected):
             _LOG.info("message from %s rejected: %s", event.sender, event.reason)
         self._changed.set()
+
+
+def _microseconds(seconds: float | None) -> int:
+    return INFINITE if seconds is None else round(seconds * 1_000_000)
 
 
 def _quality(*, reliable: bool, transient_local: bool, depth: int | None) -> QualityOfService:

@@ -2,7 +2,8 @@
 
 Rule 1: nothing is measured for the metrics' sake. They are the counters that the machines keep anyway, read when they
 are asked for.
-Rule 2: the port is this machine's alone. It answers `GET /metrics` and nothing else, reads no more than a request's
+Rule 2: what is served is in one list (`metric_list.py`), from which the dashboard is made too.
+Rule 3: the port is this machine's alone. It answers `GET /metrics` and nothing else, reads no more than a request's
 head, and takes no longer than a few seconds for it; a name in the Host header that is not this machine's is refused, as
 the page does.
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rookery.errors import ServeError
+from rookery.live.metric_list import METRICS, PREFIX
 
 if TYPE_CHECKING:
     from rookery.live.brokers.server import LiveBroker
@@ -29,11 +31,9 @@ __all__ = [
     "CONTENT_TYPE",
     "Metric",
     "broker_metrics",
-    "counters",
     "exposition",
-    "gauge",
-    "gauges",
     "island_metrics",
+    "measured",
     "participant_metrics",
     "serve_metrics",
 ]
@@ -57,26 +57,23 @@ class Metric:
     kind: str = "counter"
 
 
-def counters(name: str, help: str, values: Mapping[str, float], *, label: str = "kind") -> Metric:
-    """Return a table of counters as one metric with a label."""
-    return Metric(f"{name}_total", help, {((label, key),): value for key, value in sorted(values.items())})
-
-
-def gauges(name: str, help: str, values: Mapping[str, float], *, label: str = "kind") -> Metric:
-    """Return a table of present values as one metric with a label."""
-    return Metric(name, help, {((label, key),): value for key, value in sorted(values.items())}, "gauge")
-
-
-def gauge(name: str, help: str, value: float) -> Metric:
-    """Return one present value."""
-    return Metric(name, help, {(): value}, "gauge")
+def measured(name: str, values: Mapping[str, float] | float) -> Metric:
+    """Return a metric of the list with its present value, or a value for each value of its label."""
+    described = METRICS[name]
+    if isinstance(values, Mapping):
+        assert described.label is not None, f"{name} has no label"
+        label = described.label
+        table: dict[tuple[tuple[str, str], ...], float] = {((label, key),): values[key] for key in sorted(values)}
+        return Metric(name, described.help, table, described.kind)
+    assert described.label is None, f"{name} has a label"
+    return Metric(name, described.help, {(): values}, described.kind)
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
     """Write metrics in the text format."""
     lines = []
     for metric in metrics:
-        name = "rookery_" + _NOT_A_NAME.sub("_", metric.name)
+        name = PREFIX + _NOT_A_NAME.sub("_", metric.name)
         lines += [f"# HELP {name} {_escape(metric.help)}", f"# TYPE {name} {metric.kind}"]
         for labels, value in metric.values.items():
             inside = ",".join(f'{_NOT_A_NAME.sub("_", key)}="{_escape(text, quoted=True)}"' for key, text in labels)
@@ -101,20 +98,19 @@ def participant_metrics(participant: Participant) -> list[Metric]:
     """Return what a DDS participant counts: bytes, messages, rejections, losses, by the names of its counters."""
     known = {"participants": len(participant.peers), "endpoints": len(participant.remote_endpoints)}
     return [
-        counters("dds", "What the DDS participant has counted.", participant.counters, label="counter"),
-        gauges("dds_known", "Remote participants and endpoints that are known.", known, label="what"),
-        gauge("dds_held_bytes", "Bytes of samples that are not delivered yet.", participant.held_bytes),
+        measured("dds_total", participant.counters),
+        measured("dds_known", known),
+        measured("dds_held_bytes", participant.held_bytes),
     ]
 
 
 def island_metrics(island: IslandTransport) -> list[Metric]:
     """Return what the gateway of a site counts, and its participant."""
     status = island.status()
-    reached = sum(bool(way["reached by"]) for way in status["sites"].values())
     return [
         *participant_metrics(island.dds.udp.participant),
-        counters("island", "What the gateway of this site has counted.", status["counters"], label="counter"),
-        gauge("island_sites_reached", "Sites that can be reached.", reached),
+        measured("island_total", status["counters"]),
+        measured("island_sites_reached", sum(bool(way["reached by"]) for way in status["sites"].values())),
     ]
 
 
@@ -123,20 +119,11 @@ def broker_metrics(broker: LiveBroker) -> list[Metric]:
     status = broker.status()
     zones = {zone["path"] or "all": zone for zone in status["zones"]}
     return [
-        counters("broker", "What the broker has counted.", status["counters"], label="counter"),
-        gauges(
-            "broker_events", "Events seen, by zone.", {key: zone["events"] for key, zone in zones.items()}, label="zone"
-        ),
-        gauges(
-            "broker_subscriptions",
-            "Subscriptions held, by zone.",
-            {key: zone["subscriptions"] for key, zone in zones.items()},
-            label="zone",
-        ),
-        gauge("broker_clients", "Clients that are attached.", status["clients"]),
-        gauge(
-            "broker_events_in_flight", "Events not yet acknowledged by their clients.", status["in_flight"]["events"]
-        ),
+        measured("broker_total", status["counters"]),
+        measured("broker_events", {key: zone["events"] for key, zone in zones.items()}),
+        measured("broker_subscriptions", {key: zone["subscriptions"] for key, zone in zones.items()}),
+        measured("broker_clients", status["clients"]),
+        measured("broker_events_in_flight", status["in_flight"]["events"]),
     ]
 
 

@@ -20,8 +20,9 @@ from typing import Any
 from rookery.errors import JoinError
 from rookery.live.credentials import Credentials
 from rookery.live.driver import Driver
-from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, listen
+from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings
 from rookery.live.tcp_peers import Peers, node_id
+from rookery.live.tcp_ports import Listener, dial, listen
 from rookery.overlay.configuration import OverlayConfiguration
 from rookery.overlay.dissemination import Deliver
 from rookery.overlay.identity import SemanticSpace

@@ -45,7 +45,7 @@ class PlainClient:
         *,
         overflow: Overflow,
         queue: int | None = None,
-        parameters: Sequence[object] = (),
+        parameters: Sequence[object] | Mapping[str, object] = (),
         schema: AnySchema | None = None,
         dds: DdsReaderOptions | None = None,
     ) -> Subscription[Event]:
@@ -61,7 +61,7 @@ class PlainClient:
     def subscribe_many(
         self,
         topic: str,
-        conditions: Mapping[str, str | Condition],
+        conditions: Mapping[str, str | Condition | tuple[str, Mapping[str, object]]],
         *,
         overflow: Overflow,
         queue: int | None = None,

@@ -16,7 +16,8 @@ from rookery.errors import JoinError
 from rookery.gateway import Gateway
 from rookery.live.dialing import dial_until
 from rookery.live.driver import Driver
-from rookery.live.tcp import Address, Link, LinkSettings, Listener, dial, frame_of, listen
+from rookery.live.tcp import Address, Link, LinkSettings, frame_of
+from rookery.live.tcp_ports import Listener, dial, listen
 from rookery.live.udp import UdpTransport
 from rookery.rtps.locators import Address as UdpAddress
 

@@ -32,6 +32,8 @@ _LOG = logging.getLogger("rookery.live")
 Overflow: TypeAlias = Literal["wait", "drop-oldest"]
 Event: TypeAlias = dict[str, Any]
 Item = TypeVar("Item")
+#: Events that come one by one and wait are one batch, up to so many.
+_BATCH = 512
 
 
 class Subscription(Generic[Item]):
@@ -158,7 +160,11 @@ class Subscription(Generic[Item]):
             token = None
         if self._is_closed:
             return
-        self._batches.append((batch, token))
+        last = self._batches[-1] if self._batches and token is None else None
+        if last is not None and last[1] is None and len(last[0]) < _BATCH:
+            last[0].extend(batch)
+        else:
+            self._batches.append((batch, token))
         self._waiting += len(batch)
         if self.overflow == "drop-oldest" and self._waiting > self.queue:
             self._drop()

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rookery.discovery.carriage import carried_container, summary_name
-from rookery.live.udp import open_participant
+from rookery.live.udp import open_participant, warning_of
 from rookery.participant import Participant
 from rookery.rtps.identity import VENDOR, is_keyed, is_writer
 from rookery.rtps.peers import RemoteParticipant
-from rookery.rtps.qos import INFINITE, QualityOfService
+from rookery.rtps.qos import INFINITE, Liveliness, Ownership, QualityOfService
 
 __all__ = ["SeenEndpoint", "SeenParticipant", "Survey", "describe_quality", "read_survey", "survey"]
 
@@ -70,6 +70,8 @@ class Survey:
     domain_id: int
     participants: list[SeenParticipant]
     endpoints: list[SeenEndpoint]
+    #: The limits at which something was left out, and what; then the survey does not show all.
+    limits_reached: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -103,6 +105,17 @@ def describe_quality(qos: QualityOfService) -> dict[str, Any]:
     }
     if qos.partitions:
         described["partitions"] = list(qos.partitions)
+    if qos.lifespan < INFINITE:
+        described["lifespan_seconds"] = _seconds(qos.lifespan)
+    if qos.minimum_separation:
+        described["separation_seconds"] = _seconds(qos.minimum_separation)
+    if qos.liveliness is not Liveliness.AUTOMATIC or qos.liveliness_lease < INFINITE:
+        described["liveliness"] = qos.liveliness.name.lower()
+        described["liveliness_seconds"] = _seconds(qos.liveliness_lease)
+    if qos.ownership is not Ownership.SHARED:
+        described["ownership"] = qos.ownership.name.lower()
+    if qos.user_data:
+        described["user_data"] = qos.user_data.decode("utf-8", "backslashreplace")
     return described
 
 
@@ -135,7 +148,9 @@ def read_survey(participant: Participant) -> Survey:
     endpoints.sort(key=lambda each: (each.topic, each.type_name, each.kind, each.guid))
     participants = [_participant(peer, endpoints, containers.get(peer.prefix)) for peer in participant.peers]
     participants.sort(key=lambda each: each.prefix)
-    return Survey(participant.configuration.domain_id, participants, endpoints)
+    limits = participant.configuration.limits
+    reached = {name: warning_of(name, limits) for name in participant.counters.reached}
+    return Survey(participant.configuration.domain_id, participants, endpoints, reached)
 
 
 def _participant(peer: RemoteParticipant, endpoints: list[SeenEndpoint], container: bytes | None) -> SeenParticipant:

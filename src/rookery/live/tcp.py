@@ -21,21 +21,22 @@ The key keeps strangers out and nothing more: what is sent can be read and alter
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
 import ssl
 import struct
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
-from rookery.errors import JoinError
 from rookery.live.admission import Certificate, certificate_of
-from rookery.live.doorway import Doorway
-from rookery.live.tcp_hello import Beat, Control, Goodbye, Hello, KeyProof, LinkLimits, LinkSettings, proof, refusal
+from rookery.live.tcp_handshake import Handshake
+from rookery.live.tcp_hello import Beat, Control, Goodbye, Hello, KeyProof, LinkLimits, LinkSettings
 
-__all__ = ["Address", "Link", "LinkHandler", "LinkLimits", "LinkSettings", "Listener", "dial", "frame_of", "listen"]
+if TYPE_CHECKING:
+    from rookery.live.tcp_ports import Listener
+
+__all__ = ["Address", "Link", "LinkHandler", "LinkLimits", "LinkSettings", "frame_of"]
 
 Address: TypeAlias = tuple[str, int]
 
@@ -69,7 +70,7 @@ def frame_of(payload: bytes) -> bytes:
 
 
 class Link(asyncio.Protocol):
-    """One end of a connection; made by `dial` and `listen`."""
+    """One end of a connection; made by `dial` and `listen` (`tcp_ports.py`)."""
 
     def __init__(
         self, settings: LinkSettings, handler: LinkHandler | None, *, dialing: bool, listener: Listener | None = None
@@ -98,8 +99,7 @@ class Link(asyncio.Protocol):
         self.certificate: Certificate | None = None
         self._was_admitted = False
         self._securing: asyncio.Task[None] | None = None
-        self._mine = settings.hello(os.urandom(16), dialing=dialing)
-        self._theirs: Hello | None = None
+        self._handshake = Handshake(settings, os.urandom(16), dialing=dialing)
         self._early = 0
         self._told = 0
         self._heard = 0.0
@@ -205,7 +205,7 @@ class Link(asyncio.Protocol):
         self._transport = transport
         transport.set_write_buffer_limits(high=self.settings.limits.congested)
         self.certificate = certificate_of(transport.get_extra_info("peercert"))
-        self._control(self._mine)
+        self._control(self._handshake.mine)
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._timer is not None:
@@ -331,39 +331,24 @@ class Link(asyncio.Protocol):
                 self._transport.close()
 
     def _greet(self, hello: Hello) -> None:
-        settings = self.settings
-        reason = refusal(settings, hello, dialing=self._dialing, certificate=self.certificate, host=self.address[0])
-        if self._theirs is not None or reason is not None:
-            self.let_go(reason or "malformed")
+        reason = self._handshake.take(hello, certificate=self.certificate, host=self.address[0])
+        if reason is not None:
+            self.let_go(reason)
             return
-        self._theirs = hello
         self.identity, self.role, self.network = hello.identity, hello.role, hello.network
-        if self._key is None:
+        if self._handshake.key is None:
             self._open()
         elif self._dialing:
-            self._control(KeyProof(self._proof(mine=True)))
-
-    @property
-    def _key(self) -> bytes | None:
-        """What the dialing end has to prove, once both have said hello."""
-        assert self._theirs is not None
-        return self.settings.key_for(self._mine.role if self._dialing else self._theirs.role)
-
-    def _proof(self, *, mine: bool) -> bytes:
-        assert self._theirs is not None
-        assert self._key is not None
-        ends = (self._mine, self._theirs) if self._dialing else (self._theirs, self._mine)
-        side = "dialing" if mine == self._dialing else "listening"
-        return proof(self._key, side=side, dialing=ends[0], listening=ends[1])
+            self._control(KeyProof(self._handshake.proof()))
 
     def _check(self, digest: bytes) -> None:
-        if self._theirs is None or self._key is None or self.is_open:
+        if self.is_open or self._handshake.key is None:
             self.let_go("malformed")
-        elif not hmac.compare_digest(digest, self._proof(mine=False)):
+        elif not self._handshake.is_proven_by(digest):
             self.let_go("wrong key")
         else:
             if not self._dialing:
-                self._control(KeyProof(self._proof(mine=True)))
+                self._control(KeyProof(self._handshake.proof()))
             self._open()
 
     def _open(self) -> None:
@@ -405,75 +390,3 @@ class Link(asyncio.Protocol):
     def _set_beat(self) -> None:
         self._beat_due = self._loop.time() + self.settings.heartbeat
         self._timer = self._loop.call_at(self._beat_due, self._beat)
-
-
-class Listener:
-    """An open port and the links that came in through it."""
-
-    def __init__(self, settings: LinkSettings, make_handler: Callable[[Link], LinkHandler]) -> None:
-        self.settings = settings
-        self.doorway: Doorway[Link] = Doorway(settings.limits)
-        self._make_handler = make_handler
-        self._server: asyncio.Server | None = None
-
-    @property
-    def links(self) -> set[Link]:
-        """The links that are there."""
-        return self.doorway.links
-
-    @property
-    def address(self) -> Address:
-        """Where it listens; the port is the kernel's choice if 0 was asked for."""
-        assert self._server is not None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        return str(host), int(port)
-
-    async def start(self, address: Address) -> None:
-        """Open the port."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(
-                lambda: Link(self.settings, None, dialing=False, listener=self),
-                address[0],
-                address[1],
-                backlog=512,
-            )
-        except OSError as error:
-            raise JoinError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror or error}") from error
-
-    def welcome(self, link: Link) -> LinkHandler:
-        """Say who handles a link that has opened."""
-        return self._make_handler(link)
-
-    async def close(self) -> None:
-        """Close the port and every link."""
-        if self._server is not None:
-            self._server.close()
-        for link in list(self.links):
-            link.close()
-        await asyncio.sleep(0)
-
-
-async def listen(address: Address, settings: LinkSettings, make_handler: Callable[[Link], LinkHandler]) -> Listener:
-    """Open a port; `make_handler` is asked for the handler of every link that has opened."""
-    listener = Listener(settings, make_handler)
-    await listener.start(address)
-    return listener
-
-
-async def dial(address: Address, settings: LinkSettings, handler: LinkHandler) -> Link:
-    """Connect; raise `JoinError` where nobody listens. The link may be used when the handler's `opened` is called."""
-    loop = asyncio.get_running_loop()
-    context = settings.tls_dial
-    try:
-        async with asyncio.timeout(settings.limits.handshake):
-            _, link = await loop.create_connection(
-                lambda: Link(settings, handler, dialing=True),
-                address[0],
-                address[1],
-                ssl=context,
-                server_hostname=address[0] if context is not None else None,
-            )
-    except (OSError, TimeoutError) as error:
-        raise JoinError(f"nobody answers at {address[0]}:{address[1]}: {error or 'no answer'}") from error
-    return link

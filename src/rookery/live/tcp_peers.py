@@ -22,7 +22,8 @@ from collections.abc import Callable, Sequence
 
 from rookery.errors import JoinError
 from rookery.live.dialing import dial_until
-from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, Listener, dial, frame_of, listen
+from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, frame_of
+from rookery.live.tcp_ports import Listener, dial, listen
 
 __all__ = ["Peers", "node_address", "node_id"]
 

@@ -43,6 +43,15 @@ class DdsReaderOptions:
     reliable: bool = True
     #: Whether to get what transient-local writers kept from before.
     transient_local: bool = False
+    #: Names or patterns of partitions; a reader and a writer meet that have one in common.
+    partitions: tuple[str, ...] = ()
+    #: How often an event of each instance is expected; one that does not come is a warning.
+    seconds_of_deadline: float | None = None
+    #: How far apart the events of an instance have to be written; those between are left out.
+    seconds_of_separation: float = 0.0
+    #: Whether to keep account of the instances: `client.dds.instances`.
+    instances: bool = False
+    user_data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,14 @@ class DdsWriterOptions:
     transient_local: bool = False
     #: How many events of each instance are kept; None keeps all that some reader has not acknowledged.
     keep_last: int | None = None
+    #: The version of XCDR that is written, 1 or 2; by default 2 for types that may grow or have optional members.
+    xcdr: int | None = None
+    partitions: tuple[str, ...] = ()
+    #: How often an event of each instance is promised; one that is not written is a warning.
+    seconds_of_deadline: float | None = None
+    #: How long an event is worth sending to a reader that has not got it.
+    seconds_of_lifespan: float | None = None
+    user_data: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

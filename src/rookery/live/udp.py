@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 import time
@@ -21,22 +22,40 @@ from ipaddress import IPv4Network
 from typing import Any, Protocol
 
 from rookery.errors import JoinError
+from rookery.live.datagrams import DatagramSocket
 from rookery.live.driver import Driver, Transport
 from rookery.live.groups import GroupListener, listen_to_group
 from rookery.live.interfaces import Interface, find_interface
 from rookery.machine import Machine, Multicast
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
 from rookery.participant.configuration import PARTICIPANT_INDICES, peer_addresses, well_known_port
-from rookery.rtps.limits import Counters, Limits
+from rookery.rtps.limits import LEAVES_OUT, Limits
 from rookery.rtps.locators import LOOPBACK, Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
 
-__all__ = ["ParticipantOwner", "SocketTransport", "UdpParticipant", "UdpTransport", "open_participant"]
+__all__ = [
+    "RAISE",
+    "ParticipantOwner",
+    "SocketTransport",
+    "UdpParticipant",
+    "UdpTransport",
+    "open_participant",
+    "warning_of",
+]
 
 #: Datagrams read in one go before sending and before the loop's other tasks get their turn.
 _BATCH = 64
-_LARGEST_DATAGRAM = 65_535
+_LOG = logging.getLogger("rookery.live")
+#: How to raise a limit.
+RAISE = "raise it with --limit NAME=NUMBER, or in Python with DdsOptions(limits=Limits(…))"
+#: Senders whose addresses are remembered.
+_SENDERS = 1_024
 _RECEIVE_BUFFER = 4 << 20
+
+
+def warning_of(limit: str, limits: Limits) -> str:
+    """Return what is left out at a limit."""
+    return f"{limit} = {getattr(limits, limit):,} is reached, {LEAVES_OUT[limit]}"
 
 
 def _bind(own: socket.socket, host: str, domain_id: int) -> None:
@@ -83,11 +102,16 @@ def _addresses(peer: Address | str, domain_id: int) -> tuple[Address, ...]:
 class UdpTransport:
     """The datagrams of one participant: through a socket of its own, and from the group of its domain."""
 
-    def __init__(self, own: socket.socket, group: GroupListener | None, counters: Counters) -> None:
-        self._own = own
+    def __init__(self, own: socket.socket, group: GroupListener | None, participant: Participant) -> None:
+        counters = participant.counters
+        self._limits = participant.configuration.limits
+        self._unwarned = set(LEAVES_OUT)
+        self._own = DatagramSocket(own, counters)
         self._group = group
         self._counters = counters
         self._driver: Driver | None = None
+        #: Of what the socket calls a sender, its address: the same few all the time.
+        self._senders: dict[tuple[str, int], Address] = {}
 
     def start(self, driver: Driver) -> None:
         """Begin to read, for a driver."""
@@ -105,12 +129,7 @@ class UdpTransport:
 
     def send(self, receiver: Address, messages: list[bytes]) -> None:
         """Send datagrams to an address."""
-        for datagram in messages:
-            try:
-                self._own.sendto(datagram, receiver)
-            except OSError:
-                # A full buffer, a port that nobody listens to any more: for UDP that is loss, and loss is repaired.
-                self._counters["send_failed"] += 1
+        self._own.send(receiver, messages)
 
     def disconnect(self, node: Address, reason: str) -> None:
         """Do nothing: UDP has no connections."""
@@ -122,21 +141,38 @@ class UdpTransport:
             return
         if heard is None:
             driver.flush()
+            self._warn_of_limits()
         else:
             datagram, sender = heard
             driver.machine.receive_many((Multicast(datagram),), sender, driver.now())
 
     def _read(self, driver: Driver) -> None:
+        now, receive, receive_many = driver.now(), self._own.receive, driver.machine.receive_many
         for _ in range(_BATCH):
             try:
-                data, sender = self._own.recvfrom(_LARGEST_DATAGRAM)
+                datagrams, sender = receive()
             except (BlockingIOError, InterruptedError):
                 break
             except OSError:  # an ICMP error about something sent earlier
                 self._counters["receive_failed"] += 1
                 continue
-            driver.machine.receive_many((data,), Address(*sender), driver.now())
+            receive_many(datagrams, self._senders.get(sender) or self._address(sender), now)
+            if len(datagrams) > 1:
+                break  # a buffer full: the loop's other tasks have their turn
         driver.flush()  # once for the batch: answers to one peer share datagrams
+        self._warn_of_limits()
+
+    def _warn_of_limits(self) -> None:
+        """Say of each limit that leaves something out, once, that it is reached."""
+        for name in self._counters.keys() & self._unwarned:
+            self._unwarned.discard(name)
+            _LOG.warning("%s; %s", warning_of(name, self._limits), RAISE)
+
+    def _address(self, sender: tuple[str, int]) -> Address:
+        if len(self._senders) >= _SENDERS:
+            self._senders.clear()
+        address = self._senders[sender] = Address(*sender)
+        return address
 
 
 class ParticipantOwner(Machine, Protocol):
@@ -186,6 +222,10 @@ class UdpParticipant:
     def flush(self) -> None:
         """Do what the participant wants done; to be called after every command to it."""
         self._driver.flush()
+
+    def flush_soon(self) -> int:
+        """Do it in the next turn of the loop, with what is commanded until then; return the time for these commands."""
+        return self._driver.flush_soon()
 
     async def close(self) -> None:
         """Say goodbye and close the sockets."""
@@ -252,7 +292,7 @@ def open_participant(
             )
         )
         listener = listen_to_group(found, group) if multicast else None
-        udp = UdpTransport(own, listener, participant.counters)
+        udp = UdpTransport(own, listener, participant)
         machine, transport = (participant, udp) if within is None else within(participant, udp)
         return UdpParticipant(participant, machine=machine, transport=transport, on_event=on_event)
     except BaseException:

@@ -34,8 +34,12 @@ INDEXES = tuple(_ENGINES)
 ENGINES = (*INDEXES, "scan")
 
 
-def matcher(schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: str = "raise") -> Matcher | ScanMatcher:
+def matcher(
+    schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: str = "raise", wall_time: bool = True
+) -> Matcher | ScanMatcher:
     """Make a set of subscriptions over a schema, or go on editing a compiled set.
+
+    With `wall_time=False` a condition that asks for `now()` is refused, as on a network.
 
     >>> from rookery import Schema, matcher
     >>> quotes = matcher(Schema(symbol=str, price=float, volume=int))
@@ -50,11 +54,11 @@ def matcher(schema: Schema | CompiledSet, *, engine: str = "bitmap", on_error: s
             twin = ScanMatcher(schema.schema, on_error=on_error)
             twin.add_many(schema.subscriptions)
             return twin
-        return ScanMatcher(schema, on_error=on_error)
+        return ScanMatcher(schema, on_error=on_error, wall_time=wall_time)
     make = _ENGINES[engine]
     if isinstance(schema, CompiledSet):
         return Matcher.resume(schema, make, on_error=on_error)
-    return Matcher(schema, make, on_error=on_error)
+    return Matcher(schema, make, on_error=on_error, wall_time=wall_time)
 
 
 def matched_by(compiled: CompiledSet, engine: str) -> CompiledSet:

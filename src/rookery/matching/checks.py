@@ -24,6 +24,7 @@ from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.labels import LABEL_LIMIT, LABEL_STEP
 from rookery.matching.program_kernels import ACCEPT, REJECT
+from rookery.model.expressions import SIZE
 from rookery.model.subscriptions import record_schema
 
 __all__ = ["check_header", "check_index", "check_inexact", "check_labels", "check_programs", "check_records", "require"]
@@ -37,6 +38,8 @@ _TYPES = {
     "attribute": np.uint16,
     "lines": np.uint64,
     "group_lines": np.uint64,
+    "list_table": np.int32,
+    "list_posting": np.int32,
 }
 _PROGRAM_TYPES = (np.int32, np.int64, np.uint16, np.int64, np.int64, np.int32)
 _PAIRS = {"group_block", "bounds", "pool"}
@@ -72,7 +75,10 @@ def check_header(header: Mapping[str, Any]) -> None:
     for path in header["attributes"]:
         require(type(path) is list and path, f"the attribute {path!r:.60} is no path")
         require(
-            all(type(step) is str or (type(step) is int and 0 <= step < 1 << 31) for step in path),
+            all(
+                type(step) is str or (type(step) is int and 0 <= step < 1 << 31)
+                for step in (path[:-1] if path[-1] == SIZE else path)
+            ),
             f"the attribute {path!r:.60} is no path",
         )
         require(tuple(path) not in seen, f"the attribute {path!r:.60} stands twice")
@@ -166,7 +172,11 @@ def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     ranges = index.bounds[(index.attribute & SET_FLAG) != 0]
     _within(ranges, 0, len(index.pool) + 1, "a set of intervals")
     require(bool((ranges[:, 0] < ranges[:, 1]).all()), "a set of intervals is empty")
-    _check_keys(index, rows, known)
+    require(
+        0 <= index.partition_first[-1] <= rows if len(index.partition_first) else False, "partition_first ends wrong"
+    )
+    _check_keys(index, index.listed_from, known)
+    _check_lists(index, rows, known)
     _check_blocks(index, known)
     # What takes the keys out of rows counts on it: a key's attribute is tested by the key alone.
     repeating = first_repeating_row(
@@ -196,8 +206,39 @@ def _check_keys(index: BitmapIndex, rows: int, attributes: int) -> None:
     require(bool((entries == 1).all()), "a partition stands in no hash table, or in two places")
 
 
+def _check_lists(index: BitmapIndex, rows: int, attributes: int) -> None:
+    """Require that a look-up of a value ends, that postings are rows, and that each such row has one list."""
+    numbers, code, first, posting = index.list_numbers, index.list_code, index.list_first, index.list_posting
+    _within(numbers, 0, attributes, "list_numbers")
+    require(bool((numbers[1:] > numbers[:-1]).all()), "list_numbers are out of order")
+    _offsets(index.list_keys, len(numbers), len(code), "list_keys")
+    _offsets(first, len(code), len(posting), "list_first")
+    _within(posting, index.listed_from, rows, "list_posting")
+    size = len(index.list_table)
+    require(size > 0 and size & (size - 1) == 0, "the table of lists has a size that is no power of two")
+    _within(index.list_table, -1, len(code), "list_table")
+    require(bool((index.list_table < 0).any()), "the table of lists is full")
+    owner = np.repeat(np.arange(len(numbers)), np.diff(index.list_keys))
+    ascending = (code[1:] > code[:-1]) | (owner[1:] > owner[:-1])
+    require(bool(ascending.all()), "the values of lists are out of order")
+    key = np.repeat(np.arange(len(code)), np.diff(first))
+    ascending = (posting[1:] > posting[:-1]) | (key[1:] > key[:-1])
+    require(bool(ascending.all()), "the postings of a value are out of order")
+    filed = posting - index.listed_from
+    attribute_of = np.full(rows - index.listed_from, -1, np.int64)
+    attribute_of[filed] = numbers[owner[key]]
+    require(bool((attribute_of >= 0).all()), "a row is in no partition and in no list")
+    require(bool((attribute_of[filed] == numbers[owner[key]]).all()), "a row is filed under two attributes")
+    # As for keys: what takes lists out of rows counts on it that nothing else in the row tests their attribute.
+    lengths = np.diff(index.start[index.listed_from :])
+    row = np.concatenate([np.repeat(np.arange(len(lengths)), lengths), np.arange(len(lengths))])
+    tested = (index.attribute[int(index.start[index.listed_from]) :] & ATTRIBUTE_MASK).astype(np.int64)
+    pairs = row * (attributes + 1) + np.concatenate([tested, attribute_of])
+    require(len(np.unique(pairs)) == len(pairs), "a row with a list tests an attribute twice")
+
+
 def _check_blocks(index: BitmapIndex, attributes: int) -> None:
-    require(0 <= index.blocked_rows <= len(index.slot), "blocked_rows points outside")
+    require(0 <= index.blocked_rows <= index.listed_from, "blocked_rows points outside")
     require(index.blocked_rows in index.partition_first, "blocked_rows is no partition's end")
     blocks = (index.blocked_rows + BLOCK_ROWS - 1) // BLOCK_ROWS
     _offsets(index.block_first, blocks, len(index.block_numbers), "block_first")

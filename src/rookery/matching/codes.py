@@ -32,7 +32,7 @@ from rookery.model.check import COMPUTED, ComputedAttribute
 from rookery.model.computed import computed_attribute, computed_column, computed_value
 from rookery.model.event_columns import narrow_steps, read_column
 from rookery.model.events import comparable, read_value
-from rookery.model.schema import Attribute, Schema
+from rookery.model.schema import NOW, Attribute, Schema
 from rookery.model.types import (
     DecimalType,
     EnumType,
@@ -93,13 +93,24 @@ class CodeSpace:
     it registers or labels is then in that space alone.
     """
 
-    __slots__ = ("_numbers", "_shared_attributes", "_shared_labels", "_texts", "attributes", "labels", "schema")
+    __slots__ = (
+        "_numbers",
+        "_shared_attributes",
+        "_shared_labels",
+        "_texts",
+        "attributes",
+        "labels",
+        "reads_now",
+        "schema",
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.attributes: list[Attribute] = []
         self._numbers: dict[tuple[str | int, ...], int] = {}
         self.labels: dict[int, Labels] = {}
+        #: Whether some subscription asks for now(), which a caller then gives.
+        self.reads_now = False
         self._shared_attributes = self._shared_labels = False
         self._texts: tuple[Labels, TextIndex] | None = None
 
@@ -115,6 +126,7 @@ class CodeSpace:
         """Return an equal space that may be edited; what it does not change it shares with this one."""
         twin = CodeSpace(self.schema)
         twin.attributes, twin._numbers, twin.labels = self.attributes, self._numbers, self.labels
+        twin.reads_now = self.reads_now
         twin._shared_attributes = twin._shared_labels = True
         return twin
 
@@ -138,7 +150,7 @@ class CodeSpace:
         found: dict[tuple[str | int, ...], Attribute] = {}
         for one in (*self.attributes, *sought):
             for field in one.fields if isinstance(one, ComputedAttribute) else (one,):
-                if field.path not in _HIDDEN:
+                if field.path not in _HIDDEN and field is not NOW:
                     found[field.path] = field
         return list(found.values())
 
@@ -148,7 +160,7 @@ class CodeSpace:
             arrays = {
                 one.path: event_column(batch, one, missing=missing, on_error=on_error) for one in attribute.fields
             }
-            return computed_column(attribute, arrays)
+            return computed_column(attribute, arrays, batch.num_rows)
         return event_column(batch, attribute, missing=missing, on_error=on_error)
 
     @property
@@ -172,6 +184,8 @@ class CodeSpace:
             self._shared_attributes = False
         self.attributes.append(attribute)
         self._numbers[attribute.path] = number
+        if NOW in (attribute.fields if isinstance(attribute, ComputedAttribute) else (attribute,)):
+            self.reads_now = True
         if isinstance(attribute.type, StringType):
             self._label(number, Labels() if labels is None else labels)
         return number

@@ -78,7 +78,7 @@ class CompiledSet:
         if isinstance(engine, BitmapEngine) and not engine.tail_rows:
             index = engine.index
         else:
-            index = build_index(engine.rows(), len(view.space))
+            index = build_index(engine.rows(), len(view.space), view.space.labels)
         return cls(dataclasses.replace(view, engine=BitmapEngine(index), set_version=0))
 
     def fresh_view(self) -> View:
@@ -152,10 +152,11 @@ class CompiledSet:
         topic: str | None = None,
         time: object = None,
         on_error: str = "raise",
+        now: object = None,
     ) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies."""
         view = self._view
-        return view.records.ids(view.match_event(event, topic=topic, time=time, on_error=on_error))
+        return view.records.ids(view.match_event(event, topic=topic, time=time, on_error=on_error, now=now))
 
     def match_many(
         self,
@@ -167,6 +168,7 @@ class CompiledSet:
         as_of: object = None,
         missing: str = "error",
         on_error: str = "raise",
+        now: object = None,
     ) -> pa.Table:
         """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription."""
         return match_table(
@@ -178,6 +180,7 @@ class CompiledSet:
             as_of=as_of,
             missing=missing,
             on_error=on_error,
+            now=now,
         )
 
     def match_indices(
@@ -189,9 +192,12 @@ class CompiledSet:
         as_of: object = None,
         missing: str = "error",
         on_error: str = "raise",
+        now: object = None,
     ) -> tuple[Array, Array]:
         """Return the matches of a batch as two arrays: the event's row in the batch, and the subscription's slot."""
-        return self._view.match_batch(events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error)
+        return self._view.match_batch(
+            events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now
+        )
 
     def names(self, slots: Array) -> tuple[pa.Array, pa.Array]:
         """Return the ids and the versions of slots, as `match_indices` gives them."""
@@ -206,8 +212,10 @@ class CompiledSet:
         time: object = None,
         version: int | None = None,
         on_error: str = "raise",
+        now: object = None,
     ) -> Explanation:
         """Say why an event does or does not match a subscription: each predicate with the event's value."""
+        event = self._view.with_now(event, now)
         return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
     def boxes(self, space: EventSpace) -> Boxes:
@@ -226,7 +234,7 @@ class CompiledSet:
         rows = view.engine.rows()
         rows = rows.take(np.flatnonzero(number[rows.slot] >= 0))
         space, rows, programs = used_part(view.space, rows.trimmed(), view.programs.kept(number))
-        engine = BitmapEngine(build_index(rows.with_slots(number[rows.slot]), len(space)))
+        engine = BitmapEngine(build_index(rows.with_slots(number[rows.slot]), len(space), space.labels))
         inexact = np.flatnonzero(view.inexact[slots] == BY_VALUE)
         return CompiledSet(View.of(space, engine, view.records.taken(slots), inexact.tolist(), programs))
 

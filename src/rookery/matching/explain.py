@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.timeline import Dating, deciding_times
 from rookery.matching.times import event_time
+from rookery.model.check import Checker
 from rookery.model.evaluate import condition
 from rookery.model.events import check_on_error, read_value
-from rookery.model.expressions import And, Constant, Expression, Not, Or, field_text, fields_of, timestamp_text, to_text
+from rookery.model.expressions import And, Constant, Expression, Not, Or, timestamp_text, to_text
 from rookery.model.parser import parse
+from rookery.model.schema import Attribute
 from rookery.model.types import TimestampType
 
 if TYPE_CHECKING:
@@ -153,12 +155,20 @@ class _Read:
     parameters: Any
     on_error: str
 
-    def value(self, path: tuple[str | int, ...]) -> Any:
-        return read_value(self.event, self.view.space.schema.attribute(path), self.on_error)
-
     def verdict(self, node: Expression) -> bool | None:
-        row = {path: self.value(path) for path in fields_of(node)}
+        row = {one.path: read_value(self.event, one, self.on_error) for one in self.attributes(node)}
         return condition(node, self.view.space.schema, self.parameters)(row)
+
+    def attributes(self, node: Expression) -> list[Attribute]:
+        """Return what a condition reads."""
+        return Checker(self.view.space.schema, self.parameters).reads(node)
+
+
+def _shown(kind: Any, value: Any) -> Any:
+    """Return a value as a person reads it."""
+    if isinstance(value, list):
+        return [_shown(kind.item, one) for one in value]
+    return timestamp_text(value) if value is not None and isinstance(kind, TimestampType) else value
 
 
 def _walk(read: _Read, node: Expression, depth: int, findings: list[Finding], decides: bool) -> bool | None:
@@ -179,10 +189,7 @@ def _walk(read: _Read, node: Expression, depth: int, findings: list[Finding], de
         _walk(read, node.operand, depth + 1, findings, decides)
         return verdict
     values = {}
-    for path in fields_of(node):
-        value = read.value(path)
-        if value is not None and isinstance(read.view.space.schema.attribute(path).type, TimestampType):
-            value = timestamp_text(value)
-        values[field_text(path)] = value
+    for one in read.attributes(node):
+        values[one.text] = _shown(one.type, read_value(read.event, one, read.on_error))
     findings.append(Finding(to_text(node), verdict, values, max(0, depth - 1), decides))
     return verdict

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from rookery.kernels import kernel
 
@@ -17,6 +20,7 @@ __all__ = [
     "order_pairs",
     "row_holds",
     "scan_rows",
+    "trailing_zeros",
 ]
 
 #: The code of NULL; every value has a higher one.
@@ -26,6 +30,19 @@ SET_FLAG = 0x8000
 ATTRIBUTE_MASK = 0x7FFF
 #: Matches of an event that are sorted by insertion.
 FEW_MATCHES = 32
+#: Slots for each pair of a batch, up to which its pairs are ordered by a bit a slot.
+SLOTS_A_PAIR = 4096
+_ONE = np.uint64(1)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a word are clear below its lowest set one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
 
 
 @kernel
@@ -58,14 +75,14 @@ def row_holds(codes: Any, event: Any, row: Any, start: Any, attribute: Any, boun
         number = attribute[place]
         if number & SET_FLAG:
             code = codes[event, number & ATTRIBUTE_MASK]
-            held = False
-            for item in range(bounds[place, 0], bounds[place, 1]):
-                if code < pool[item, 0]:
-                    break  # the intervals are sorted
-                if code <= pool[item, 1]:
-                    held = True
-                    break
-            if not held:
+            low, high = bounds[place, 0], bounds[place, 1]
+            while low < high:  # the intervals are sorted: the first one that ends at the code or after it
+                middle = (low + high) >> 1
+                if pool[middle, 1] < code:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == bounds[place, 1] or code < pool[low, 0]:
                 return False
         else:
             code = codes[event, number]
@@ -104,38 +121,96 @@ def scan_rows(
 def order_pairs(pairs: Any, event_count: Any) -> Any:
     """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
 
-    Events are counted, so a pair goes to its place at once; the slots of one event are then sorted, few of them by
-    insertion. Engines give the pairs of some thousand events after the other, so the places that are written to are
-    near each other.
+    Events are counted, so a pair goes to its place at once. The slots of one event, where they are not in order yet,
+    are then put in order: few of them by insertion, more by a bit for each slot, of which the words that were touched
+    are read back. Engines give the pairs of some thousand events after the other, so the places that are written to
+    are near each other.
     """
+    total = pairs.shape[0]
     first = np.zeros(event_count + 1, np.int64)
-    for index in range(pairs.shape[0]):
+    highest = np.int64(0)
+    for index in range(total):
         first[(pairs[index] >> 32) + 1] += 1
+        highest = max(highest, pairs[index] & 0xFFFFFFFF)
+    most = np.int64(0)
     for event in range(event_count):
+        most = max(most, first[event + 1])
         first[event + 1] += first[event]
-    place = first.copy()
-    slots = np.empty(pairs.shape[0], np.int64)
-    for index in range(pairs.shape[0]):
+    place = first[:-1].copy()
+    unordered = np.empty(total, np.int32)
+    for index in range(total):
         event = pairs[index] >> 32
-        slots[place[event]] = pairs[index] & 0xFFFFFFFF
+        unordered[place[event]] = pairs[index]
         place[event] += 1
-    events = np.empty(pairs.shape[0], np.int64)
+    # A bit a slot is cleared once for all events: of few pairs among very many slots, that costs more than it saves.
+    by_bits = most > FEW_MATCHES and highest <= SLOTS_A_PAIR * total
+    bits = np.zeros((highest >> 6) + 1 if by_bits else 0, np.uint64)
+    touched = np.zeros((highest >> 12) + 1 if by_bits else 0, np.uint64)
+    events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
     count = 0
     for event in range(event_count):
-        low, high = first[event], first[event + 1]
-        if high - low > FEW_MATCHES:
-            slots[low:high].sort()
-        for index in range(low + 1, high):  # what is sorted stays so
-            slot = slots[index]
-            at = index
-            while at > low and slots[at - 1] > slot:
-                slots[at] = slots[at - 1]
-                at -= 1
-            slots[at] = slot
-        previous = np.int64(-1)
-        for index in range(low, high):  # `count` never passes `index`
-            slot = slots[index]
-            if slot != previous:
-                events[count], slots[count], previous = event, slot, slot
+        mine = unordered[first[event] : first[event + 1]]
+        before = count
+        if _ascends(mine):
+            for index in range(mine.shape[0]):
+                slots[count] = mine[index]
                 count += 1
+        elif by_bits and mine.shape[0] > max(FEW_MATCHES, touched.shape[0] >> 4):
+            count = _read_bits(mine, bits, touched, slots, count)
+        else:
+            count = _insert(mine, slots, count)
+        events[before:count] = event
     return events[:count], slots[:count]
+
+
+@kernel
+def _ascends(mine: Any) -> Any:
+    """Say whether slots ascend, each once, as lists of values and small sets give them."""
+    index = 1
+    while index < mine.shape[0] and mine[index] > mine[index - 1]:
+        index += 1
+    return index >= mine.shape[0]
+
+
+@kernel
+def _insert(mine: Any, slots: Any, count: Any) -> Any:
+    """Write the distinct ones of some slots, ascending, to `slots[count:]`; return where they end."""
+    if mine.shape[0] > FEW_MATCHES:
+        mine.sort()
+    for index in range(1, mine.shape[0]):  # what is sorted stays so
+        slot = mine[index]
+        at = index
+        while at > 0 and mine[at - 1] > slot:
+            mine[at] = mine[at - 1]
+            at -= 1
+        mine[at] = slot
+    previous = np.int64(-1)
+    for index in range(mine.shape[0]):
+        slot = np.int64(mine[index])
+        slots[count] = slot
+        count += slot != previous
+        previous = slot
+    return count
+
+
+@kernel
+def _read_bits(mine: Any, bits: Any, touched: Any, slots: Any, count: Any) -> Any:
+    """Do what `_insert` does by a bit for each slot, and one for each word of those; both are clear again after it."""
+    for index in range(mine.shape[0]):
+        slot = np.uint64(mine[index])
+        word = slot >> np.uint64(6)
+        bits[word] |= _ONE << (slot & np.uint64(63))
+        touched[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
+    for group in range(touched.shape[0]):
+        words = touched[group]
+        touched[group] = np.uint64(0)
+        while words != np.uint64(0):
+            at = (np.int64(group) << 6) + np.int64(trailing_zeros(words))
+            words &= words - _ONE
+            left = bits[at]
+            bits[at] = np.uint64(0)
+            while left != np.uint64(0):
+                slots[count] = (at << 6) + np.int64(trailing_zeros(left))
+                left &= left - _ONE
+                count += 1
+    return count

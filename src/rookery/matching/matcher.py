@@ -12,7 +12,7 @@ in `quarantined` and the good ones still compile. None is ever dropped or altere
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -34,6 +34,7 @@ from rookery.matching.staging import Entry, Stage, family_entries, lower_record,
 from rookery.matching.texts.index import TEXT
 from rookery.matching.view import BY_VALUE, PROGRAM, Engine, View
 from rookery.model.batches import Events
+from rookery.model.check import Parameters
 from rookery.model.schema import Schema
 from rookery.model.shapes import Shapes
 from rookery.model.subscriptions import Record, make_record, record_schema
@@ -54,7 +55,9 @@ class Matcher:
 
     __slots__ = ("_catalog", "_lock", "_on_error", "_shapes", "_view", "quarantined", "schema")
 
-    def __init__(self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise") -> None:
+    def __init__(
+        self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise", wall_time: bool = True
+    ) -> None:
         if on_error not in ("raise", "quarantine"):
             raise ValueError(f"on_error is 'raise' or 'quarantine', got {on_error!r}")
         self.schema = schema
@@ -62,7 +65,7 @@ class Matcher:
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
         self._lock = Lock()  # held by the one who edits; the shapes and the catalog are its own
-        self._shapes = Shapes(schema)
+        self._shapes = Shapes(schema, wall_time=wall_time)
         self._view = View.of(CodeSpace(schema), make_engine(), Records(), [], Programs())
         self._catalog = Catalog(self._view.records)
 
@@ -113,7 +116,7 @@ class Matcher:
         where: str = "",
         *,
         topic: str | None = None,
-        parameters: Sequence[object] | None = None,
+        parameters: Parameters | None = None,
         subscriber: str | None = None,
         version: int = 1,
         valid_from: object = None,
@@ -140,7 +143,7 @@ class Matcher:
         where: str = "",
         *,
         topic: str | None = None,
-        parameters: Sequence[object] | None = None,
+        parameters: Parameters | None = None,
         subscriber: str | None = None,
         version: int | None = None,
         valid_from: object = None,
@@ -161,19 +164,21 @@ class Matcher:
             replacing=True,
         )
 
-    def set_parameters(
-        self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
-    ) -> None:
-        """Change the values of `%0`, `%1`, … of a subscription (of its highest version if not said); its text stays."""
+    def set_parameters(self, subscription_id: str | int, parameters: Parameters, *, version: int | None = None) -> None:
+        """Change the values of `%0` … or, by name, of `:limit` … (of its highest version if not said)."""
         with self._editing() as (view, catalog):
             slots = list(catalog.slots_of(subscription_id))
             family = [view.records[slot] for slot in slots]
             wanted = max(record.version for record in family) if version is None else version
             if all(record.version != wanted for record in family):
                 raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
-            values = make_record(subscription_id, "", parameters=parameters).parameters
             family = [
-                msgspec.structs.replace(one, parameters=values) if one.version == wanted else one for one in family
+                msgspec.structs.replace(
+                    one, parameters=make_record(subscription_id, one.where, parameters=parameters).parameters
+                )
+                if one.version == wanted
+                else one
+                for one in family
             ]
             self._install(family_entries(family, self._shapes), slots)
 
@@ -367,10 +372,11 @@ class Matcher:
         topic: str | None = None,
         time: object = None,
         on_error: str = "raise",
+        now: object = None,
     ) -> list[str | int]:
         """Return the ids of the subscriptions that one event satisfies, in the order they were added."""
         view = self._view
-        return view.records.ids(view.match_event(event, topic=topic, time=time, on_error=on_error))
+        return view.records.ids(view.match_event(event, topic=topic, time=time, on_error=on_error, now=now))
 
     def match_many(
         self,
@@ -382,6 +388,7 @@ class Matcher:
         as_of: object = None,
         missing: str = "error",
         on_error: str = "raise",
+        now: object = None,
     ) -> pa.Table:
         """Return the matches of a batch: event_id, subscription_id, version, by event and then by subscription.
 
@@ -396,6 +403,7 @@ class Matcher:
             as_of=as_of,
             missing=missing,
             on_error=on_error,
+            now=now,
         )
 
     def explain(
@@ -407,8 +415,10 @@ class Matcher:
         time: object = None,
         version: int | None = None,
         on_error: str = "raise",
+        now: object = None,
     ) -> Explanation:
         """Say why an event does or does not match a subscription: each predicate with the event's value."""
+        event = self._view.with_now(event, now)
         return explain(self._view, subscription_id, event, topic=topic, time=time, version=version, on_error=on_error)
 
     def compile(self) -> CompiledSet:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from rookery.errors import EventError
@@ -33,10 +35,17 @@ def match_table(
     as_of: object,
     missing: str,
     on_error: str,
+    now: object = None,
 ) -> pa.Table:
     """Match a batch and name the pairs."""
     batch = batch_of(events)
     check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
-    found, slots = view.match_batch(batch, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error)
-    names = event_ids(batch, event_id, pa.array(found))
-    return pa.table([names, *view.records.names(slots)], names=["event_id", "subscription_id", "version"])
+    pieces = view.match_pieces(batch, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now)
+    named = [(event_ids(batch, event_id, pa.array(found)), *view.records.names(slots)) for found, slots in pieces]
+    columns = [pa.chunked_array(_chunks(column)) for column in zip(*named, strict=True)]
+    return pa.table(columns, names=["event_id", "subscription_id", "version"])
+
+
+def _chunks(parts: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:
+    """Return the arrays of a column's parts; of a part in several chunks, all of them."""
+    return [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]

@@ -21,6 +21,7 @@ from rookery.matching.bitmap.build_kernels import fill_groups
 from rookery.matching.bitmap.check_kernels import first_false_block, first_lost_partition
 from rookery.matching.bitmap.engine import index_rows
 from rookery.matching.bitmap.kernels import BLOCK_ROWS
+from rookery.matching.bitmap.lists import list_table
 from rookery.matching.checks import require
 from rookery.matching.codes import HIGHEST_CODE, LOWEST_CODE, TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
@@ -48,6 +49,8 @@ def prove_index(index: BitmapIndex, space: CodeSpace) -> None:
     )
     require(false < 0, f"the lines of block {false} are not those of its rows")
     _prove_groups(index)
+    table = list_table(i.list_numbers, i.list_keys, i.list_code)
+    require(np.array_equal(table, i.list_table), "a value of a list does not lead to its rows")
     for number in space.labels:
         _prove_strings(index, space, number)
 
@@ -104,6 +107,9 @@ def _codes_of(index: BitmapIndex, number: int) -> Array:
         for place in np.flatnonzero(index.signature_numbers[first:last] == number):
             keys = index.partition_key[owners == signature, place]
             found.append(np.stack([keys, keys], axis=1))
+    for place in np.flatnonzero(index.list_numbers == number):
+        values = index.list_code[index.list_keys[place] : index.list_keys[place + 1]]
+        found.append(np.stack([values, values], axis=1))
     return np.concatenate(found)
 
 
@@ -155,7 +161,8 @@ def _topics_of(index: BitmapIndex, number: int | None) -> Array:
     found = np.full(len(index.slot), HIGHEST_CODE, np.int64)
     if number is None:
         return found
-    require(not (index.attribute == (number | SET_FLAG)).any(), "a row has several topics")
+    several = (index.attribute == (number | SET_FLAG)).any() or (index.list_numbers == number).any()
+    require(not several, "a row has several topics")
     places = np.flatnonzero(index.attribute == number)
     require(bool((index.bounds[places, 0] == index.bounds[places, 1]).all()), "a row has several topics")
     found[np.searchsorted(index.start, places, side="right") - 1] = index.bounds[places, 0]
@@ -165,7 +172,9 @@ def _topics_of(index: BitmapIndex, number: int | None) -> Array:
         first, last = index.signature_first[signature : signature + 2]
         for place in np.flatnonzero(index.signature_numbers[first:last] == number):
             mine = owners == signature
-            found[np.repeat(mine, sizes)] = np.repeat(index.partition_key[mine, place], sizes[mine])
+            found[: index.listed_from][np.repeat(mine, sizes)] = np.repeat(
+                index.partition_key[mine, place], sizes[mine]
+            )
     return found
 
 

@@ -93,9 +93,9 @@ class Records:
         if not len(slots):
             return pa.array([], self.id_type or pa.string()), pa.array([], pa.int64())
         places = pa.array(slots)
-        ids = base["subscription_id"].chunk(0).take(places)
+        ids = pc.take(base["subscription_id"].chunk(0), places, boundscheck=False)
         if "version" in base.schema.names:
-            return ids, base["version"].chunk(0).take(places)
+            return ids, pc.take(base["version"].chunk(0), places, boundscheck=False)
         return ids, pa.array(np.ones(len(slots), np.int64))
 
     def find(self, subscription_id: str | int) -> list[int]:

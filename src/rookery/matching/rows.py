@@ -28,7 +28,8 @@ Array = np.ndarray[Any, Any]
 #: A condition in terms of steps, as `programs.py` writes it.
 Tree = Any
 
-#: An IN list of up to this many values becomes one row per value, so that each can be found by its key.
+#: An IN list of up to this many values becomes one row per value, so that each can be found by its key; `bitmap` files
+#: the row of a longer one under each of its values (`bitmap/lists.py`).
 POINTS_TO_ROWS = 8
 
 
@@ -91,6 +92,11 @@ class Rows:
         start = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         places = np.repeat(self.start[:-1][order] - start[:-1], lengths) + np.arange(start[-1])
         return Rows(self.slot[order], start, self.attribute[places], self.bounds[places], self.pool)
+
+    def owners(self, places: Array) -> Array:
+        """Return the rows that some predicates belong to."""
+        owners: Array = np.searchsorted(self.start, places, side="right") - 1
+        return owners
 
     def trimmed(self) -> Rows:
         """Return the same rows with a pool that holds what they use and nothing else."""

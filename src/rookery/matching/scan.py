@@ -7,7 +7,7 @@ says it. Everything faster must equal it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,15 @@ from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionE
 from rookery.matching.output import check_request
 from rookery.matching.records import records_to_table
 from rookery.model.batches import Batch, Events, batch_of, event_ids
-from rookery.model.check import checking
+from rookery.model.check import Checker, Parameters, checking
 from rookery.model.evaluate import Condition, condition
 from rookery.model.event_columns import python_values
 from rookery.model.events import check_on_error, plain_value, read_value, shown_value
-from rookery.model.expressions import Literal, fields_of, value_text
+from rookery.model.expressions import NOW_PATH, Literal, Timestamp, value_text
 from rookery.model.instants import instant_of
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
+from rookery.model.shapes import refuse_wall_time
 from rookery.model.subscriptions import Record, make_record
 from rookery.model.tables import checked_subscriptions, read_subscriptions
 
@@ -50,8 +51,9 @@ class ScanMatcher:
 
     engine = "scan"
 
-    def __init__(self, schema: Schema, *, on_error: str = "raise") -> None:
+    def __init__(self, schema: Schema, *, on_error: str = "raise", wall_time: bool = True) -> None:
         self.schema = schema
+        self._wall_time = wall_time
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
         self._versions: dict[str | int, Versions] = {}
@@ -91,11 +93,13 @@ class ScanMatcher:
         where = record.where or ""
         try:
             expression = parse(where)
+            if not self._wall_time:
+                refuse_wall_time(where, expression)
             decide = checking(where, expression, lambda tree: condition(tree, self.schema, record.parameters))
         except SubscriptionError as error:
             error.subscription_id = record.subscription_id
             raise
-        self._paths[where] = fields_of(expression)
+        self._paths[where] = [one.path for one in Checker(self.schema, record.parameters).reads(expression)]
         return decide
 
     def add_many(self, table: Any) -> int:
@@ -123,15 +127,13 @@ class ScanMatcher:
         record = make_record(subscription_id, where, version=version, **details)
         self._enter(self._versions, record, replacing=True)
 
-    def set_parameters(
-        self, subscription_id: str | int, parameters: Sequence[object], *, version: int | None = None
-    ) -> None:
+    def set_parameters(self, subscription_id: str | int, parameters: Parameters, *, version: int | None = None) -> None:
         versions = self._known(subscription_id)
         wanted = max(versions) if version is None else version
         if wanted not in versions:
             raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
         old = versions[wanted][0]
-        values = make_record(subscription_id, "", parameters=parameters).parameters
+        values = make_record(subscription_id, old.where, parameters=parameters).parameters
         record = Record(
             old.subscription_id, old.where, old.topic, values, old.subscriber, old.version, old.valid_from, old.valid_to
         )
@@ -195,6 +197,7 @@ class ScanMatcher:
         *,
         topic: str | None = None,
         on_error: str = "raise",
+        now: object = None,
         **details: Any,
     ) -> Explanation:
         """Say why an event does or does not match a subscription."""
@@ -202,7 +205,7 @@ class ScanMatcher:
         still = self._still()
         twin = still._twin([still._known(subscription_id)])
         topic = still._event_topic(event, topic, on_error)  # by the whole set's topics, which the twin does not know
-        return twin.explain(subscription_id, event, topic=topic, on_error=on_error, **details)
+        return twin.explain(subscription_id, event, topic=topic, on_error=on_error, now=now, **details)
 
     def compile(self) -> CompiledSet:
         """Return the set as it stands, immutable."""
@@ -223,9 +226,11 @@ class ScanMatcher:
         topic: str | None = None,
         time: object = None,
         on_error: str = "raise",
+        now: object = None,
     ) -> list[str | int]:
         check_on_error(on_error)
         still = self._still()
+        event = still._at(event, now)
         still._require_time(time is not None)
         at = _microseconds(time, on_error) if still._dated() else None
         return [one for one, _ in still._judge(event, topic, at, on_error)]
@@ -240,8 +245,11 @@ class ScanMatcher:
         as_of: object = None,
         missing: str = "error",
         on_error: str = "raise",
+        now: object = None,
     ) -> pa.Table:
         batch = batch_of(events)
+        if now is not None:
+            batch = batch.at(now)
         check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
         still = self._still()
         still._require_time(time is not None or as_of is not None)
@@ -268,8 +276,18 @@ class ScanMatcher:
             }
         )
 
+    def _at(self, event: Mapping[str, Any], now: object) -> Mapping[str, Any]:
+        """Return an event with the time that now() is, where a condition asks for it."""
+        if NOW_PATH not in self._named() or (now is None and NOW_PATH[0] in event):
+            return event
+        if now is None:
+            raise EventError("a condition asks for now(); give now=")
+        return {**event, NOW_PATH[0]: Timestamp(instant_of(now))}
+
     def _rows(self, batch: Batch, missing: str) -> list[dict[str, Any]]:
         """Return a batch as dict events of what the subscriptions name."""
+        if NOW_PATH in self._named() and NOW_PATH[0] not in batch:
+            raise EventError("a condition asks for now(); give now=")
         rows: list[dict[str, Any]] = [{} for _ in range(batch.num_rows)]
         for path in self._named():
             if missing == "error" or path[0] in batch:

@@ -23,18 +23,20 @@ from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.catalog import SHOWN_TOPICS, Catalog, Topics
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
 from rookery.matching.kernels import ATTRIBUTE_MASK, order_pairs
+from rookery.matching.pieces import Piece, joined, merged, ordered_pieces
 from rookery.matching.programs import Programs
 from rookery.matching.records import Records
 from rookery.matching.rows import Rows
 from rookery.matching.texts.index import TEXT, Truths
 from rookery.matching.times import event_time, event_times
 from rookery.model.batches import Batch, Events, batch_of, event_column
-from rookery.model.check import ComputedAttribute, checking
+from rookery.model.check import Checker, ComputedAttribute, checking
 from rookery.model.computed import computed_value
 from rookery.model.evaluate import Condition, condition
 from rookery.model.event_columns import array_of, comparables
 from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
-from rookery.model.expressions import fields_of
+from rookery.model.expressions import NOW_PATH, Timestamp
+from rookery.model.instants import instant_of
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
 
@@ -153,10 +155,11 @@ class View:
         )
 
     def match_event(
-        self, event: Mapping[str, Any], *, topic: str | None, time: object, on_error: str = "raise"
+        self, event: Mapping[str, Any], *, topic: str | None, time: object, on_error: str = "raise", now: object = None
     ) -> list[int]:
         """Return the slots that match one dict event."""
         check_on_error(on_error)
+        event = self.with_now(event, now)
         hidden = self._hidden_event(event, topic, time, on_error)
         codes, truths = self._coded(
             partial(self.space.encode_event, event, hidden, on_error=on_error),
@@ -171,6 +174,20 @@ class View:
                 if kept and (self.inexact[slot] != BY_VALUE or self._verify(slot, event, on_error))
             ]
         return slots
+
+    def with_now(self, event: Mapping[str, Any], now: object) -> Mapping[str, Any]:
+        """Return an event with the wall time that it is judged at, where a condition asks for it."""
+        if not self.space.reads_now or (now is None and NOW_PATH[0] in event):
+            return event
+        return {**event, NOW_PATH[0]: self._given_now(now)}
+
+    def _given_now(self, now: object) -> Timestamp:
+        if now is None:
+            raise EventError("a condition asks for now(), and nobody said when that is; give now=")
+        try:
+            return Timestamp(instant_of(now))
+        except (TypeError, ValueError) as error:
+            raise EventError(f"now= is a time: {error}") from None
 
     def _one_text(self, event: Mapping[str, Any], attribute: Attribute, on_error: str) -> pa.Array:
         if isinstance(attribute, ComputedAttribute):
@@ -256,16 +273,37 @@ class View:
         as_of: object,
         missing: str = "error",
         on_error: str = "raise",
+        now: object = None,
     ) -> tuple[Array, Array]:
         """Return the matching pairs of a batch, by event and slot, in that order."""
+        return joined(
+            self.match_pieces(events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now)
+        )
+
+    def match_pieces(
+        self,
+        events: Events,
+        *,
+        time: str | None,
+        topic: str | None,
+        as_of: object,
+        missing: str = "error",
+        on_error: str = "raise",
+        now: object = None,
+    ) -> list[Piece]:
+        """Return the same in pieces, one or more, each of whole events."""
         check_on_error(on_error)
         batch = batch_of(events)
+        if self.space.reads_now and (now is not None or NOW_PATH[0] not in batch):
+            batch = batch.at(self._given_now(now))
         at = None if as_of is None else event_time(as_of)
         if at is None and as_of is not None:
             raise EventError(f"as_of= is a time, and {as_of!r} is none")
         size = min(BATCH_EVENTS, max(1024, BATCH_CODES // max(1, len(self.space))))
         found = [
-            self._match_part(
+            piece
+            for first in range(0, max(1, batch.num_rows), size)  # an empty batch is checked too
+            for piece in self._match_part(
                 batch.slice(first, size),
                 first,
                 time=time,
@@ -274,11 +312,8 @@ class View:
                 missing=missing,
                 on_error=on_error,
             )
-            for first in range(0, max(1, batch.num_rows), size)  # an empty batch is checked too
         ]
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate([events for events, _ in found]), np.concatenate([slots for _, slots in found])
+        return merged(found)
 
     def _match_part(
         self,
@@ -290,7 +325,7 @@ class View:
         as_of: int | None,
         missing: str,
         on_error: str,
-    ) -> tuple[Array, Array]:
+    ) -> list[Piece]:
         """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of, on_error=on_error)
         codes, truths = self._coded(
@@ -301,13 +336,17 @@ class View:
                 lambda one: self.space.column(batch, one, missing, on_error),
             ),
         )
-        events, slots = order_pairs(self._probe(codes, truths), len(codes))
+        if truths is None or not len(truths.labels):
+            pieces = ordered_pieces(lambda some: self.engine.probe(some, self.alive), codes)
+        else:
+            pieces = [order_pairs(self._probe(codes, truths), len(codes))]
         if self.inexact_count:
+            events, slots = joined(pieces)
             kept = self._decided(events, slots, codes, truths)
             events, slots = events[kept], slots[kept]
             kept = self._verified(batch, events, slots, missing, on_error)
-            events, slots = events[kept], slots[kept]
-        return events + first if first else events, slots
+            pieces = [(events[kept], slots[kept])]
+        return [(events + first, slots) for events, slots in pieces] if first else pieces
 
     def _verified(self, batch: Batch, events: Array, slots: Array, missing: str, on_error: str) -> Array:
         kept = np.ones(len(events), np.bool_)
@@ -333,9 +372,8 @@ class View:
             text = record.where or ""
             expression = parse(text)
             schema = self.space.schema
-            paths = dict.fromkeys(fields_of(expression))
             decide = checking(text, expression, lambda tree: condition(tree, schema, record.parameters))
-            found = self.conditions[slot] = decide, [schema.attribute(path) for path in paths]
+            found = self.conditions[slot] = decide, Checker(schema, record.parameters).reads(expression)
         return found
 
     def _hidden_event(self, event: Mapping[str, Any], topic: str | None, time: object, on_error: str) -> dict[str, Any]:

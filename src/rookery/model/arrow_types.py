@@ -18,10 +18,12 @@ from rookery.model.storage import Location, path_of, source_of
 from rookery.model.types import (
     BooleanType,
     DecimalType,
+    DurationType,
     EnumType,
     FloatType,
     IntegerType,
     ListType,
+    MapType,
     StringType,
     StructType,
     TimestampType,
@@ -57,6 +59,8 @@ def type_from_arrow(name: str, kind: pa.DataType) -> Type:
         return ListType(type_from_arrow(f"{name}[]", kind.value_type))
     if types.is_struct(kind):
         return StructType(tuple((inner.name, type_from_arrow(f"{name}.{inner.name}", inner.type)) for inner in kind))
+    if types.is_map(kind) and isinstance(type_from_arrow(name, kind.key_type), StringType):
+        return MapType(type_from_arrow(f"{name}[]", kind.item_type))
     if types.is_null(kind):
         # A column without one value: any type will do, since it is NULL throughout.
         return StringType()
@@ -76,10 +80,14 @@ def type_to_arrow(kind: Type) -> pa.DataType:
             return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
         case TimestampType(unit):
             return pa.timestamp(unit, tz="UTC")
+        case DurationType():
+            return pa.int64()
         case StringType() | EnumType():
             return pa.string()
         case ListType(item):
             return pa.list_(type_to_arrow(item))
+        case MapType(value):
+            return pa.map_(pa.string(), type_to_arrow(value))
         case StructType(fields):
             return pa.struct([(name, type_to_arrow(inner)) for name, inner in fields])
     raise TypeError(f"not a type: {kind!r}")

@@ -22,6 +22,8 @@ import pyarrow as pa
 from rookery.errors import EventError
 from rookery.model.event_columns import plain_array, read_column
 from rookery.model.events import shown_value
+from rookery.model.expressions import NOW_PATH
+from rookery.model.instants import instant_of
 from rookery.model.schema import Attribute
 
 __all__ = ["Batch", "Column", "Events", "batch_of", "event_column", "event_ids"]
@@ -82,7 +84,7 @@ class Batch:
 
     def lacking(self, name: str) -> np.ndarray[Any, Any] | None:
         """Return which events have no such key, None where a column is there for all or for none."""
-        if self._rows is None:
+        if self._rows is None or name == NOW_PATH[0]:
             return None
         mine = self._rows[self._first : self._first + self.num_rows]
         return np.array([name not in event for event in mine], np.bool_)
@@ -93,6 +95,16 @@ class Batch:
         part._first = self._first + first
         part._known = self._known
         return part
+
+    def at(self, now: object) -> Batch:
+        """Return the events with the wall time of their batch, which `now()` is."""
+        moment = pa.scalar(instant_of(now), pa.int64()).cast(pa.timestamp("ns", tz="UTC"))
+        names = [name for name in self.names if name != NOW_PATH[0]]
+
+        def make(place: int) -> Column:
+            return pa.repeat(moment, self.num_rows) if place == len(names) else self.column(names[place])
+
+        return Batch([*names, NOW_PATH[0]], self.num_rows, make, rows=self._rows)
 
     def pick(self, rows: Iterable[int]) -> Batch:
         """Return some events by their rows: for few of them, since they are picked one by one."""

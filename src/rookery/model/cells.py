@@ -76,17 +76,23 @@ def _instant(value: object) -> int | None:
     return microseconds_of(value)
 
 
-def _parameters(value: object) -> list[str | None] | None:
+def _parameters(value: object) -> list[str | None] | dict[str, str | None] | None:
     if _is_blank(value):
         return None
-    values = value
+    values: Any = value
     if isinstance(value, str):
         try:
             values = json.loads(value, parse_float=Decimal)
         except (ValueError, RecursionError):
             values = None
-    if not isinstance(values, list | tuple) or any(isinstance(one, dict | list) for one in values):
-        raise ValueError(f'are a list of values, in a text file as JSON (such as [10, "ACME"]), got {_shown(value)}')
+    given = values.values() if isinstance(values, dict) else values
+    if not isinstance(values, dict | list | tuple) or any(isinstance(one, dict | list) for one in given):
+        raise ValueError(
+            'are a list of values, in a text file as JSON (such as [10, "ACME"] or {"limit": 10}), got '
+            f"{_shown(value)}"
+        )
+    if isinstance(values, dict):
+        return {str(name): None if one is None else _parameter(one) for name, one in values.items()}
     return [None if one is None else _parameter(one) for one in values]
 
 

@@ -11,20 +11,28 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from rookery.errors import SchemaError, SubscriptionError
+from rookery.model.addresses import network_range
 from rookery.model.expressions import (
+    And,
+    AnyElement,
     Call,
     Comparison,
     Expression,
     Field,
+    InCidr,
+    Interval,
     Like,
     Literal,
+    Not,
     Operand,
+    Or,
     Placeholder,
     Timestamp,
     fields_of,
+    parameter_text,
     to_text,
     value_text,
 )
@@ -36,6 +44,7 @@ from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (
     BooleanType,
     DecimalType,
+    DurationType,
     EnumType,
     FloatType,
     IntegerType,
@@ -44,9 +53,11 @@ from rookery.model.types import (
     TimestampType,
 )
 
-__all__ = ["COMPUTED", "Checker", "ComputedAttribute", "checking"]
+__all__ = ["COMPUTED", "Checker", "ComputedAttribute", "Parameters", "checking"]
 
 Result = TypeVar("Result")
+#: The values of `%0` …, or of all parameters by name (and by number, as int).
+Parameters: TypeAlias = Sequence[object] | Mapping[Any, object]
 
 _NUMBER = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F]{1,400}|(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)", re.ASCII
@@ -57,6 +68,7 @@ _HINTS = {
     "boolean": "compare it with TRUE or FALSE",
     "timestamp": "write TIMESTAMP '2026-05-01T12:00:00Z'",
     "enum": "compare it with one of its labels",
+    "interval": "write INTERVAL '5 minutes'",
 }
 
 
@@ -71,12 +83,12 @@ class ComputedAttribute(Attribute):
 
     def __init__(
         self,
-        node: Call | Comparison,
+        node: Call | Comparison | AnyElement,
         kind: LeafType,
         fields: tuple[Attribute, ...],
         value_of: Callable[[Mapping[Any, Any]], Any],
     ) -> None:
-        text = value_text(node) if isinstance(node, Call) else to_text(node)
+        text = value_text(node) if isinstance(node, Call) else to_text(node)  # what it says parses to it again
         super().__init__((COMPUTED, text), kind)
         self.text = text
         #: What it says, with no parameters in it.
@@ -114,7 +126,7 @@ class Checker:
 
     __slots__ = ("parameters", "schema")
 
-    def __init__(self, schema: Schema, parameters: Sequence[object] | None = None) -> None:
+    def __init__(self, schema: Schema, parameters: Parameters | None = None) -> None:
         self.schema = schema
         self.parameters = parameters or ()
 
@@ -132,8 +144,6 @@ class Checker:
         bound = self.bound(call)
         kind, evaluate = self.function(bound, call)
         fields = [self.attribute(Field(path)) for path in dict.fromkeys(fields_of(bound))]
-        if not fields:
-            raise TypeFault(call, "an expression without a field is the same for every event", "write its value")
         return ComputedAttribute(bound, kind, tuple(fields), evaluate)
 
     def _constant(self, call: Call) -> Literal:
@@ -145,6 +155,8 @@ class Checker:
             raise TypeFault(call, "the value of this is NULL", "a comparison with NULL is never true; use IS NULL")
         if isinstance(kind, TimestampType):
             return Literal(Timestamp(value))
+        if isinstance(kind, DurationType):
+            return Literal(Interval(0, value))
         return Literal(Decimal(repr(value)) if isinstance(value, float) else value)
 
     def function(self, call: Call, at: Call) -> tuple[LeafType, Callable[[Mapping[Any, Any]], Any]]:
@@ -209,6 +221,10 @@ class Checker:
         elif family == "boolean":
             if isinstance(value, bool):
                 return value
+        elif family == "interval" and isinstance(value, Interval):
+            if not value.months:
+                return value.nanoseconds
+            raise TypeFault(node, "a month has no fixed length", "compare with days or less: INTERVAL '30 days'")
         elif isinstance(kind, EnumType) and isinstance(value, str):
             if value in kind.labels:
                 return value
@@ -225,14 +241,23 @@ class Checker:
 
     def _given(self, node: Placeholder) -> object:
         """Return the value that was given for a parameter."""
-        if node.index >= len(self.parameters):
-            given = len(self.parameters)
-            raise TypeFault(node, f"parameter %{node.index} has no value: {given} given", "give one value for each %n")
-        raw = self.parameters[node.index]
+        given, name = self.parameters, parameter_text(node)
+        raw: object
+        if isinstance(given, Mapping):
+            key: object = node.index if node.name is None else node.name
+            key = str(key) if key not in given else key
+            if key not in given:
+                close = get_close_matches(str(key), map(str, given), n=1)
+                hint = f"did you mean {close[0]!r}?" if close else "give a value for each parameter"
+                raise TypeFault(node, f"parameter {name} has no value", hint)
+            raw = given[key]
+        elif node.index < len(given):
+            raw = given[node.index]
+        else:
+            hint = "give one value for each %n" if node.name is None else f"give parameters={{{node.name!r}: …}}"
+            raise TypeFault(node, f"parameter {name} has no value: {len(given)} given", hint)
         if raw is None:
-            raise TypeFault(
-                node, f"parameter %{node.index} is NULL", "a comparison with NULL is never true; use IS NULL"
-            )
+            raise TypeFault(node, f"parameter {name} is NULL", "a comparison with NULL is never true; use IS NULL")
         return raw
 
     def _parameter(self, attribute: Attribute, node: Placeholder) -> Any:
@@ -254,36 +279,70 @@ class Checker:
             except ValueError:
                 pass
         raise TypeFault(
-            node, f"{attribute.text} is {_family(family)}, and parameter %{node.index} is {text[:40]!r}", _HINTS[family]
+            node,
+            f"{attribute.text} is {_family(family)}, and parameter {parameter_text(node)} is {text[:40]!r}",
+            _HINTS[family],
         )
+
+    def _compared(self, node: Field | Call, left: Attribute) -> Attribute:
+        """Return the attribute that another is compared with; a word that is no field was perhaps a string."""
+        try:
+            return self.attribute(node)
+        except TypeFault as fault:
+            a_word = fault.node is node and isinstance(node, Field) and len(node.path) == 1
+            if a_word and left.type.family in ("string", "enum") and "did you mean" not in (fault.hint or ""):
+                fault.hint = "quote a string: '" + value_text(node).strip('"') + "'"
+            raise
 
     def comparison(self, node: Comparison) -> tuple[Attribute, Attribute | None, Any]:
         """Check a comparison; return its attribute and either the other attribute or the value."""
         left = self.attribute(node.left)
         if isinstance(node.right, Call) and not fields_of(node.right):
-            self._orderable(node, left)
             return left, None, self.value(left, self._constant(node.right))
         if isinstance(node.right, Field | Call):
-            right = self.attribute(node.right)
+            right = self._compared(node.right, left)
             if left.type.family != right.type.family or (isinstance(left.type, EnumType) and left.type != right.type):
                 raise TypeFault(
                     node.right,
                     f"{left.text} is {_family(left.type.family)} and {right.text} is {_family(right.type.family)}",
                     "compare fields of one kind",
                 )
-            self._orderable(node, left)
             return left, right, None
-        self._orderable(node, left)
         return left, None, self.value(left, node.right)
 
-    def _orderable(self, node: Comparison, attribute: Attribute) -> None:
-        if isinstance(attribute.type, EnumType) and node.operator not in ("=", "<>"):
-            raise TypeFault(node, f"the labels of {attribute.text} have no order", "use =, <> or IN")
+    def networks(self, node: InCidr) -> tuple[Attribute, list[tuple[str, str]]]:
+        """Check an IN CIDR; return the attribute of its address, and the first and last address of each network."""
+        text = self.attribute(node.field)
+        if text.type.family != "string":
+            raise TypeFault(node, f"CIDR needs a string, and {text.text} is {_family(text.type.family)}")
+        ranges = []
+        for network in node.networks:
+            try:
+                ranges.append(network_range(self.value(text, network)))
+            except ValueError as error:
+                message, _, found = str(error).partition("; the network is ")
+                raise TypeFault(network, message, f"write {found}" if found else "for example '10.0.0.0/8'") from None
+        return self._computed(Call("address", (node.field,))), ranges
 
-    def ordered(self, node: Expression, attribute: Attribute) -> None:
-        """Refuse BETWEEN on an attribute whose values have no order."""
-        if isinstance(attribute.type, EnumType):
-            raise TypeFault(node, f"the labels of {attribute.text} have no order", "use =, <> or IN")
+    def each(self, node: AnyElement) -> ComputedAttribute:
+        """Check a condition on the elements of a list; return the attribute that is its truth."""
+        from rookery.model.elements import element_attribute
+
+        return element_attribute(node, self)
+
+    def reads(self, node: Expression) -> list[Attribute]:
+        """Return the attributes of an event that a condition reads."""
+        found = {path: self.schema.attribute(path) for path in fields_of(node)}
+        todo = [node]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, And | Or):
+                todo += one.operands
+            elif isinstance(one, Not):
+                todo.append(one.operand)
+            elif isinstance(one, AnyElement):
+                found |= {field.path: field for field in self.each(one).fields}
+        return list(found.values())
 
     def pattern(self, node: Like) -> tuple[Attribute, str]:
         """Check a LIKE, ILIKE or RLIKE; return its attribute and pattern."""
@@ -339,6 +398,8 @@ def _literal_type(value: Any) -> LeafType:
         return StringType()
     if isinstance(value, Timestamp):
         return TimestampType("ns")
+    if isinstance(value, Interval):
+        return DurationType()
     exponent = value.as_tuple().exponent
     return DecimalType(38, max(0, -exponent if isinstance(exponent, int) else 0))
 
@@ -349,7 +410,7 @@ def exact(kind: LeafType, value: Any) -> Any:
 
 
 def _family(family: str) -> str:
-    return {"number": "a number", "enum": "an enum"}.get(family, f"a {family}")
+    return {"number": "a number", "enum": "an enum", "interval": "an interval"}.get(family, f"a {family}")
 
 
 def _parameter_text(raw: object) -> str:

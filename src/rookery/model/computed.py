@@ -21,21 +21,55 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import SchemaError
+from rookery.model.addresses import address_column
+from rookery.model.arrow_types import type_to_arrow
 from rookery.model.check import Checker, ComputedAttribute, TypeFault
 from rookery.model.evaluate import condition
 from rookery.model.event_columns import array_of, comparables
-from rookery.model.expressions import Call, Comparison, Field, Literal, Operand, fields_of, value_text
+from rookery.model.expressions import (
+    AnyElement,
+    Call,
+    Comparison,
+    Field,
+    Interval,
+    IsNull,
+    Like,
+    Literal,
+    Operand,
+    Timestamp,
+    fields_of,
+    value_text,
+)
+from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute, Schema
-from rookery.model.types import BooleanType, EnumType, FloatType, IntegerType, LeafType, StringType, TimestampType
+from rookery.model.types import (
+    BooleanType,
+    DurationType,
+    EnumType,
+    FloatType,
+    IntegerType,
+    LeafType,
+    StringType,
+    TimestampType,
+)
 
 __all__ = ["comparison_attribute", "computed_attribute", "computed_column", "computed_value"]
 
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<>": "=", ">=": "<", "<=": ">"}
 _ARROW = {"=": pc.equal, "<": pc.less, ">": pc.greater}
+_NUMPY = {"=": np.equal, "<": np.less, ">": np.greater}
 _FLOAT_SUMS = {"+": np.add, "-": np.subtract, "*": np.multiply}
 _ASCII = {"lower": pc.ascii_lower, "upper": pc.ascii_upper, "length": pc.binary_length}
+
+_PARTS = {
+    "year": pc.year, "month": pc.month, "day": pc.day, "hour": pc.hour, "minute": pc.minute, "second": pc.second,
+}  # fmt: skip
+#: A sum of two such numbers of nanoseconds fits an int64 and lies in the calendar.
+_ROOM = 1 << 61
+#: From the second of January of the year 1 on, a week begins in the calendar.
+_FIRST = FIRST_INSTANT + 7 * 86_400 * 10**9
 
 Path = tuple[str | int, ...]
 Arrays = Mapping[Path, pa.Array]
@@ -58,13 +92,20 @@ def computed_attribute(schema: Schema, path: Path) -> ComputedAttribute:
     text = str(path[-1])
     try:
         node = parse(text)
-        if not isinstance(node, Comparison):
-            raise SchemaError(f"{text!r:.60} is no computed attribute")
-        if isinstance(node.right, Field | Call):
+        if isinstance(node, AnyElement):
+            found = checker.each(node)
+            if found.path != path:
+                raise SchemaError(f"{text!r:.60} is no computed attribute")
+            return found
+        if isinstance(node, Like):  # `contains(s, 'x')` is a condition; compared, it is a value
+            node = parse(f"{text} IS NULL")
+        if isinstance(node, Comparison) and isinstance(node.right, Field | Call):
             checker.comparison(node)
             found = comparison_attribute(node, checker)[0]
+        elif not isinstance(node, Comparison | IsNull):
+            raise SchemaError(f"{text!r:.60} is no computed attribute")
         else:
-            computed = checker.attribute(node.left)
+            computed = checker.attribute(node.left if isinstance(node, Comparison) else node.field)
             if not isinstance(computed, ComputedAttribute):
                 raise SchemaError(f"{text!r:.60} is no computed attribute")
             found = computed
@@ -80,8 +121,17 @@ def computed_value(attribute: ComputedAttribute, read: Callable[[Attribute], Any
     return attribute.value_of({one.path: read(one) for one in attribute.fields})
 
 
-def computed_column(attribute: ComputedAttribute, arrays: Arrays) -> pa.Array:
-    """Return the column of a computed attribute from those of its fields, as `event_column` gives them."""
+def computed_column(attribute: ComputedAttribute, arrays: Arrays, count: int) -> pa.Array:
+    """Return the column of a computed attribute, of `count` rows, from those of its fields as `event_column` has them.
+
+    What names no field has one value for all.
+    """
+    if not attribute.fields:
+        return array_of(attribute.type, [attribute.value_of({})]).take(pa.array(np.zeros(count, np.int64)))
+    if isinstance(attribute.node, AnyElement):
+        from rookery.model.elements import element_column
+
+        return element_column(attribute, arrays)
     kinds = {one.path: one.type for one in attribute.fields}
     try:
         return _vectorised(attribute, arrays, kinds)
@@ -102,20 +152,36 @@ def _vectorised(attribute: ComputedAttribute, arrays: Arrays, kinds: Mapping[Pat
         if isinstance(attribute.type, FloatType):
             values = _doubles(node, arrays, kinds)
             return pa.array(values, mask=np.isnan(values))
+        if node.name == "address" and isinstance(node.arguments[0], Field):
+            return address_column(_texts(arrays[node.arguments[0].path]))
+        if isinstance(attribute.type, DurationType | TimestampType) and node.name in ("+", "-"):
+            return _lengths(attribute.type, *_instants(node, arrays, kinds))
+        if isinstance(node.arguments[-1], Field) and node.arguments[-1].path in _calendars(kinds):
+            return _calendar_part(node, arrays[node.arguments[-1].path])
         if node.name in _ASCII and isinstance(node.arguments[0], Field):
             texts = _texts(arrays[node.arguments[0].path])
             if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
                 found = _ASCII[node.name](texts)
                 return found.cast(pa.int64()) if node.name == "length" else found
         raise _InexactError
+    assert isinstance(node, Comparison)
     sides = (node.left, node.right)
     if all(isinstance(one, Field) for one in sides):
         both = [kinds[one.path] for one in sides if isinstance(one, Field)]
+        if isinstance(both[0], EnumType) and node.operator != "=":
+            labels = pa.array(both[0].labels, pa.large_string())
+            left, right = (pc.index_in(_texts(arrays[one.path]), labels) for one in sides if isinstance(one, Field))
+            return _ARROW[node.operator](left, right)
         left, right = (_plain(kinds[one.path], arrays[one.path], both) for one in sides if isinstance(one, Field))
         return _ARROW[node.operator](left, right)
+    if any(isinstance(side, Call) and side.name in ("+", "-") for side in sides):
+        try:
+            (one, first), (other, second) = (_instants(side, arrays, kinds) for side in sides)
+            return _lengths(BooleanType(), _NUMPY[node.operator](one, other), first & second)
+        except _InexactError:
+            pass
     one, other = (_doubles(side, arrays, kinds) for side in sides)
-    compare = {"=": np.equal, "<": np.less, ">": np.greater}[node.operator]
-    return pa.array(compare(one, other), mask=np.isnan(one) | np.isnan(other))
+    return pa.array(_NUMPY[node.operator](one, other), mask=np.isnan(one) | np.isnan(other))
 
 
 def _doubles(node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> np.ndarray[Any, Any]:
@@ -137,6 +203,61 @@ def _doubles(node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> n
             raise _InexactError
         found: np.ndarray[Any, Any] = _FLOAT_SUMS[node.name](left, right)
         return found
+
+
+def _calendars(kinds: Mapping[Path, LeafType]) -> set[Path]:
+    return {path for path, kind in kinds.items() if isinstance(kind, TimestampType)}
+
+
+def _calendar_part(node: Call, array: pa.Array) -> pa.Array:
+    """Return the year, … or the beginning of the year, … of instants, in UTC."""
+    unit = array.type.unit
+    plain = array.cast(pa.int64()).view(pa.timestamp(unit))
+    ends = pc.min_max(plain.cast(pa.int64())).as_py()
+    step = TimestampType(unit).nanoseconds
+    if ends["min"] is not None and not (ends["min"] * step >= _FIRST and ends["max"] * step <= LAST_INSTANT):
+        raise _InexactError
+    if node.name != "date_trunc":
+        if node.name not in _PARTS:
+            raise _InexactError
+        return _PARTS[node.name](plain)
+    assert isinstance(node.arguments[0], Literal)
+    found = pc.floor_temporal(plain, unit=str(node.arguments[0].value).lower())
+    return found.cast(pa.timestamp("s", tz="UTC"))
+
+
+def _instants(
+    node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return instants or lengths of time in nanoseconds, and where they are not NULL."""
+    if isinstance(node, Field) and isinstance(kinds[node.path], TimestampType):
+        counts = arrays[node.path].cast(pa.int64())
+        step = TimestampType(arrays[node.path].type.unit).nanoseconds
+        valid = counts.is_valid().to_numpy(zero_copy_only=False)
+        values = counts.fill_null(0).to_numpy(zero_copy_only=False)
+        if len(values) and max(abs(int(values.min())), abs(int(values.max()))) * step > _ROOM:
+            raise _InexactError
+        return values * step, valid
+    if isinstance(node, Literal) and isinstance(node.value, Timestamp | Interval):
+        if abs(node.value.nanoseconds) > _ROOM or (isinstance(node.value, Interval) and node.value.months):
+            raise _InexactError
+        return np.int64(node.value.nanoseconds), np.bool_(True)  # type: ignore[return-value]
+    if not isinstance(node, Call) or node.name not in ("+", "-"):
+        raise _InexactError
+    (one, first), (other, second) = (_instants(part, arrays, kinds) for part in node.arguments)
+    found = one + other if node.name == "+" else one - other
+    if np.size(found) and max(abs(int(np.min(found))), abs(int(np.max(found)))) > _ROOM:
+        raise _InexactError
+    return found, first & second
+
+
+def _lengths(kind: LeafType, values: np.ndarray[Any, Any], valid: np.ndarray[Any, Any]) -> pa.Array:
+    """Return instants, lengths of time or truths as an array of their type."""
+    if np.ndim(values) == 0:  # literals alone are computed exactly
+        raise _InexactError
+    if isinstance(kind, TimestampType):
+        return pa.array(values // kind.nanoseconds, mask=~valid).view(type_to_arrow(kind))
+    return pa.array(values, mask=~valid)
 
 
 def _texts(array: pa.Array) -> pa.Array:

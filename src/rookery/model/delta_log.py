@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from rookery.errors import RookeryError
+from rookery.extras import need
 from rookery.model.storage import Location, names_in, plain_name, sign_of, store_options
 
 __all__ = ["DeltaFile", "delta_version", "read_delta_log"]
@@ -78,13 +79,9 @@ def read_delta_log(
 
 
 def _table(folder: Location, version: int | None, error: type[RookeryError]) -> Any:
-    try:
-        from deltalake import DeltaTable
-    except ImportError:
-        raise error(
-            f"{folder} is a Delta table, whose log says which of its files count; "
-            "to read it: pip install 'rookery[delta]'"
-        ) from None
+    need("deltalake", f"{folder}, a Delta table, whose log says which of its files count,")
+    from deltalake import DeltaTable
+
     try:
         return DeltaTable(plain_name(folder), version=version, storage_options=store_options())
     except Exception as fault:  # deltalake's errors have no common ancestor of their own

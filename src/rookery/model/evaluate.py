@@ -8,15 +8,29 @@ with each other exactly, and strings by code point, which is what the specificat
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from rookery.model.check import Checker, ComputedAttribute, exact
-from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
+from rookery.model.check import Checker, ComputedAttribute, Parameters, exact
+from rookery.model.expressions import (
+    And,
+    AnyElement,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    InCidr,
+    IsNull,
+    Like,
+    Not,
+    Or,
+)
 from rookery.model.folding import folded
 from rookery.model.patterns import folded_pattern, like_matcher
 from rookery.model.regexes import regex_holds
 from rookery.model.schema import Attribute, Schema
+from rookery.model.types import EnumType
 
 __all__ = ["Condition", "condition"]
 
@@ -34,7 +48,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def condition(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> Condition:
+def condition(expression: Expression, schema: Schema, parameters: Parameters | None = None) -> Condition:
     """Return the expression as a function of an event."""
     return _build(expression, Checker(schema, parameters))
 
@@ -62,23 +76,31 @@ def _predicate(node: Expression, checker: Checker) -> Condition:
     match node:
         case Comparison(sign, _, _):
             left, right, value = checker.comparison(node)
-            compare, read = _OPERATORS[sign], _reader(left)
+            ordered = sign not in ("=", "<>")
+            compare, read = _OPERATORS[sign], _reader(left, ordered)
             if right is not None:
-                return _between_values(compare, read, _reader(right))
-            value = exact(left.type, value)
+                return _between_values(compare, read, _reader(right, ordered))
+            value = _ordered_value(left, value) if ordered else exact(left.type, value)
             return lambda row: None if (found := read(row)) is None else compare(found, value)
         case Between(field, low_node, high_node, negated):
             attribute = checker.attribute(field)
-            checker.ordered(node, attribute)
-            read = _reader(attribute)
-            low = exact(attribute.type, checker.value(attribute, low_node))
-            high = exact(attribute.type, checker.value(attribute, high_node))
+            read = _reader(attribute, True)
+            low = _ordered_value(attribute, checker.value(attribute, low_node))
+            high = _ordered_value(attribute, checker.value(attribute, high_node))
             return lambda row: None if (found := read(row)) is None else (low <= found <= high) != negated
         case In(field, nodes, negated):
             attribute = checker.attribute(field)
             read = _reader(attribute)
             values = [exact(attribute.type, checker.value(attribute, one)) for one in nodes]
             return lambda row: None if (found := read(row)) is None else (found in values) != negated
+        case AnyElement():
+            return checker.each(node).value_of
+        case InCidr(_, _, negated):
+            attribute, ranges = checker.networks(node)
+            read = _reader(attribute)
+            return lambda row: (
+                None if (found := read(row)) is None else any(low <= found <= high for low, high in ranges) != negated
+            )
         case Like(_, _, escape, negated, word):
             attribute, pattern = checker.pattern(node)
             read, holds = _reader(attribute), _pattern(word, pattern, escape)
@@ -86,8 +108,16 @@ def _predicate(node: Expression, checker: Checker) -> Condition:
     raise TypeError(f"not an expression: {node!r}")
 
 
-def _reader(attribute: Attribute) -> Callable[[Mapping[Path, Any]], Any]:
-    """Return what reads an attribute's value, or computes it."""
+def _ordered_value(attribute: Attribute, value: Any) -> Any:
+    """Return a value to compare by order: of an enum's label its place."""
+    return attribute.type.labels.index(value) if isinstance(attribute.type, EnumType) else exact(attribute.type, value)
+
+
+def _reader(attribute: Attribute, ordered: bool = False) -> Callable[[Mapping[Path, Any]], Any]:
+    """Return what reads an attribute's value, or computes it; by its order, a label that is not listed is NULL."""
+    if ordered and isinstance(attribute.type, EnumType):
+        read, places = _reader(attribute), {label: place for place, label in enumerate(attribute.type.labels)}
+        return lambda row: places.get(read(row))
     if isinstance(attribute, ComputedAttribute):
         return attribute.value_of
     path = attribute.path

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from rookery.errors import EventError
 from rookery.model.arrow_types import type_to_arrow
 from rookery.model.events import comparable, step_into
-from rookery.model.expressions import Timestamp
+from rookery.model.expressions import EACH, SIZE, Timestamp
 from rookery.model.schema import Attribute
 from rookery.model.types import (
     BooleanType,
@@ -27,11 +27,21 @@ from rookery.model.types import (
     FloatType,
     IntegerType,
     LeafType,
+    ListType,
     StringType,
     TimestampType,
 )
 
-__all__ = ["array_of", "comparables", "narrow_steps", "plain_array", "python_values", "read_column", "whole_array"]
+__all__ = [
+    "array_of",
+    "comparables",
+    "flat_items",
+    "narrow_steps",
+    "plain_array",
+    "python_values",
+    "read_column",
+    "whole_array",
+]
 
 Path = tuple[str | int, ...]
 
@@ -105,8 +115,12 @@ def _usual_values(kind: LeafType, values: list[Any]) -> pa.Array | None:
         return None  # one of them does not fit; which one is said by value
 
 
-def array_of(kind: LeafType, values: list[Any]) -> pa.Array:
+def array_of(kind: LeafType | ListType, values: list[Any]) -> pa.Array:
     """Return values as the language compares them as an array of their type: the inverse of `comparables`."""
+    if isinstance(kind, ListType):
+        lengths = [0 if one is None else len(one) for one in values]
+        inner = array_of(kind.item, [item for one in values for item in one or ()])  # type: ignore[arg-type]
+        return _list_array(np.array(lengths, np.int64), inner, np.array([one is None for one in values], np.bool_))
     if isinstance(kind, TimestampType):
         step = kind.nanoseconds
         counts = [None if value is None else value // step for value in values]
@@ -116,7 +130,14 @@ def array_of(kind: LeafType, values: list[Any]) -> pa.Array:
 
 def comparables(attribute: Attribute, array: pa.Array) -> list[Any]:
     """Return a column of `read_column` as a list of values as the language compares them."""
-    kind = attribute.type
+    kind: Any = attribute.type
+    if isinstance(kind, ListType):
+        starts, lengths, array = flat_items(array)
+        inner = comparables(Attribute(attribute.path, kind.item), array)  # type: ignore[arg-type]
+        return [
+            None if length < 0 else inner[start : start + length]
+            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
+        ]
     if isinstance(kind, TimestampType):
         step = kind.nanoseconds
         return [None if value is None else value * step for value in array.cast(pa.int64()).to_pylist()]
@@ -198,6 +219,14 @@ def _leaf(array: pa.Array, path: Path) -> pa.Array:
     if pa.types.is_null(kind):
         return array
     step = path[0]
+    if step == SIZE:
+        lengths = np.diff(array.offsets.to_numpy()) if pa.types.is_map(kind) else _items(array)[1]
+        return pa.array(lengths.astype(np.int32), mask=array.is_null().to_numpy(zero_copy_only=False))
+    if step == EACH:
+        starts, lengths, items = flat_items(array)
+        return _list_array(np.maximum(lengths, 0), _leaf(items, path[1:]), lengths < 0)
+    if pa.types.is_map(kind) and isinstance(step, str):
+        return _leaf(array.items, path[1:]).take(_key_places(array, step))
     if isinstance(step, str):
         if not pa.types.is_struct(kind):
             raise _ByValueError
@@ -217,6 +246,41 @@ def _leaf(array: pa.Array, path: Path) -> pa.Array:
     first, end = int(starts[reached].min()), int((starts + lengths)[reached].max())
     found = _leaf(array.values.slice(first, end - first), path[1:])
     return found.take(pa.array(starts + (step - first), mask=~reached))
+
+
+def _key_places(array: pa.MapArray, key: str) -> pa.Array:
+    """Return where the value of a key stands among the values of a map array, NULL where a row has none."""
+    bounds = array.offsets.to_numpy()
+    equal = pc.fill_null(pc.equal(plain_array(array.keys), key), False).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(equal)
+    rows = np.searchsorted(bounds, places, side="right") - 1
+    inside = (rows >= 0) & (rows < len(array))
+    found = np.full(len(array), -1, np.int64)
+    found[rows[inside]] = places[inside]  # of a key that stands twice the last value counts
+    if array.null_count:
+        found[array.is_null().to_numpy(zero_copy_only=False)] = -1
+    return pa.array(found, mask=found < 0)
+
+
+def flat_items(array: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], pa.Array]:
+    """Return the items of a list array one after the other, where each row's begin, and how many (-1 for NULL)."""
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64), np.full(len(array), -1, np.int64), array.slice(0, 0)
+    starts, lengths = _items(array)
+    ends = np.cumsum(lengths)
+    count = int(ends[-1]) if len(ends) else 0
+    places = np.repeat(starts - (ends - lengths), lengths) + np.arange(count)
+    if count and places[-1] - places[0] == count - 1 and (np.diff(places) == 1).all():
+        items = array.values.slice(int(places[0]), count)
+    else:
+        items = array.values.take(pa.array(places, pa.int64()))
+    null = array.is_null().to_numpy(zero_copy_only=False)
+    return ends - lengths, np.where(null, -1, lengths), items
+
+
+def _list_array(lengths: np.ndarray[Any, Any], items: pa.Array, null: np.ndarray[Any, Any]) -> pa.Array:
+    offsets = pa.array(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+    return pa.LargeListArray.from_arrays(offsets, items, mask=pa.array(null) if null.any() else None)
 
 
 def _items(array: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -241,12 +305,15 @@ def _items(array: pa.Array) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 # ---- the attribute's type --------------------------------------------------------------------------------------------
 
 
-def _fit(kind: LeafType, array: pa.Array) -> pa.Array:
+def _fit(kind: LeafType | ListType, array: pa.Array) -> pa.Array:
     """Return an array as a type; raise `_ByValueError` unless it is certain that every value fits."""
     given, types = array.type, pa.types
     wanted = type_to_arrow(kind)
     if given == wanted:
         return array
+    if isinstance(kind, ListType) and types.is_large_list(given):
+        _, lengths, items = flat_items(array)
+        return _list_array(np.maximum(lengths, 0), _fit(kind.item, items), lengths < 0)  # type: ignore[arg-type]
     if types.is_null(given):
         return pa.nulls(len(array), wanted)
     match kind:
@@ -343,6 +410,8 @@ def _python_value(scalar: pa.Scalar) -> Any:
         return _python_value(scalar.value)
     if isinstance(kind, pa.BaseExtensionType):
         return scalar.as_py() if kind.extension_name == "arrow.bool8" else _python_value(scalar.value)
+    if types.is_map(kind):
+        return {_python_value(pair["key"]): _python_value(pair["value"]) for pair in scalar.values or ()}
     if types.is_struct(kind):
         return {name: _python_value(scalar[place]) for place, name in enumerate(kind.names)}
     if isinstance(scalar, pa.ListScalar):

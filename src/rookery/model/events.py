@@ -24,7 +24,7 @@ from struct import pack, unpack
 from typing import Any
 
 from rookery.errors import EventError
-from rookery.model.expressions import Timestamp, field_text, timestamp_text
+from rookery.model.expressions import EACH, SIZE, Timestamp, field_text, timestamp_text
 from rookery.model.instants import instant_of
 from rookery.model.schema import Attribute
 from rookery.model.types import (
@@ -33,6 +33,7 @@ from rookery.model.types import (
     EnumType,
     FloatType,
     IntegerType,
+    ListType,
     StringType,
     TimestampType,
 )
@@ -66,15 +67,25 @@ def step_into(event: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
 
     A value of another shape than the path steps into is an EventError: NULL would hide it.
     """
-    value: Any = event
-    for depth, step in enumerate(path):
+    return _stepped(event, path, 0)
+
+
+def _stepped(value: Any, path: tuple[str | int, ...], start: int) -> Any:
+    for depth in range(start, len(path)):
+        step = path[depth]
         if isinstance(step, int):
+            if step == SIZE and isinstance(value, Mapping):
+                return len(value)
             if not isinstance(value, list | tuple):
                 value = plain_value(value)
                 if value is None:
                     return None
                 if getattr(value, "ndim", 0) != 1:  # a NumPy array is a list
                     raise EventError(f"{field_text(path[:depth])} is a list, and the event has {shown_value(value)}")
+            if step == SIZE:
+                return len(value)
+            if step == EACH:
+                return [_stepped(item, path, depth + 1) for item in value]
             value = value[step] if step < len(value) else None
         else:
             if not isinstance(value, Mapping):
@@ -96,6 +107,9 @@ def comparable(attribute: Attribute, value: Any) -> Any:
     kind = attribute.type
     if type(value) is int and type(kind) is IntegerType and kind.lowest <= value <= kind.highest:
         return value  # the usual integer, at once
+    if isinstance(kind, ListType):
+        item = Attribute(attribute.path, kind.item)  # type: ignore[arg-type]
+        return None if value is None else [comparable(item, one) for one in value]
     value = plain_value(value)
     if value is None:
         return None

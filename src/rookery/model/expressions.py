@@ -21,7 +21,9 @@ from typing import TypeAlias
 import msgspec
 
 __all__ = [
+    "NOW_PATH",
     "And",
+    "AnyElement",
     "Between",
     "Call",
     "Comparison",
@@ -29,6 +31,8 @@ __all__ = [
     "Expression",
     "Field",
     "In",
+    "InCidr",
+    "Interval",
     "IsNull",
     "Like",
     "Literal",
@@ -51,6 +55,13 @@ class Timestamp(msgspec.Struct, frozen=True, order=True, gc=False):
     nanoseconds: int
 
 
+class Interval(msgspec.Struct, frozen=True, gc=False):
+    """A length of time: months, which have no fixed length, and nanoseconds (`intervals.py`)."""
+
+    months: int
+    nanoseconds: int
+
+
 class Field(msgspec.Struct, frozen=True, gc=False):
     """An attribute of the event: `("a", "b", 3, "c")` is `a.b[3].c`."""
 
@@ -60,13 +71,14 @@ class Field(msgspec.Struct, frozen=True, gc=False):
 class Literal(msgspec.Struct, frozen=True, gc=False):
     """A value as written. A number with a point or an exponent is a Decimal: no digit is lost before its type."""
 
-    value: int | Decimal | str | bool | Timestamp
+    value: int | Decimal | str | bool | Timestamp | Interval
 
 
 class Placeholder(msgspec.Struct, frozen=True, gc=False):
-    """`%n`: a value given beside the text, which may change without a new text."""
+    """`%n` or `:name`: a value given beside the text, which may change without a new text (`parameters.py`)."""
 
     index: int
+    name: str | None = None
 
 
 Value: TypeAlias = Literal | Placeholder
@@ -117,6 +129,14 @@ class In(msgspec.Struct, frozen=True, gc=False):
     negated: bool = False
 
 
+class InCidr(msgspec.Struct, frozen=True, gc=False):
+    """`operand [NOT] IN CIDR (network, …)`: the address lies in one of the networks (`addresses.py`)."""
+
+    field: Field | Call
+    networks: tuple[Literal | Placeholder, ...]
+    negated: bool = False
+
+
 class IsNull(msgspec.Struct, frozen=True, gc=False):
     """`operand IS [NOT] NULL`."""
 
@@ -148,15 +168,37 @@ class Or(msgspec.Struct, frozen=True, gc=False):
     operands: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Comparison | Between | Like | In | IsNull | Constant | Not | And | Or
+class AnyElement(msgspec.Struct, frozen=True, gc=False):
+    """`ANY(list, condition)`: the condition is TRUE of one element (`elements.py`), whose fields it names.
+
+    An element that is no struct is called `item`.
+    """
+
+    path: tuple[str | int, ...]
+    condition: Expression
+
+
+Expression: TypeAlias = AnyElement | Comparison | Between | Like | In | InCidr | IsNull | Constant | Not | And | Or
 
 _PRECEDENCE = {Or: 1, And: 2, Not: 3}
 
 
+#: Steps of a path beside names and indexes: to every item of a list, and to how many items a list or a map has.
+EACH, SIZE = -1, -2
+#: What an element is called that is no struct.
+ITEM = "item"
+#: The path of `now()`: the wall time of a batch is an attribute that its caller gives, for all its events alike.
+NOW_PATH = ("$now",)
+
+
 def field_text(path: tuple[str | int, ...]) -> str:
     """Return a path as the language writes it: `a.b[3].c`."""
+    if path == NOW_PATH:
+        return "now()"
+    if path[-1] == SIZE:
+        return f"size({field_text(path[:-1])})"
     parts = [str(path[0])]
-    parts += [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path[1:]]
+    parts += [f"[{'*' if step == EACH else step}]" if isinstance(step, int) else f".{step}" for step in path[1:]]
     return "".join(parts)
 
 
@@ -173,9 +215,25 @@ def _name_text(name: str, *, first: bool = False) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
+def interval_text(value: Interval) -> str:
+    """Return a length of time in units that parse to the same."""
+    seconds = Decimal(value.nanoseconds).scaleb(-9)
+    parts = [f"{value.months} months"] if value.months else []
+    if seconds or not parts:
+        parts.append(f"{seconds.normalize():f} seconds")
+    return " ".join(parts)
+
+
 def _path_text(path: tuple[str | int, ...]) -> str:
+    if path == NOW_PATH:
+        return "now()"
+    if path[-1] == SIZE:
+        return f"size({_path_text(path[:-1])})"
+    if path[-1] == EACH:
+        return f"ANY({_path_text(path[:-1])})"
     parts = [_name_text(str(path[0]), first=True)]
-    parts += [f"[{step}]" if isinstance(step, int) else f".{_name_text(step)}" for step in path[1:]]
+    for step in path[1:]:
+        parts.append(f"[{step}]" if isinstance(step, int) else f".{_name_text(step)}" if step else "['']")
     return "".join(parts)
 
 
@@ -208,7 +266,7 @@ def value_text(value: Operand) -> str:
     if isinstance(value, Call):
         return _call_text(value)
     if isinstance(value, Placeholder):
-        return f"%{value.index}"
+        return parameter_text(value)
     content = value.value
     if isinstance(content, bool):
         return "TRUE" if content else "FALSE"
@@ -216,10 +274,17 @@ def value_text(value: Operand) -> str:
         return _quoted(content)
     if isinstance(content, Timestamp):
         return f"TIMESTAMP {_quoted(timestamp_text(content.nanoseconds))}"
+    if isinstance(content, Interval):
+        return f"INTERVAL {_quoted(interval_text(content))}"
     if isinstance(content, Decimal):
         text = str(content)
         return text if "." in text or "E" in text else text + ".0"
     return str(content)
+
+
+def parameter_text(node: Placeholder) -> str:
+    """Return a parameter as a filter writes it."""
+    return f"%{node.index}" if node.name is None else f":{node.name}"
 
 
 def timestamp_text(nanoseconds: int) -> str:
@@ -245,6 +310,11 @@ def to_text(expression: Expression) -> str:
             return f"{value_text(field)} {_not(negated)}{word} {value_text(pattern)}{tail}"
         case In(field, values, negated):
             return f"{value_text(field)} {_not(negated)}IN ({', '.join(map(value_text, values))})"
+        case InCidr(field, networks, negated):
+            shown = ", ".join(map(value_text, networks))
+            return f"{value_text(field)} {_not(negated)}IN CIDR {shown if len(networks) == 1 else f'({shown})'}"
+        case AnyElement(path, inner):
+            return f"ANY({_path_text(path)}, {to_text(inner)})"
         case IsNull(field, negated):
             return f"{value_text(field)} IS {_not(negated)}NULL"
         case Constant(value):
@@ -267,9 +337,11 @@ def fields_of(node: Expression | Operand) -> list[tuple[str | int, ...]]:
             return [path for part in parts for path in fields_of(part)]
         case Not(operand):
             return fields_of(operand)
+        case AnyElement(_, inner):  # its other names are those of the element
+            return [path for path in fields_of(inner) if path == NOW_PATH]
         case Comparison(_, left, right):
             return [*fields_of(left), *fields_of(right)]
-        case Between() | Like() | In() | IsNull():
+        case Between() | Like() | In() | InCidr() | IsNull():
             return fields_of(node.field)
     return []
 

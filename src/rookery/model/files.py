@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -37,7 +38,11 @@ KINDS = {
     ".arrow": "Arrow",
     ".ipc": "Arrow",
     ".feather": "Arrow",
+    ".yml": "YAML",
+    ".yaml": "YAML",
 }
+#: Where a document of a YAML file ends and another begins.
+_BREAK = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 #: Characters of a cell, at most: Python's own bound of 131,072 is less than a condition may have.
 CELL = 1 << 24
@@ -95,11 +100,13 @@ def read_files(paths: Paths) -> Columns:
         name: [value for part in parts for value in part.columns.get(name, [None] * part.count)] for name in names
     }
     counts = tuple((path.name, part.count) for path, part in zip(files, parts, strict=True))
-    return Columns(columns, before, faults, is_text=kind != "JSON", files=counts)
+    return Columns(columns, before, faults, is_text=kind in ("CSV", "TSV"), files=counts)
 
 
 def _checked(path: Location, kind: str) -> Columns:
     try:
+        if kind == "YAML":
+            return _rules(path)
         return _json(path) if kind == "JSON" else _text(path, "\t" if kind == "TSV" else ",")
     except (OSError, ValueError, csv.Error, RecursionError) as error:
         if isinstance(error, RookeryError):
@@ -156,6 +163,19 @@ def _json(path: Location) -> Columns:
     return columns_of_rows(rows)
 
 
+def _rules(path: Location) -> Columns:
+    """Read a file of rules in YAML, a document each, which `dialects` reads on; Sigma is the one that is so written."""
+    text = path.read_text(encoding="utf-8-sig")
+    found, line = [], 0
+    for part in _BREAK.split(text):
+        # The lines before it are kept as empty ones, so that the place of a fault is its line in the file.
+        if part.strip():
+            found.append("\n" * line + part)
+        line += part.count("\n")
+    count = len(found)
+    return Columns({"where": found, "source": [str(path)] * count, "dialect": ["sigma"] * count}, count)
+
+
 def columns_of_rows(rows: Sequence[Any]) -> Columns:
     """Return rows as columns; a key that a row does not have is missing there."""
     names = dict.fromkeys(name for row in rows for name in row)
@@ -164,7 +184,7 @@ def columns_of_rows(rows: Sequence[Any]) -> Columns:
 
 def _told(value: Any, kind: str, count: int) -> list[Any]:
     """Return a column of what a partition folder says of all rows of a file."""
-    return [value if value is None or kind == "JSON" else str(value)] * count
+    return [value if value is None or kind in ("JSON", "YAML") else str(value)] * count
 
 
 def _typed(data: Dataset, kind: str) -> Columns:

@@ -5,7 +5,7 @@ Rule 2: whole numbers are computed exactly, and a result that no int64 holds is 
 a result of more than 38 digits is NULL. Where one operand is a double, both are: the result is that of IEEE 754, and
 NaN is NULL. `/` is always of doubles. Division by zero is NULL. `%` and `mod` have the sign of the dividend.
 Rule 3: texts are counted in characters (code points), from 1. `lower` and `upper` map one character to one.
-Rule 4: instants are taken in UTC.
+Rule 4: instants are taken in UTC, in the years 1 to 9999; past them a function of one is NULL (`intervals.py`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+from rookery.model.addresses import address_of
+from rookery.model.expressions import Interval
+from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT
+from rookery.model.intervals import moved
 from rookery.model.types import (
     BooleanType,
     DecimalType,
+    DurationType,
     EnumType,
     FloatType,
     IntegerType,
@@ -28,13 +33,13 @@ from rookery.model.types import (
     TimestampType,
 )
 
-__all__ = ["ARITHMETIC", "FUNCTIONS", "FunctionFault", "function_of"]
+__all__ = ["ARITHMETIC", "FUNCTIONS", "TRUNCATED", "FunctionFault", "function_of"]
 
 _MOST_DIGITS = 38
 _MANY = 100
 #: The functions that a filter may name, with how many arguments they take at least and at most.
 FUNCTIONS: dict[str, tuple[int, int]] = {
-    **dict.fromkeys(("lower", "upper", "trim", "length", "abs", "floor", "ceil"), (1, 1)),
+    **dict.fromkeys(("lower", "upper", "trim", "length", "address", "abs", "floor", "ceil"), (1, 1)),
     **dict.fromkeys(("year", "month", "day", "hour", "minute", "second"), (1, 1)),
     **dict.fromkeys(("starts_with", "ends_with", "contains", "mod", "nullif", "date_trunc"), (2, 2)),
     "substring": (2, 3),
@@ -45,6 +50,7 @@ FUNCTIONS: dict[str, tuple[int, int]] = {
 ARITHMETIC = ("+", "-", "*", "/", "%", "neg")
 _WHOLE = IntegerType()
 _DOUBLE = FloatType()
+DURATION = DurationType()
 #: Enough for the product of any two decimals of 38 digits.
 _EXACT = Context(prec=2 * _MOST_DIGITS + 2)
 
@@ -60,6 +66,8 @@ def function_of(name: str, kinds: Sequence[LeafType], literals: Sequence[Any]) -
 
     `literals` has the value of each argument that is a literal, None for the others.
     """
+    if name in ("+", "-") and any(kind.family in ("timestamp", "interval") for kind in kinds):
+        return _moved(name, kinds, literals)
     if name in ARITHMETIC or name in ("mod", "abs", "round", "floor", "ceil"):
         return _numeric("%" if name == "mod" else name, kinds, literals)
     if name in ("coalesce", "nullif", "least", "greatest"):
@@ -77,10 +85,11 @@ def function_of(name: str, kinds: Sequence[LeafType], literals: Sequence[Any]) -
         raise FunctionFault(f"{name} takes an instant, and this is a {kinds[-1].family}")
     if name == "date_trunc":
         unit = str(literals[0] or "").lower()
-        if unit not in _UNITS:
-            raise FunctionFault(f"date_trunc takes one of {', '.join(map(repr, _UNITS))} first")
-        return TimestampType("ns"), _strict(lambda _, at: _truncated(unit, at))
-    return _WHOLE, _strict(lambda at: getattr(_calendar(at), name))
+        if unit not in TRUNCATED:
+            raise FunctionFault(f"date_trunc takes one of {', '.join(map(repr, TRUNCATED))} first")
+        kind = TimestampType("s")
+        return kind, _strict(lambda _, at: _within(kind, _truncated(unit, at)))
+    return _WHOLE, _strict(lambda at: None if (found := _calendar(at)) is None else getattr(found, name))
 
 
 def _strict(evaluate: Evaluate) -> Evaluate:
@@ -266,6 +275,7 @@ _TEXT_FUNCTIONS: dict[str, tuple[int, LeafType, Evaluate]] = {
     "upper": (1, StringType(), _by_character(str.upper)),
     "trim": (1, StringType(), lambda text: text.strip(" ")),
     "length": (1, _WHOLE, len),
+    "address": (1, StringType(), address_of),
     "substring": (1, StringType(), _substring),
     "||": (2, StringType(), operator.add),
     "starts_with": (2, BooleanType(), str.startswith),
@@ -273,14 +283,50 @@ _TEXT_FUNCTIONS: dict[str, tuple[int, LeafType, Evaluate]] = {
     "contains": (2, BooleanType(), lambda text, part: part in text),
 }
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
+#: What an instant may be cut down to; a week begins on Monday.
+TRUNCATED = (*_UNITS, "quarter", "week")
 
 
-def _calendar(nanoseconds: int) -> datetime:
+def _moved(sign: str, kinds: Sequence[LeafType], literals: Sequence[Any]) -> tuple[LeafType, Evaluate]:
+    """Return the sum or difference of an instant and a length of time, or the difference of two instants."""
+    families = [kind.family for kind in kinds]
+    if families == ["timestamp", "timestamp"] and sign == "-":
+        return DURATION, _strict(lambda one, other: _within(DURATION, one - other))
+    if families == ["interval", "timestamp"] and sign == "+":
+        kind, evaluate = _moved(sign, kinds[::-1], literals[::-1])
+        return kind, lambda length, at: evaluate(at, length)
+    if families != ["timestamp", "interval"]:
+        raise FunctionFault(f"{' and '.join(families)} cannot be joined by {sign}")
+    at, length = kinds[0], literals[1]
+    assert isinstance(at, TimestampType)
+    fine = length.nanoseconds % at.nanoseconds == 0 if isinstance(length, Interval) else at.unit == "ns"
+    kind = at if fine else TimestampType("ns")
+    return kind, _strict(lambda one, by: _within(kind, moved(one, by, 1 if sign == "+" else -1)))
+
+
+def _within(kind: TimestampType | DurationType, value: int | None) -> int | None:
+    """Return nanoseconds that a type holds, None for others."""
+    step = kind.nanoseconds if isinstance(kind, TimestampType) else 1
+    return value if value is not None and kind.lowest < value // step <= kind.highest else None
+
+
+def _calendar(nanoseconds: int) -> datetime | None:
+    """Return an instant in the calendar, None past its years."""
+    if not FIRST_INSTANT <= nanoseconds <= LAST_INSTANT:
+        return None
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
 
 
-def _truncated(unit: str, nanoseconds: int) -> int:
+def _truncated(unit: str, nanoseconds: int) -> int | None:
     moment = _calendar(nanoseconds)
+    if moment is None:
+        return None
+    if unit == "week":
+        if moment - timedelta(days=moment.weekday()) < datetime(1, 1, 1, tzinfo=UTC):
+            return None
+        moment, unit = moment - timedelta(days=moment.weekday()), "day"
+    if unit == "quarter":
+        moment, unit = moment.replace(day=1, month=moment.month - (moment.month - 1) % 3), "month"
     first = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
     kept = _UNITS.index(unit)
     moment = moment.replace(microsecond=0, **{one: first[one] for one in _UNITS[kept + 1 :]})  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from rookery.errors import RookeryError
+from rookery.extras import need
 from rookery.model.storage import Location, names_in, path_of, plain_name
 
 __all__ = ["iceberg_version", "newest_metadata", "read_iceberg_log"]
@@ -53,13 +54,9 @@ def read_iceberg_log(
     folder: Location, *, version: int | None, at: datetime | None, error: type[RookeryError]
 ) -> tuple[list[Location], pa.Schema]:
     """Return the files of a snapshot, by default of the current one, and its columns."""
-    try:
-        from pyiceberg.table import StaticTable
-    except ImportError:
-        raise error(
-            f"{folder} is an Iceberg table, whose metadata says which of its files count; "
-            "to read it: pip install 'rookery[iceberg]'"
-        ) from None
+    need("pyiceberg", f"{folder}, an Iceberg table, whose metadata says which of its files count,")
+    from pyiceberg.table import StaticTable
+
     metadata = newest_metadata(folder, error=error)
     try:
         logging.getLogger("pyiceberg").setLevel(logging.ERROR)

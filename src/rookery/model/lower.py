@@ -19,13 +19,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from rookery.model.check import Checker
+from rookery.model.check import Checker, Parameters
 from rookery.model.computed import comparison_attribute
-from rookery.model.expressions import And, Between, Comparison, Constant, Expression, In, IsNull, Like, Not, Or
+from rookery.model.expressions import (
+    And,
+    AnyElement,
+    Between,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    InCidr,
+    IsNull,
+    Like,
+    Not,
+    Or,
+)
 from rookery.model.patterns import folded_pattern, like_pieces, like_prefix
 from rookery.model.schema import Attribute, Schema
 from rookery.model.texts import TextLeaf, like_pattern, text_key, text_leaves
-from rookery.model.types import Key
+from rookery.model.types import EnumType, Key, StringType
 from rookery.model.values import TOP, Intervals, after, before, complement, everything, intersect, union
 
 __all__ = ["MAXIMUM_TERMS", "Constraint", "Decision", "Term", "allowed", "decision", "lower"]
@@ -65,12 +78,12 @@ class Term:
 Decision: TypeAlias = "tuple[str, list[Decision]] | Term"
 
 
-def lower(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> list[Term]:
+def lower(expression: Expression, schema: Schema, parameters: Parameters | None = None) -> list[Term]:
     """Return the terms of a condition: it is TRUE only where one holds (where all are exact, exactly there)."""
     return _terms(expression, Checker(schema, parameters), False)
 
 
-def decision(expression: Expression, schema: Schema, parameters: Sequence[object] | None = None) -> Decision:
+def decision(expression: Expression, schema: Schema, parameters: Parameters | None = None) -> Decision:
     """Return a condition as it was written, negations pushed down to terms that are exact."""
     return _decision(expression, Checker(schema, parameters), False)
 
@@ -101,9 +114,11 @@ def _terms(node: Expression, checker: Checker, negated: bool) -> list[Term]:
     return _predicate(node, checker, negated)
 
 
-def _term(attribute: Attribute, intervals: Intervals, negated: bool) -> list[Term]:
+def _term(attribute: Attribute, intervals: Intervals, negated: bool, *, ordered: bool = False) -> list[Term]:
     if negated:
         intervals = complement(intervals, attribute.type)
+    if ordered and isinstance(attribute.type, EnumType):  # a label that is not listed has no place in the order
+        intervals = intersect(intervals, ((0, len(attribute.type.labels) - 1),))
     return [Term({attribute.path: (False, intervals)})] if intervals else []
 
 
@@ -115,7 +130,8 @@ def _comparison(node: Comparison, checker: Checker, negated: bool) -> list[Term]
         return [Term({computed.path: (False, ((truth, truth),))})]
     negated = negated != (node.operator == "<>")
     kind = attribute.type
-    return _term(attribute, allowed(node.operator, *kind.enclose(value), *everything(kind)[0]), negated)
+    inside = allowed(node.operator, *kind.enclose(value), *everything(kind)[0])
+    return _term(attribute, inside, negated, ordered=node.operator not in ("=", "<>"))
 
 
 def allowed(sign: str, floor: Key, ceiling: Key, lowest: Key, highest: Key) -> Intervals:
@@ -146,12 +162,11 @@ def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
             return [Term({attribute.path: constraint})]
         case Between(field, low, high, outside):
             attribute = checker.attribute(field)
-            checker.ordered(node, attribute)
             kind = attribute.type
             bottom = kind.enclose(checker.value(attribute, low))[1]
             top = kind.enclose(checker.value(attribute, high))[0]
             inside = intersect(((bottom, top),), everything(kind)) if bottom <= top else ()
-            return _term(attribute, inside, negated != outside)
+            return _term(attribute, inside, negated != outside, ordered=True)
         case In(field, nodes, outside):
             attribute = checker.attribute(field)
             points: list[tuple[object, object]] = []
@@ -160,6 +175,13 @@ def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
                 if floor == ceiling:
                     points.append((floor, ceiling))
             inside = intersect(union(tuple(points), ()), everything(attribute.type))
+            return _term(attribute, inside, negated != outside)
+        case AnyElement():
+            truth = int(not negated)
+            return [Term({checker.each(node).path: (False, ((truth, truth),))})]
+        case InCidr(_, _, outside):
+            attribute, ranges = checker.networks(node)
+            inside = union(tuple(((low, 0), (high, 0)) for low, high in ranges), ())
             return _term(attribute, inside, negated != outside)
         case Like():
             return _like(node, checker, negated)
@@ -275,7 +297,33 @@ def _disjunction(children: list[list[Term]]) -> list[Term]:
         term.constraints[path] = (any(null for null, _ in constraints), merged)
     if leaves:
         terms.append(Term({}, texts=frozenset({(text_key(leaves), True)})))
+    if len(terms) > 1:
+        terms = _without_null_twins(terms)
     return terms if len(terms) <= MAXIMUM_TERMS else _hull(terms)
+
+
+def _without_null_twins(terms: list[Term]) -> list[Term]:
+    """Return the terms, "the text is not NULL and a pattern does not hold" and "it is NULL" as one, "it does not hold".
+
+    A pattern never holds of NULL, so the one term is exact. Dialects with two truth values negate in this way.
+    """
+    nulls = {}
+    for term in terms:
+        if len(term.constraints) == 1 and not term.texts and term.exact:
+            ((path, constraint),) = term.constraints.items()
+            if constraint == (True, ()):
+                nulls[path] = term
+    used, kept = set(), []
+    for term in terms:
+        if term.texts and len(term.constraints) == 1 and not any(wanted for _, wanted in term.texts):
+            ((path, (_, intervals)),) = term.constraints.items()
+            paths = {leaf.path for key, _ in term.texts for leaf in text_leaves(key)}
+            if path in nulls and paths == {path} and intervals == everything(StringType()):
+                used.add(path)
+                kept.append(Term({}, term.exact, term.texts))
+                continue
+        kept.append(term)
+    return [term for term in kept if not any(term is nulls[path] for path in used)]
 
 
 def _hull(terms: list[Term]) -> list[Term]:

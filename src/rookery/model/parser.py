@@ -1,8 +1,8 @@
 """The WHERE language: text to tree.
 
-A regular expression cuts the text into tokens and a recursive descent with the precedence NOT > AND > OR reads them
-(the grammar stands in docs/subscriptions.md). Written by hand because it is on the path of every subscription: the
-parser generators that were measured beside it are seven to fourteen times slower.
+A recursive descent with the precedence NOT > AND > OR reads the tokens of a text (`tokens.py`; the grammar stands in
+docs/subscriptions.md). Written by hand because it is on the path of every subscription: the parser generators that were
+measured beside it are seven to fourteen times slower.
 
 Rule 1: a token's position is not kept while parsing; a fault knows the number of its token, and only then are the
 positions found. `parse(text, positions={})` does the same for the nodes of a tree that failed its type check.
@@ -16,12 +16,16 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any
 
 from rookery.errors import SubscriptionError
 from rookery.model.expressions import (
-    KEYWORDS,
+    EACH,
+    ITEM,
+    NOW_PATH,
+    SIZE,
     And,
+    AnyElement,
     Between,
     Call,
     Comparison,
@@ -29,6 +33,7 @@ from rookery.model.expressions import (
     Expression,
     Field,
     In,
+    InCidr,
     IsNull,
     Like,
     Literal,
@@ -36,37 +41,31 @@ from rookery.model.expressions import (
     Operand,
     Or,
     Placeholder,
-    Timestamp,
+    fields_of,
 )
 from rookery.model.functions import FUNCTIONS
-from rookery.model.instants import parse_instant
+from rookery.model.literals import interval, number, starts_interval, starts_timestamp, timestamp
+from rookery.model.quantifiers import asked_of_elements, of_variable
+from rookery.model.tokens import (
+    DIGITS,
+    END,
+    TokenFault,
+    contextual,
+    keyword,
+    numbering,
+    offsets_of,
+    shown,
+    starts_number,
+    tokens_of,
+    unexpected,
+)
 
-__all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse", "tokens_of"]
+__all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse"]
 
 #: Parentheses and NOTs inside one another. Spark stops at about 500 on its default stack; people write fewer than 10.
 MAXIMUM_DEPTH = 100
 #: Characters in one filter. A list of 20,000 short values fits; a megabyte of text is a mistake or an attack.
 MAXIMUM_LENGTH = 262_144
-#: A decimal exponent past this is no measurement (the largest double is 1.8e308).
-_MAXIMUM_EXPONENT = 400
-
-_TOKEN = re.compile(
-    r"""'(?:[^']|'')*' | [^\W\d]\w* | 0[xX][0-9a-fA-F]+ | (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
-      | <=> | <= | >= | <> | != | == | \|\| | %[0-9]+ | "(?:[^"]|"")*" | `(?:[^`]|``)*`
-      | --[^\n]* | /\*(?:[^*]|\*(?!/))*\*/ | \S""",
-    re.VERBOSE,
-)
-_COMMENTS = ("--", "/*")
-
-
-def tokens_of(text: str) -> list[str]:
-    """Cut a text into its tokens; what is no token is a token of one character, for the parser to refuse."""
-    tokens: list[str] = _TOKEN.findall(text)
-    if "--" in text or "/*" in text:
-        return [token for token in tokens if len(token) < 2 or token[:2] not in _COMMENTS]
-    return tokens
-
-
 #: What compares for equality without UNKNOWN.
 _NULL_SAFE = "<=>"
 _OPERATORS = {
@@ -76,39 +75,24 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DECIDE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-#: The usual spellings of each keyword; any other mixture of cases is folded in `_keyword`.
-_KEYWORDS = {spelling: word for word in KEYWORDS for spelling in (word, word.lower(), word.capitalize())}
-_FOLDED = KEYWORDS
-_LONGEST_KEYWORD = max(map(len, KEYWORDS))
 #: Words that are keywords only after an operand, so that a field may have such a name.
 _PATTERN_WORDS = {"LIKE": "LIKE", "ILIKE": "ILIKE", "RLIKE": "RLIKE", "REGEXP": "RLIKE"}
 _SUMS, _PRODUCTS = ("+", "-", "||"), ("*", "/", "%")
 _ARITHMETIC = frozenset(_SUMS + _PRODUCTS)
+#: What functions of two texts are as patterns.
+_AROUND = {"contains": "%{}%", "starts_with": "{}%", "ends_with": "%{}"}
 _PLAIN_VALUE = frozenset("0123456789'")
-#: Numbers are written with these; other scripts' digits are no part of the language.
-_DIGITS = frozenset("0123456789")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_END = ""
-_HINTS = {
-    '"': "this name has no closing quote; strings stand in single quotes: 'text'",
-    "`": "this name has no closing quote",
-    "&": "write AND",
-    "|": "write OR",
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write <>",
-    ";": "one filter is one condition, without a semicolon",
-    **dict.fromkeys("\u2018\u2019\u201c\u201d", "a quote from a word processor: write ' before and after a string"),
-}
-_KEYWORD_HINTS = {"NULL": "NULL equals nothing: write IS NULL or IS NOT NULL"}
-
-
-class _Fault(Exception):  # noqa: N818 - internal, it becomes a SubscriptionError
-    """A fault at a token, before its position in the text is known."""
-
-    def __init__(self, token: int, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.token, self.message, self.hint = token, message, hint
+_CIDR = "CIDR"
+#: Other names of functions, which Spark has.
+_ALIASES = {
+    "startswith": "starts_with", "endswith": "ends_with", "substr": "substring", "ceiling": "ceil",
+    "char_length": "length", "lcase": "lower", "ucase": "upper",
+}  # fmt: skip
+#: What takes a list (or, size, a map), and not values.
+LIST_FUNCTIONS = ("any", "some", "exists", "array_contains", "size", "cardinality", "array_size")
+#: What the wall time of a batch is called.
+_NOW = ("now", "current_timestamp")
 
 
 def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
@@ -132,58 +116,21 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
     tokens: list[str] = tokens_of(text)
     if not tokens:
         return Constant(True)
-    tokens.append(_END)
+    tokens.append(END)
     marks: dict[int, int] | None = None if positions is None else {}
     try:
         parser = _Parser(tokens, marks)
         found, index = parser.disjunction(0, 0)
         expression = parser.condition(found, 0, index)
-        if tokens[index] is not _END:
-            _unexpected(tokens, index, "AND, OR or the end")
-    except _Fault as fault:
-        offset = _offsets(text)[fault.token]
+        if tokens[index] is not END:
+            raise unexpected(tokens, index, "AND, OR or the end")
+    except TokenFault as fault:
+        offset = offsets_of(text)[fault.token]
         raise SubscriptionError(fault.message, text=text, position=offset, hint=fault.hint) from None
     if positions is not None and marks is not None:
-        offsets = _offsets(text)
+        offsets = offsets_of(text)
         positions.update({node: offsets[token] for node, token in marks.items()})
     return expression
-
-
-def _offsets(text: str) -> list[int]:
-    found = [match.start() for match in _TOKEN.finditer(text) if match[0][:2] not in _COMMENTS]
-    return [*found, len(text.rstrip())]
-
-
-def _keyword(token: str) -> str | None:
-    word = _KEYWORDS.get(token)
-    if word is None and len(token) <= _LONGEST_KEYWORD:
-        upper = token.upper()
-        # ASCII only: the long s and the dotless i fold to S and I, and are no keyword's letters.
-        return upper if upper in _FOLDED and token.isascii() else None
-    return word
-
-
-def _shown(token: str) -> str:
-    if token is _END:
-        return "the end"
-    return repr(token) if len(token) <= 40 else repr(token[:37] + "…")
-
-
-def _unexpected(tokens: list[str], index: int, expected: str) -> NoReturn:
-    token = tokens[index]
-    if token == "'":
-        raise _Fault(index, "this string has no closing quote", "a quote inside a string is written twice: 'it''s'")
-    hint = _KEYWORD_HINTS.get(_keyword(token) or "", _HINTS.get(token))
-    raise _Fault(index, f"expected {expected}, found {_shown(token)}", hint)
-
-
-def _contextual(token: str) -> str:
-    """Return a word as it reads where an operator is expected."""
-    return token.upper() if token.isascii() else token
-
-
-def _starts_number(token: str) -> bool:
-    return token[:1] in _DIGITS or (token[:1] == "." and len(token) > 1)
 
 
 def _kind(value: Literal | Placeholder) -> type | None:
@@ -199,22 +146,32 @@ _Reader = Callable[[int, int], "tuple[Expression | Operand, int]"]
 class _Parser:
     """One text's tokens. Each method reads from a token on and returns its node and the next token's number."""
 
-    __slots__ = ("expecting", "marks", "tokens")
+    __slots__ = ("_names", "any_items", "expecting", "marks", "tokens")
 
     def __init__(self, tokens: list[str], marks: dict[int, int] | None) -> None:
         self.tokens = tokens
         self.marks = marks
         #: What a fault at the next token says was expected there.
         self.expecting = "a condition"
+        self._names: dict[str, int] | None = None
+        #: Whether the text has an ANY(list), which the predicate around it is then asked of.
+        self.any_items = False
+
+    def named(self, name: str) -> Placeholder:
+        """Return a named parameter: the names follow the numbers, in alphabetical order."""
+        if self._names is None:
+            first, names = numbering(self.tokens)
+            self._names = {one: first + place for place, one in enumerate(names)}
+        return Placeholder(self._names[name], name)
 
     def disjunction(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         tokens = self.tokens
         start = index
         first, index = self.conjunction(index, depth)
-        if _keyword(tokens[index]) != "OR":
+        if keyword(tokens[index]) != "OR":
             return first, index
         operands = [self.condition(first, start, index)]
-        while _keyword(tokens[index]) == "OR":
+        while keyword(tokens[index]) == "OR":
             start = index + 1
             operand, index = self.conjunction(start, depth)
             operands.append(self.condition(operand, start, index))
@@ -224,17 +181,17 @@ class _Parser:
         tokens = self.tokens
         start = index
         first, index = self.negation(index, depth)
-        if _keyword(tokens[index]) != "AND":
+        if keyword(tokens[index]) != "AND":
             return first, index
         operands = [self.condition(first, start, index)]
-        while _keyword(tokens[index]) == "AND":
+        while keyword(tokens[index]) == "AND":
             start = index + 1
             operand, index = self.negation(start, depth)
             operands.append(self.condition(operand, start, index))
         return And(tuple(operands)), index
 
     def negation(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
-        if _keyword(self.tokens[index]) == "NOT":
+        if keyword(self.tokens[index]) == "NOT":
             self.check_depth(index, depth)
             operand, after = self.negation(index + 1, depth + 1)
             return Not(self.condition(operand, index + 1, after)), after
@@ -244,21 +201,24 @@ class _Parser:
         """Return what was read from token `index` to `after` as a condition: a boolean by itself is one."""
         if isinstance(node, Field | Call):
             token = self.tokens[after]
-            if token is not _END and token != ")" and _keyword(token) not in ("AND", "OR"):
-                _unexpected(self.tokens, after, "a comparison after the field")
-            truth: Expression = Comparison("=", node, Literal(True))
+            if token is not END and token != ")" and keyword(token) not in ("AND", "OR"):
+                raise unexpected(self.tokens, after, "a comparison after the field")
+            truth: Expression = self.as_pattern(node) or Comparison("=", node, Literal(True))
             if self.marks is not None:
-                self.marks[id(truth)] = self.marks[id(truth.right)] = index  # type: ignore[union-attr]
-            return truth
+                self.marks[id(truth)] = index
+                self.marks[id(truth.right if isinstance(truth, Comparison) else truth.pattern)] = index  # type: ignore[union-attr]
+            return asked_of_elements(truth, index, self.marks) if self.any_items else truth
         if isinstance(node, Literal) and isinstance(node.value, bool):
             return Constant(node.value)
         if isinstance(node, Literal | Placeholder):
-            _unexpected(self.tokens, after, "a comparison after the value")
+            raise unexpected(self.tokens, after, "a comparison after the value")
         return node
 
     def check_depth(self, index: int, depth: int) -> None:
         if depth >= MAXIMUM_DEPTH:
-            raise _Fault(index, f"nested deeper than {MAXIMUM_DEPTH} levels", "remove parentheses, or split the filter")
+            raise TokenFault(
+                index, f"nested deeper than {MAXIMUM_DEPTH} levels", "remove parentheses, or split the filter"
+            )
 
     def predicate(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         """Read a comparison or the like; what stands alone is returned as it is."""
@@ -273,7 +233,7 @@ class _Parser:
         sign = _OPERATORS.get(tokens[after])
         node: Expression
         if sign is not None:
-            if sign == _NULL_SAFE and _keyword(tokens[after + 1]) == "NULL":
+            if sign == _NULL_SAFE and keyword(tokens[after + 1]) == "NULL":
                 node, end = IsNull(self.no_value(left, index)), after + 2
             else:
                 right: Expression | Operand
@@ -286,32 +246,36 @@ class _Parser:
                     sign, self.operand(left, index), self.operand(right, after + 1), index, after + 1
                 )
         else:
-            word = _keyword(tokens[after])
+            word = keyword(tokens[after])
             if word is None:
-                if _contextual(tokens[after]) not in _PATTERN_WORDS:
+                if contextual(tokens[after]) not in _PATTERN_WORDS:
                     return left, after
             elif word in ("AND", "OR", "ESCAPE", "NULL", "TRUE", "FALSE"):
                 return left, after
             node, end = self.keyword_predicate(left, index, after, depth)
+        if self.any_items:
+            node = asked_of_elements(node, index, self.marks)
         if self.marks is not None:
             self.marks.setdefault(id(node), index)
         return node, end
 
     def is_name(self, token: str) -> bool:
-        return (token[:1].isalpha() or token[:1] == "_") and _keyword(token) is None
+        return (token[:1].isalpha() or token[:1] == "_") and keyword(token) is None
 
     def operand(self, node: Expression | Operand, index: int) -> Operand:
         """Refuse a condition where a value is needed."""
         if isinstance(node, Field | Literal | Placeholder | Call):
             return node
-        raise _Fault(index, "a condition stands where a value is needed", "compare values; join conditions by AND, OR")
+        raise TokenFault(
+            index, "a condition stands where a value is needed", "compare values; join conditions by AND, OR"
+        )
 
     def no_value(self, node: Expression | Operand, index: int) -> Field | Call:
         """Refuse a literal where a field is needed."""
         node = self.operand(node, index)
         if isinstance(node, Field | Call):
             return node
-        raise _Fault(index, "a field is needed here, and this is a value")
+        raise TokenFault(index, "a field is needed here, and this is a value")
 
     def comparison(self, sign: str, left: Operand, right: Operand, at: int, right_at: int) -> Expression:
         """Return a comparison with the literal on the right; of two literals what it says."""
@@ -320,9 +284,12 @@ class _Parser:
                 return self.folded(sign, left, right, right_at)
             left, right = right, left
             sign = _MIRRORED.get(sign, sign)
+        elif isinstance(left, Call) and isinstance(right, Field | Call) and not fields_of(left):
+            left, right = right, left  # an expression of literals alone is a value
+            sign = _MIRRORED.get(sign, sign)
         if sign != _NULL_SAFE:
             node: Expression = Comparison(sign, left, right)
-        elif isinstance(right, Literal | Placeholder):
+        elif isinstance(right, Literal | Placeholder) or not fields_of(right):
             node = And((Comparison("=", left, right), IsNull(left, True)))
         else:
             equal = And((Comparison("=", left, right), IsNull(left, True), IsNull(right, True)))
@@ -338,26 +305,26 @@ class _Parser:
         """Return what a comparison of two literals says."""
         kinds = [_kind(one) for one in (left, right)]
         if isinstance(left, Placeholder) or isinstance(right, Placeholder) or kinds[0] != kinds[1]:
-            raise _Fault(at, "expected a field: one side of a comparison must be a field")
+            raise TokenFault(at, "expected a field: one side of a comparison must be a field")
         return Constant(_DECIDE["=" if sign == _NULL_SAFE else sign](left.value, right.value))
 
     def keyword_predicate(
         self, left: Expression | Operand, start: int, index: int, depth: int
     ) -> tuple[Expression, int]:
         tokens = self.tokens
-        word = _keyword(tokens[index])
+        word = keyword(tokens[index])
         if word == "IS":
             return self.is_predicate(left, start, index + 1)
         negated = word == "NOT"
         if negated:
             index += 1
-        word = _contextual(tokens[index])
+        word = contextual(tokens[index])
         if word == "BETWEEN":
             value = self.operand(left, start)
             self.expecting = "a value"
             low, after = self.sum(index + 1, depth)
-            if _keyword(tokens[after]) != "AND":
-                _unexpected(tokens, after, "AND, as in BETWEEN low AND high")
+            if keyword(tokens[after]) != "AND":
+                raise unexpected(tokens, after, "AND, as in BETWEEN low AND high")
             self.expecting = "a value"
             high, end = self.sum(after + 1, depth)
             bottom, top = self.operand(low, index + 1), self.operand(high, after + 1)
@@ -375,22 +342,25 @@ class _Parser:
             )
             return (Not(both) if negated else both), end
         if word in _PATTERN_WORDS:
-            return self.like(self.no_value(left, start), index + 1, negated, _PATTERN_WORDS[word])
+            subject = self.operand(left, start)
+            if isinstance(subject, Literal) and isinstance(subject.value, str):
+                subject = Call("coalesce", (subject,))  # a text that is no field is computed, and the same for all
+            return self.like(self.no_value(subject, start), index + 1, negated, _PATTERN_WORDS[word])
         if word == "IN":
             return self.membership(self.operand(left, start), start, index + 1, negated, depth)
-        _unexpected(tokens, index, "BETWEEN, LIKE or IN" if negated else "a comparison after the field")
+        raise unexpected(tokens, index, "BETWEEN, LIKE or IN" if negated else "a comparison after the field")
 
     def is_predicate(self, left: Expression | Operand, start: int, index: int) -> tuple[Expression, int]:
         """Read what follows IS."""
         tokens = self.tokens
         field = self.no_value(left, start)
-        negated = _keyword(tokens[index]) == "NOT"
+        negated = keyword(tokens[index]) == "NOT"
         end = index + negated
-        word = _keyword(tokens[end])
+        word = keyword(tokens[end])
         if word == "NULL":
             return IsNull(field, negated), end + 1
         if word not in ("TRUE", "FALSE"):
-            _unexpected(tokens, end, "NULL, TRUE or FALSE" if negated else "NULL, NOT NULL, TRUE or FALSE")
+            raise unexpected(tokens, end, "NULL, TRUE or FALSE" if negated else "NULL, NOT NULL, TRUE or FALSE")
         truth = self.comparison(_NULL_SAFE, field, Literal(word == "TRUE"), start, end)
         return (Not(truth) if negated else truth), end + 1
 
@@ -398,19 +368,21 @@ class _Parser:
         start = index
         pattern, index = self.value(index)
         if isinstance(pattern, Literal) and not isinstance(pattern.value, str):
-            raise _Fault(start, f"a {word} pattern is a string", f"quote it: {word} 'abc%'")
+            raise TokenFault(start, f"a {word} pattern is a string", f"quote it: {word} 'abc%'")
         escape = None
-        if word != "RLIKE" and _keyword(self.tokens[index]) == "ESCAPE":
+        if word != "RLIKE" and keyword(self.tokens[index]) == "ESCAPE":
             literal, after = self.value(index + 1)
             if not isinstance(literal, Literal) or not isinstance(literal.value, str) or len(literal.value) != 1:
-                raise _Fault(index + 1, "ESCAPE takes a string of one character", "for example ESCAPE '!'")
+                raise TokenFault(index + 1, "ESCAPE takes a string of one character", "for example ESCAPE '!'")
             escape, index = literal.value, after
         return Like(field, pattern, escape, negated, word), index
 
     def membership(self, left: Operand, start: int, index: int, negated: bool, depth: int) -> tuple[Expression, int]:
         tokens = self.tokens
         if tokens[index] != "(":
-            _unexpected(tokens, index, "'(' after IN")
+            if contextual(tokens[index]) == _CIDR:
+                return self.networks(self.no_value(left, start), index + 1, negated)
+            raise unexpected(tokens, index, "'(' after IN")
         places, values = [], []
         while True:
             index += 1
@@ -422,13 +394,31 @@ class _Parser:
             if tokens[index] != ",":
                 break
         if tokens[index] != ")":
-            _unexpected(tokens, index, "',' or ')'")
+            raise unexpected(tokens, index, "',' or ')'")
         literals = tuple(one for one in values if isinstance(one, Literal | Placeholder))
         if isinstance(left, Field | Call) and len(literals) == len(values):
             return In(left, literals, negated), index + 1
         equal = [self.comparison("=", left, one, start, at) for one, at in zip(values, places, strict=True)]
         whole = equal[0] if len(equal) == 1 else Or(tuple(equal))
         return (Not(whole) if negated else whole), index + 1
+
+    def networks(self, field: Field | Call, index: int, negated: bool) -> tuple[Expression, int]:
+        """Read what follows IN CIDR: a network, or several in parentheses."""
+        tokens = self.tokens
+        several = tokens[index] == "("
+        found = []
+        while True:
+            index += several
+            network, after = self.value(index, expected="a network: '10.0.0.0/8'")
+            if isinstance(network, Literal) and not isinstance(network.value, str):
+                raise TokenFault(index, "a network is a string", "for example IN CIDR '10.0.0.0/8'")
+            found.append(network)
+            index = after
+            if not several or tokens[index] != ",":
+                break
+        if several and tokens[index] != ")":
+            raise unexpected(tokens, index, "',' or ')'")
+        return InCidr(field, tuple(found), negated), index + several
 
     # ---- operands ------------------------------------------------------------------------------------------------
 
@@ -454,7 +444,7 @@ class _Parser:
         while self.tokens[after] in signs:
             count += 1
             if count + depth >= MAXIMUM_DEPTH:
-                raise _Fault(after, f"more than {MAXIMUM_DEPTH} operators in one expression", "split the filter")
+                raise TokenFault(after, f"more than {MAXIMUM_DEPTH} operators in one expression", "split the filter")
             sign, place = self.tokens[after], after + 1
             self.expecting = "a value or a field"
             right, after = read(place, depth)
@@ -468,33 +458,80 @@ class _Parser:
         token = tokens[index]
         start = token[:1]
         if start.isalpha() or start == "_":
-            if _keyword(token) is not None or self.starts_timestamp(index):
+            if keyword(token) is not None or starts_timestamp(tokens, index) or starts_interval(tokens, index):
                 return self.value(index, expected=self.expecting)
-            return self.call(index, depth) if tokens[index + 1] == "(" else self.field(index)
+            if tokens[index + 1] == "(":
+                lists = token.lower() in LIST_FUNCTIONS
+                return self.list_function(index, depth) if lists else self.call(index, depth)
+            return self.field(index)
         if start in ('"', "`") and len(token) > 1:
             return self.field(index)
         if token == "(":
             self.check_depth(index, depth)
             inner, after = self.disjunction(index + 1, depth + 1)
             if tokens[after] != ")":
-                _unexpected(tokens, after, "')'")
+                raise unexpected(tokens, after, "')'")
             return inner, after + 1
-        if start in ("-", "+") and start and not _starts_number(tokens[index + 1]):
+        if start in ("-", "+") and start and not starts_number(tokens[index + 1]):
             self.check_depth(index, depth)
             inner, after = self.factor(index + 1, depth + 1)
+            if isinstance(inner, Literal) and _kind(inner) is int and isinstance(inner.value, int | Decimal):
+                return Literal(-inner.value if start == "-" else inner.value), after
             negative = self.no_value(inner, index + 1)
             return (Call("neg", (negative,)) if start == "-" else negative), after
         return self.value(index, expected=self.expecting)
 
+    def list_function(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
+        """Read ANY(list[, condition]), exists(list, x -> condition), array_contains(list, value) or size(list)."""
+        tokens, word = self.tokens, self.tokens[index].lower()
+        self.check_depth(index, depth)
+        field, after = self.field(index + 2)
+        node: Expression | Operand
+        if word in ("size", "cardinality", "array_size"):
+            node = Field((*field.path, SIZE))
+        elif tokens[after] == ")" and word in ("any", "some"):
+            self.any_items = True
+            node = Field((*field.path, EACH))
+        else:
+            if tokens[after] != ",":
+                raise unexpected(tokens, after, "',' or ')'" if word in ("any", "some") else "','")
+            place = after + 1
+            if word == "array_contains":
+                self.expecting = "a value"
+                value, after = self.sum(place, depth + 1)
+                inner: Expression = self.comparison("=", Field((ITEM,)), self.operand(value, place), place, place)
+            else:
+                variable = None
+                if tokens[place + 1 : place + 3] == ["-", ">"]:
+                    variable, place = self.name(place, "a name for the element"), place + 3
+                elif word == "exists":
+                    raise unexpected(tokens, place + 1, "->, as in exists(list, x -> x > 5)")
+                self.expecting = "a condition"
+                found, after = self.disjunction(place, depth + 1)
+                inner = self.condition(found, place, after)
+                if variable is not None:
+                    inner = of_variable(inner, variable, place, self.marks)
+            node = AnyElement(field.path, inner)
+        if tokens[after] != ")":
+            raise unexpected(tokens, after, "')'")
+        if self.marks is not None:
+            self.marks[id(node)] = index
+        return node, after + 1
+
     def call(self, index: int, depth: int) -> tuple[Expression | Operand, int]:
         """Read a function and its arguments."""
         tokens = self.tokens
-        name = tokens[index].lower()
+        name = _ALIASES.get(tokens[index].lower(), tokens[index].lower())
+        if name in _NOW and tokens[index + 2] == ")":
+            field = Field(NOW_PATH)
+            if self.marks is not None:
+                self.marks[id(field)] = index
+            return field, index + 3
         if name not in FUNCTIONS:
-            close = get_close_matches(name, FUNCTIONS, n=1)
-            raise _Fault(
+            close = get_close_matches(name, [*FUNCTIONS, *LIST_FUNCTIONS, "now"], n=1)
+            raise TokenFault(
                 index,
-                f"there is no function {_shown(tokens[index])}",
+                f"there is no function {shown(tokens[index])}",
                 f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(FUNCTIONS))}",
             )
         self.check_depth(index, depth)
@@ -506,37 +543,26 @@ class _Parser:
             argument, after = self.sum(place, depth + 1)
             arguments.append(self.operand(argument, place))
             if tokens[after] not in (",", ")"):
-                _unexpected(tokens, after, "',' or ')'")
+                raise unexpected(tokens, after, "',' or ')'")
         least, most = FUNCTIONS[name]
         if not least <= len(arguments) <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
-            raise _Fault(index, f"{name} takes {wanted} arguments, and this has {len(arguments)}")
-        node = self.as_pattern(name, arguments) or Call(name, tuple(arguments))
+            raise TokenFault(index, f"{name} takes {wanted} arguments, and this has {len(arguments)}")
+        node = Call(name, tuple(arguments))
         if self.marks is not None:
             self.marks[id(node)] = index
         return node, after + 1
 
-    def as_pattern(self, name: str, arguments: list[Operand]) -> Expression | None:
-        """Return `contains(field, 'text')` and the like as the LIKE that they are."""
-        around = {"contains": "%{}%", "starts_with": "{}%", "ends_with": "%{}"}.get(name)
-        if around is None or not isinstance(arguments[0], Field | Call):
+    def as_pattern(self, node: Field | Call) -> Expression | None:
+        """Return `contains(field, 'text')` and the like, standing as conditions, as the LIKE that they are."""
+        around = _AROUND.get(node.name) if isinstance(node, Call) else None
+        if around is None or not isinstance(node, Call) or not isinstance(node.arguments[0], Field | Call):
             return None
-        literal = arguments[1]
+        literal = node.arguments[1]
         if not isinstance(literal, Literal) or not isinstance(literal.value, str):
             return None
         text = re.sub(r"[!%_]", r"!\g<0>", literal.value)
-        return Like(arguments[0], Literal(around.format(text)), "!")
-
-    def starts_timestamp(self, index: int) -> bool:
-        """TIMESTAMP and DATE are keywords only before a string, so that a field may have that name."""
-        token = self.tokens[index]
-        return (
-            (len(token) == 9 or len(token) == 4)
-            and token.upper() in ("TIMESTAMP", "DATE")
-            and token.isascii()
-            and len(self.tokens[index + 1]) > 1
-            and self.tokens[index + 1][0] == "'"
-        )
+        return Like(node.arguments[0], Literal(around.format(text)), "!")
 
     def field(self, index: int) -> tuple[Field, int]:
         tokens = self.tokens
@@ -550,10 +576,15 @@ class _Parser:
             while True:
                 if token == "[":
                     position = tokens[after + 1]
+                    if position[:1] == "'" and len(position) > 1 and tokens[after + 2] == "]":  # a key of a map
+                        path.append(position[1:-1].replace("''", "'"))
+                        after += 3
+                        token = tokens[after]
+                        continue
                     if not (position.isdecimal() and position.isascii()) or len(position) > 9:
-                        _unexpected(tokens, after + 1, "an index: a whole number from 0 up")
+                        raise unexpected(tokens, after + 1, "an index: a whole number from 0 up")
                     if tokens[after + 2] != "]":
-                        _unexpected(tokens, after + 2, "']'")
+                        raise unexpected(tokens, after + 2, "']'")
                     path.append(int(position))
                     after += 3
                 elif token == ".":
@@ -572,64 +603,45 @@ class _Parser:
         token = self.tokens[index]
         if token[:1] in ('"', "`") and len(token) > 2:
             return token[1:-1].replace(token[0] * 2, token[0])
-        if not (token[:1].isalpha() or token[:1] == "_") or not (any_word or _keyword(token) is None):
-            _unexpected(self.tokens, index, expected)
+        if not (token[:1].isalpha() or token[:1] == "_") or not (any_word or keyword(token) is None):
+            raise unexpected(self.tokens, index, expected)
         return token
 
     def value(self, index: int, expected: str = "a value") -> tuple[Literal | Placeholder, int]:
-        token = self.tokens[index]
+        tokens = self.tokens
+        token = tokens[index]
         start = token[:1]
         node: Literal | Placeholder
         end = index + 1
         if start == "'" and len(token) > 1:
             node = Literal(token[1:-1].replace("''", "'"))
-        elif start in _DIGITS or (start == "." and len(token) > 1):
-            node = Literal(self.number(index, token))
+        elif start in DIGITS or (start == "." and len(token) > 1):
+            node = Literal(number(token, index))
         elif start in ("-", "+") and start:
-            number = self.tokens[end]
-            if not (number[:1] in _DIGITS or (number[:1] == "." and len(number) > 1)):
-                _unexpected(self.tokens, end, f"a number after {start!r}")
-            amount = self.number(end, number)
+            digits = tokens[end]
+            if not (digits[:1] in DIGITS or (digits[:1] == "." and len(digits) > 1)):
+                raise unexpected(tokens, end, f"a number after {start!r}")
+            amount = number(digits, end)
             # copy_negate, not minus: unary minus would round a Decimal to the context's 28 digits.
             if start == "-":
                 amount = amount.copy_negate() if isinstance(amount, Decimal) else -amount
             node, end = Literal(amount), end + 1
         elif start == "%" and len(token) > 1:
             if len(token) > 3 or not token[1:].isascii():
-                raise _Fault(index, f"there is no parameter {token}", "parameters are %0 to %99")
+                raise TokenFault(index, f"there is no parameter {token}", "parameters are %0 to %99")
             node = Placeholder(int(token[1:]))
-        elif (word := _keyword(token)) in ("TRUE", "FALSE"):
+        elif start == ":" and len(token) > 1:
+            node = self.named(token[1:])
+        elif (word := keyword(token)) in ("TRUE", "FALSE"):
             node = Literal(word == "TRUE")
-        elif self.starts_timestamp(index):
-            node, end = self.timestamp(end, date=len(token) == 4), end + 1
+        elif starts_timestamp(tokens, index):
+            node, end = timestamp(tokens, end, date=len(token) == 4), end + 1
+        elif starts_interval(tokens, index):
+            node, end = interval(tokens, end)
         else:
             if start.isalpha() and word is None:
-                raise _Fault(index, f"expected {expected}, found {_shown(token)}", f"quote a string: '{token[:40]}'")
-            _unexpected(self.tokens, index, expected)
+                raise TokenFault(index, f"expected {expected}, found {shown(token)}", f"quote a string: '{token[:40]}'")
+            raise unexpected(tokens, index, expected)
         if self.marks is not None:
             self.marks[id(node)] = index
         return node, end
-
-    def timestamp(self, index: int, *, date: bool) -> Literal:
-        if date and len(self.tokens[index]) != len("'2026-05-01'"):
-            raise _Fault(index, f"{self.tokens[index]} is no date", "for example DATE '2026-05-01'")
-        try:
-            return Literal(Timestamp(parse_instant(self.tokens[index][1:-1])))
-        except ValueError as error:
-            raise _Fault(index, str(error), "for example TIMESTAMP '2026-05-01T12:00:00Z'") from None
-
-    def number(self, index: int, token: str) -> int | Decimal:
-        if token.isdecimal():
-            if len(token) > _MAXIMUM_EXPONENT:
-                raise _Fault(index, f"a number of {len(token)} digits is out of range")
-            return int(token)
-        if token[:2] in ("0x", "0X"):
-            if len(token) > _MAXIMUM_EXPONENT:
-                raise _Fault(index, f"a number of {len(token) - 2} digits is out of range")
-            return int(token, 16)
-        number = Decimal(token)
-        if len(token) > 2 * _MAXIMUM_EXPONENT or (number and abs(number.adjusted()) > _MAXIMUM_EXPONENT):
-            raise _Fault(index, f"the number {_shown(token)} is out of range")
-        if not number:
-            return Decimal("0.0")
-        return number

@@ -7,13 +7,13 @@ wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
 from rookery.errors import SubscriptionError
-from rookery.model.check import COMPUTED, checking
+from rookery.model.check import COMPUTED, Parameters, checking
 from rookery.model.expressions import (
     And,
     Between,
@@ -47,7 +47,7 @@ from rookery.model.values import TOP, everything, is_subset, union
 __all__ = ["covers", "merge"]
 
 
-def _terms(text: str, schema: Schema, parameters: Sequence[object] | None) -> tuple[Expression, list[Term]]:
+def _terms(text: str, schema: Schema, parameters: Parameters | None) -> tuple[Expression, list[Term]]:
     expression = parse(text)
     terms = checking(text, expression, lambda tree: lower(tree, schema, parameters))
     for term in terms:
@@ -66,8 +66,8 @@ def covers(
     narrow: str,
     schema: Schema,
     *,
-    wide_parameters: Sequence[object] | None = None,
-    narrow_parameters: Sequence[object] | None = None,
+    wide_parameters: Parameters | None = None,
+    narrow_parameters: Parameters | None = None,
 ) -> bool:
     """Say whether every event that satisfies `narrow` surely satisfies `wide`."""
     wide_tree, wide_terms = _terms(wide, schema, wide_parameters)
@@ -79,8 +79,13 @@ def covers(
     return all(any(_holds(outer, inner) for outer in exact) for inner in narrow_terms)
 
 
-def _texts(parameters: Sequence[object] | None) -> list[str]:
-    return list(map(str, parameters or ()))
+def _texts(parameters: Parameters | None) -> list[str]:
+    given = parameters or ()
+    return (
+        sorted(f"{name}={value}" for name, value in given.items())
+        if isinstance(given, Mapping)
+        else list(map(str, given))
+    )
 
 
 def _holds(outer: Term, inner: Term) -> bool:
@@ -96,9 +101,7 @@ def _holds(outer: Term, inner: Term) -> bool:
     return True
 
 
-def merge(
-    filters: Sequence[str], schema: Schema, *, parameters: Sequence[Sequence[object] | None] | None = None
-) -> str:
+def merge(filters: Sequence[str], schema: Schema, *, parameters: Sequence[Parameters | None] | None = None) -> str:
     """Return the smallest box that covers all the filters, as a filter."""
     if not filters:
         raise SubscriptionError("merge needs at least one filter")

@@ -16,8 +16,8 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from rookery.errors import SchemaError
-from rookery.model.expressions import field_text
+from rookery.errors import SchemaError, SubscriptionError
+from rookery.model.expressions import EACH, ITEM, NOW_PATH, SIZE, field_text
 from rookery.model.types import (
     BooleanType,
     DecimalType,
@@ -26,6 +26,7 @@ from rookery.model.types import (
     IntegerType,
     LeafType,
     ListType,
+    MapType,
     StringType,
     StructType,
     TimestampType,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Attribute", "Schema"]
+__all__ = ["NOW", "Attribute", "Schema"]
 
 _BY_PYTHON_TYPE: dict[object, Type] = {
     str: StringType(),
@@ -79,6 +80,11 @@ class Attribute:
 
     def __repr__(self) -> str:
         return f"Attribute({self.text}: {self.type.name})"
+
+
+_SIZE_TYPE = IntegerType(32)
+#: The wall time of a batch, which `now()` is.
+NOW = Attribute(NOW_PATH, TimestampType("ns"))
 
 
 class Schema:
@@ -135,6 +141,23 @@ class Schema:
         from rookery.model.arrow_types import infer_arrow_schema
 
         return cls.from_arrow(infer_arrow_schema(path))
+
+    @classmethod
+    def from_subscriptions(cls, source: Any, *, dialect: str | None = None) -> Schema:
+        """Draw a schema from the conditions of subscriptions: the fields that they name, as they compare them."""
+        from rookery.model.drawn import drawn_types
+        from rookery.model.parser import parse
+        from rookery.model.tables import checked_subscriptions, read_subscriptions
+
+        conditions = []
+        for one in checked_subscriptions(read_subscriptions(source, dialect=dialect)):
+            if isinstance(one, SubscriptionError) or one.where is None:
+                continue
+            try:
+                conditions.append((one.subscription_id, parse(one.where)))
+            except SubscriptionError:
+                continue  # whoever compiles it says what is wrong
+        return cls.from_dict(drawn_types(conditions))
 
     @classmethod
     def read(cls, given: str) -> Schema:
@@ -204,30 +227,85 @@ class Schema:
 
     def attribute(self, path: tuple[str | int, ...]) -> Attribute:
         """Return the leaf at `path`; SchemaError says which step is wrong and what was perhaps meant."""
-        found = self._attributes.get(path)
+        found = NOW if path == NOW_PATH else self._attributes.get(path)
         if found is None:
-            found = self._attributes[path] = Attribute(path, self._leaf(path))
+            leaf: Any = self._leaf(path)
+            for _ in range(path.count(EACH)):  # one list of values for every item of a list
+                leaf = ListType(leaf)
+            found = self._attributes[path] = Attribute(path, leaf)
         return found
+
+    def elements(self, path: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], Schema, bool]:
+        """Return the path to the items of the list at `path`, and their schema; whether they are structs.
+
+        The list may stand before the path's end: of `items.price` it is `items`, and its items' prices are meant.
+        """
+        kind: Type = StructType(tuple(self._types.items()))
+        found: list[str | int] = []
+        for depth, step in enumerate(path):
+            if isinstance(kind, ListType) and isinstance(step, str):
+                if EACH in found:
+                    name = field_text(path[:depth])
+                    raise SchemaError(f"{name} is a list in a list; write ANY(outer, ANY(inner) …)")
+                kind = kind.item
+                found.append(EACH)
+            if isinstance(kind, StructType) and isinstance(step, str):
+                self._known(kind, step, path[:depth])
+                kind = dict(kind.fields)[step]
+            elif isinstance(kind, MapType) and isinstance(step, str):
+                kind = kind.value
+            elif isinstance(kind, ListType) and isinstance(step, int):
+                kind = kind.item
+            else:
+                raise SchemaError(f"{field_text(path[:depth])} is {_article(kind)}, so it has no {step!r}")
+            found.append(step)
+        if EACH not in found:
+            if not isinstance(kind, ListType):
+                raise SchemaError(f"ANY takes a list, and {field_text(path)} is {_article(kind)}")
+            kind = kind.item
+            found.append(EACH)
+        schema = Schema.__new__(Schema)
+        schema._fill(dict(kind.fields) if isinstance(kind, StructType) else {ITEM: kind})
+        return tuple(found), schema, isinstance(kind, StructType)
+
+    def _known(self, kind: StructType, step: str, above: tuple[str | int, ...]) -> None:
+        """Refuse a name that a struct does not have."""
+        names = [name for name, _ in kind.fields]
+        if not above and step in self._left_out:
+            raise SchemaError(f"{step} is {self._left_out[step]} in the events, which no condition can compare")
+        if step not in names:
+            where = f" in {field_text(above)}" if above else ""
+            raise SchemaError(f"unknown field {step!r}{where}{_suggestion(step, names)}")
 
     def _leaf(self, path: tuple[str | int, ...]) -> LeafType:
         kind: Type = StructType(tuple(self._types.items()))
         for depth, step in enumerate(path):
+            if step == SIZE:
+                if not isinstance(kind, ListType | MapType):
+                    raise SchemaError(f"size takes a list or a map, and {field_text(path[:depth])} is {_article(kind)}")
+                return _SIZE_TYPE
             if isinstance(step, int):
                 if not isinstance(kind, ListType):
                     raise SchemaError(f"{field_text(path[:depth])} is no list, so it has no [{step}]")
                 kind = kind.item
                 continue
-            where = f" in {field_text(path[:depth])}" if depth else ""
+            if isinstance(kind, MapType):
+                kind = kind.value
+                continue
+            if isinstance(kind, ListType):
+                name = field_text(path[:depth])
+                raise SchemaError(
+                    f"{name} is a list; ask any of its items, ANY({name}.{step}) = …, or one, {name}[0].{step}"
+                )
             if not isinstance(kind, StructType):
                 raise SchemaError(f"{field_text(path[:depth])} is {_article(kind)}, so it has no field {step!r}")
-            fields = dict(kind.fields)
-            if not depth and step in self._left_out:
-                raise SchemaError(f"{step} is {self._left_out[step]} in the events, which no condition can compare")
-            if step not in fields:
-                raise SchemaError(f"unknown field {step!r}{where}{_suggestion(step, list(fields))}")
-            kind = fields[step]
+            self._known(kind, step, path[:depth])
+            kind = dict(kind.fields)[step]
         if isinstance(kind, ListType):
-            raise SchemaError(f"{field_text(path)} is a list; name one item, for example {field_text(path)}[0]")
+            name = field_text(path)
+            raise SchemaError(f"{name} is a list; ask any of its items, ANY({name}) = …, or name one, {name}[0]")
+        if isinstance(kind, MapType):
+            raise SchemaError(f"{field_text(path)} is a map; name one key, for example {field_text(path)}['key']")
         if isinstance(kind, StructType):
             inner = kind.fields[0][0] if kind.fields else "…"
             raise SchemaError(f"{field_text(path)} is a struct; name one field, for example {field_text(path)}.{inner}")
@@ -254,6 +332,8 @@ def _type_of(name: str, kind: object) -> Type:
     if isinstance(kind, Mapping):
         if set(kind) == {"$enum"}:
             return _enum(name, kind["$enum"])
+        if set(kind) == {"$map"}:
+            return MapType(_type_of(name, kind["$map"]))
         if not kind:
             raise SchemaError(f"{name}: a struct needs at least one field")
         return StructType(tuple((inner, _type_of(inner, one)) for inner, one in kind.items()))
@@ -299,6 +379,8 @@ def _plain(kind: Type) -> Any:
         return {name: _plain(inner) for name, inner in kind.fields}
     if isinstance(kind, ListType):
         return [_plain(kind.item)]
+    if isinstance(kind, MapType):
+        return {"$map": _plain(kind.value)}
     if isinstance(kind, EnumType):
         return {"$enum": list(kind.labels)}
     return kind.name

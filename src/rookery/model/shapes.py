@@ -21,15 +21,16 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from rookery.errors import SubscriptionError
 from rookery.model.check import checking
-from rookery.model.expressions import And, Comparison, Expression, Field, Literal
+from rookery.model.expressions import NOW_PATH, And, Comparison, Expression, Field, Literal, fields_of
 from rookery.model.lower import Constraint, Term, allowed, lower
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
 from rookery.model.types import FloatType, Key, LeafType, float_key
 from rookery.model.values import complement, everything, intersect
 
-__all__ = ["Shapes"]
+__all__ = ["Shapes", "refuse_wall_time"]
 
 #: A string, or a plain number of at most 41 characters: a longer one goes the long way, where its range is checked.
 _VALUE = re.compile(
@@ -56,10 +57,11 @@ class _Step(NamedTuple):
 class Shapes:
     """The shapes of filters over one schema."""
 
-    __slots__ = ("_schema", "_shapes")
+    __slots__ = ("_schema", "_shapes", "_wall_time")
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, *, wall_time: bool = True) -> None:
         self._schema = schema
+        self._wall_time = wall_time
         self._shapes: dict[tuple[str | bool, ...], list[_Step] | None] = {}
 
     def lower(self, text: str, parameters: Sequence[object] | None = None) -> list[Term]:
@@ -79,7 +81,20 @@ class Shapes:
 
     def _lower(self, text: str, parameters: Sequence[object] | None) -> tuple[list[Term], Expression]:
         expression = parse(text)
+        if not self._wall_time:
+            refuse_wall_time(text, expression)
         return checking(text, expression, lambda tree: lower(tree, self._schema, parameters)), expression
+
+
+def refuse_wall_time(text: str, expression: Expression) -> None:
+    """Refuse a condition that asks for now(): nodes of a network have a clock each, and would not give one answer."""
+    if NOW_PATH in fields_of(expression):
+        raise SubscriptionError(
+            "now() is the time of a batch, and a network has no one clock",
+            text=text,
+            position=max(0, re.sub(r"'[^']*'", lambda one: "'" * len(one[0]), text.lower()).find("now")),
+            hint="compare with a parameter, and set it anew",
+        )
 
 
 def _is_apart(text: str) -> bool:
@@ -119,7 +134,9 @@ def _fill(steps: list[_Step], values: list[str]) -> list[Term]:
     """Return the terms of a text of a known shape."""
     box: dict[tuple[str | int, ...], Constraint] = {}
     for (path, kind, lowest, highest, operator, negative), value in zip(steps, values, strict=True):
-        if type(kind) is FloatType and not value.isdigit():  # the nearest double, without the way over a decimal
+        if (
+            type(kind) is FloatType and kind.bits == 64 and not value.isdigit()
+        ):  # the nearest double, without the way over a decimal
             floor = ceiling = float_key(-float(value) if negative else float(value))
         else:
             floor, ceiling = kind.enclose(_value(value, negative))

@@ -28,6 +28,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from rookery.errors import PipelineError
+from rookery.extras import need
 
 __all__ = [
     "Location",
@@ -341,10 +342,9 @@ def _store(root: str) -> Any:
 @functools.lru_cache(maxsize=16)
 def _open_store(root: str, process: int) -> Any:
     """Return the store of a bucket; each process has its own, since a fork does not take the threads along."""
-    try:
-        from obstore.store import from_url
-    except ImportError:
-        raise PipelineError(f"{root} is in an object store: pip install 'rookery[storage]'") from None
+    need("obstore", f"{root}, an object store,")
+    from obstore.store import from_url
+
     options: Any = store_options()
     scheme, _, bucket = root.partition("://")
     return from_url(f"{SCHEMES[scheme]}://{bucket}", client_options=options)

@@ -19,6 +19,7 @@ from rookery.errors import SubscriptionError
 from rookery.model.cells import CELLS, integer, microseconds, text
 from rookery.model.files import Columns
 from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT, MICROSECONDS
+from rookery.model.parameters import parameter_values
 from rookery.model.subscriptions import INSTANT
 
 __all__ = ["RECORD", "Faults", "extra_column", "id_column", "typed_column"]
@@ -102,7 +103,11 @@ def typed_column(name: str, found: Columns, faults: Faults) -> Any:
         cells, read = _cells(name, column)
         for row, value in enumerate(cells):
             try:
-                values.append(None if value is None else read(value))
+                known = None if value is None else read(value)
+                values.append(list(_by_name(found, row, known)) if isinstance(known, dict) else known)
+            except SubscriptionError as error:
+                values.append(None)
+                faults.setdefault(row, (error.message, error.hint))
             except (ValueError, TypeError) as error:
                 values.append(None)
                 faults.setdefault(row, (f"{_NAMES.get(name, f'the {name}')} {error}", None))
@@ -117,6 +122,13 @@ def typed_column(name: str, found: Columns, faults: Faults) -> Any:
             for row in pc.indices_nonzero(missing).to_pylist():
                 faults.setdefault(row, ("the condition is missing", "to match every event write TRUE"))
     return made
+
+
+def _by_name(found: Columns, row: int, given: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the parameters of a row that gives them by name, in the order of its text's."""
+    where = found.columns["where"][row]
+    where = where.as_py() if isinstance(where, pa.Scalar) else where
+    return parameter_values(where if isinstance(where, str) else "", given)
 
 
 def _cast(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -134,7 +146,8 @@ def _cast(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     elif wanted == INSTANT:
         expected, fits = "a timestamp or ISO 8601 text", fits or is_date
     elif name == "parameters":
-        expected, fits = "a list of strings", fits or is_list or "list_view" in str(kind)
+        is_named = pa.types.is_map(kind) or pa.types.is_struct(kind)
+        expected, fits = "a list of strings, or a map", fits or is_list or is_named or "list_view" in str(kind)
     if not fits:
         raise SubscriptionError(f"the column {name!r} of the subscriptions is {expected}, and here it is {kind}")
     try:
@@ -160,6 +173,14 @@ def _cells(name: str, column: Column) -> tuple[Iterable[Any], Callable[[Any], An
     if not isinstance(column, pa.ChunkedArray):
         return column, CELLS[name]
     column = _decoded(column)
+    if pa.types.is_map(column.type):
+        return [None if one is None else dict(one) for one in column.to_pylist()], CELLS[name]
+    if pa.types.is_struct(column.type):  # a field that is NULL was not given
+        rows = column.to_pylist()
+        given = [
+            None if one is None else {key: value for key, value in one.items() if value is not None} for one in rows
+        ]
+        return given, CELLS[name]
     if not pa.types.is_timestamp(column.type):
         return column.to_pylist(), CELLS[name]
     scale = _NANOSECONDS[column.type.unit]

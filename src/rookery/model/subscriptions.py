@@ -7,7 +7,7 @@ Rule 2: what is wrong with one is a `SubscriptionError` that names it; nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import SubscriptionError
 from rookery.model.instants import microseconds_of
+from rookery.model.parameters import parameter_values
 
 __all__ = ["INSTANT", "Record", "check_dates", "make_record", "record_schema"]
 
@@ -77,6 +78,12 @@ def make_record(
     def wrong(message: str, hint: str | None = None) -> SubscriptionError:
         return SubscriptionError(message, subscription_id=subscription_id, hint=hint)
 
+    if isinstance(parameters, Mapping) and isinstance(where, str):
+        try:
+            parameters = parameter_values(where, parameters)
+        except SubscriptionError as error:
+            error.subscription_id = subscription_id
+            raise
     for text in (subscription_id, topic, subscriber, *(parameters if isinstance(parameters, list | tuple) else ())):
         if isinstance(text, str) and not _is_unicode(text):
             raise SubscriptionError(f"{text!r} holds half a surrogate pair, which is no Unicode text")
@@ -92,7 +99,10 @@ def make_record(
         raise wrong(f"the version is an integer, got {version!r}")
     if parameters is not None:
         if isinstance(parameters, str) or not isinstance(parameters, Iterable):
-            raise wrong(f"parameters are a list of values, got {parameters!r}", "for example parameters=['10', 'ACME']")
+            raise wrong(
+                f"parameters are a list of values, or a mapping by name, got {parameters!r}",
+                "for example parameters=['10', 'ACME'] or parameters={'limit': 10}",
+            )
         parameters = tuple(None if one is None else _parameter(one) for one in parameters)
     try:
         begin = None if valid_from is None else microseconds_of(valid_from)

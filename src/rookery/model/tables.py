@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError
+from rookery.model.dialects.rows import translated
 from rookery.model.files import Columns, columns_of_rows, read_files
 from rookery.model.subscription_columns import RECORD, Faults, extra_column, id_column, typed_column
 from rookery.model.subscriptions import Record, check_dates
@@ -39,16 +40,17 @@ _READ = {b"rookery": b"subscriptions"}
 _FAULT_TYPE = pa.struct([("subscription_id", pa.string()), ("message", pa.string()), ("hint", pa.string())])
 
 
-def read_subscriptions(source: Any, *, id_type: str | None = None) -> pa.Table:
+def read_subscriptions(source: Any, *, id_type: str | None = None, dialect: str | None = None) -> pa.Table:
     """Return subscriptions as one table.
 
     `source` is a path or several (CSV, TSV, JSON lines, Parquet, Arrow, or folders of these), an Arrow table, anything
     with `__arrow_c_stream__` (a pandas or Polars frame), a dict of columns or a list of dicts. Ids are of the type that
-    they have there, in text files strings; `id_type` "int" or "string" says otherwise.
+    they have there, in text files strings; `id_type` "int" or "string" says otherwise. Conditions are in the `dialect`
+    given, or that of the column `dialect` (`dialects.py`), and come out as WHERE clauses.
     """
     if id_type not in (None, "int", "string"):
         raise SubscriptionError(f"an id type is 'int' or 'string', got {id_type!r}")
-    found = _columns(source)
+    found = translated(_columns(source), dialect)
     if not found.count and not found.columns:
         found = Columns({"subscription_id": [], "where": []}, 0)
     _check_names(list(found.columns), told=_is_read(source))

@@ -21,12 +21,14 @@ from typing import Any, TypeAlias
 __all__ = [
     "BooleanType",
     "DecimalType",
+    "DurationType",
     "EnumType",
     "FloatType",
     "IntegerType",
     "Key",
     "LeafType",
     "ListType",
+    "MapType",
     "StringType",
     "StructType",
     "TimestampType",
@@ -39,6 +41,7 @@ Key: TypeAlias = Any
 
 _SIGN = 1 << 63
 _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
+_SINGLE, _SINGLE_BITS = struct.Struct("<f"), struct.Struct("<i")
 
 
 def float_key(value: float) -> int:
@@ -52,6 +55,24 @@ def key_float(key: int) -> float:
     bits = key if key >= 0 else -key - _SIGN
     value: float = _DOUBLE.unpack(_BITS.pack(bits))[0]
     return value
+
+
+def _enclosing_float32(key: int) -> tuple[int, int]:
+    """Return the keys of the float32s next to a double, from below and from above: its own where it is one."""
+    value = key_float(key)
+    try:
+        near = _SINGLE.unpack(_SINGLE.pack(value))[0]
+    except OverflowError:
+        near = inf if value > 0 else -inf
+    if near == value:
+        return key, key
+    # The neighbors of a float32 are those of its bits as an integer.
+    bits = _SINGLE_BITS.unpack(_SINGLE.pack(abs(near)))[0]
+    magnitude = bits - 1 if (near > value) == (near > 0) and near != 0 else bits + 1
+    other = _SINGLE.unpack(_SINGLE_BITS.pack(magnitude))[0]
+    other = -other if near < 0 or (near == 0 and value < 0) else other
+    low, high = sorted((near, other))
+    return float_key(low), float_key(high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +128,15 @@ class FloatType:
     def enclose(self, value: int | Decimal) -> tuple[Key, Key]:
         if isinstance(value, Decimal):
             key = float_key(float(value))
-            return key, key
+            return (key, key) if self.bits == 64 else _enclosing_float32(key)
         try:
             near = float(value)
         except OverflowError:
             near = inf if value > 0 else -inf
         key = float_key(near)
         # Python compares int with float exactly: a whole number past 2⁵³ may fall between two doubles.
-        return (key - (near > value), key + (near < value))
+        floor, ceiling = key - (near > value), key + (near < value)
+        return (floor, ceiling) if self.bits == 64 else (_enclosing_float32(floor)[0], _enclosing_float32(ceiling)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +185,19 @@ class TimestampType:
 
 
 @dataclass(frozen=True, slots=True)
+class DurationType:
+    """Lengths of time in nanoseconds: what one instant less another is. No event carries one."""
+
+    family = "interval"
+    name = "interval"
+    lowest = 1 - (1 << 63)
+    highest = (1 << 63) - 1
+
+    def enclose(self, value: int) -> tuple[Key, Key]:
+        return value, value
+
+
+@dataclass(frozen=True, slots=True)
 class StringType:
     """Strings by Unicode code point, which is the order of their UTF-8 bytes. No collation, no padding."""
 
@@ -177,7 +212,7 @@ class StringType:
 
 @dataclass(frozen=True, slots=True)
 class EnumType:
-    """A closed list of labels: equality, IN and IS NULL only, since the labels have no agreed order."""
+    """A closed list of labels, in the order in which they are declared."""
 
     labels: tuple[str, ...]
     family = "enum"
@@ -214,5 +249,16 @@ class StructType:
     name = "struct"
 
 
-LeafType: TypeAlias = BooleanType | IntegerType | FloatType | DecimalType | TimestampType | StringType | EnumType
-Type: TypeAlias = LeafType | ListType | StructType
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map from texts; the language reaches its values by key."""
+
+    value: Type
+    family = "map"
+    name = "map"
+
+
+LeafType: TypeAlias = (
+    BooleanType | IntegerType | FloatType | DecimalType | TimestampType | DurationType | StringType | EnumType
+)
+Type: TypeAlias = LeafType | ListType | StructType | MapType

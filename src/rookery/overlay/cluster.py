@@ -23,6 +23,7 @@ __all__ = [
     "beat",
     "dissolve",
     "join",
+    "keeps",
     "meet",
     "picture",
     "receive_alive",
@@ -223,10 +224,28 @@ def meet(state: PeerState, now: int, twin: Descriptor) -> bool:
     if not stays:
         dissolve(state, now, twin)
     elif state.configuration.directory:
-        blocks = blocks_of(state.own.cells, state.configuration, shared_cell=state.space.shared_cell)
-        block, cells = next(iter(blocks.items()))
-        start_lookup(state, now, block, cells, register=True, claim=True, kind="renewal", replaces=twin.node)
+        _claim(state, now, replaces=twin)
     return stays
+
+
+def keeps(state: PeerState, now: int, claimant: Descriptor) -> bool:
+    """The directory names another primary of our cells: say whether that is our own member, and claim them again if so.
+
+    Each would else go to the other: the member, which has told us lately that it is one, has us for its primary.
+    """
+    period = state.configuration.heartbeat or 0
+    heard = state.heard.get(claimant.node)
+    is_ours = state.is_member(claimant.node) and heard is not None and now - heard <= 2 * period
+    if is_ours:
+        _claim(state, now, replaces=claimant)
+    return is_ours
+
+
+def _claim(state: PeerState, now: int, *, replaces: Descriptor) -> None:
+    """Claim our cells at the directory instead of another, who stood there before."""
+    blocks = blocks_of(state.own.cells, state.configuration, shared_cell=state.space.shared_cell)
+    block, cells = next(iter(blocks.items()))
+    start_lookup(state, now, block, cells, register=True, claim=True, kind="renewal", replaces=replaces.node)
 
 
 def ask_twin(state: PeerState, now: int, twin: Descriptor) -> None:

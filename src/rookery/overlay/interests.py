@@ -29,7 +29,7 @@ class WhereInterests:
 
     def __init__(self, schema: Schema, grid: Grid, conditions: Mapping[str | int, Condition]) -> None:
         self._grid = grid
-        self._matcher = matcher(schema)
+        self._matcher = matcher(schema, wall_time=False)
         cells: set[int] = set()
         for subscription_id, condition in conditions.items():
             where, parameters = (condition, ()) if isinstance(condition, str) else condition

@@ -186,7 +186,7 @@ def receive_contacts(state: PeerState, now: int, message: LookupReply) -> None:
     if primary is not None and primary.node != state.self_descriptor.node:
         if state.phase is Phase.JOINING:
             cluster.join(state, now, primary)
-        elif state.phase is Phase.ACTIVE:
+        elif state.phase is Phase.ACTIVE and not cluster.keeps(state, now, primary):
             cluster.dissolve(state, now, primary)
         return
     state.learn_shortcuts({one.node: one for found in message.contacts.values() for one in found}.values(), now)

@@ -12,7 +12,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from rookery.errors import ExperimentError
+from rookery.extras import need
 from rookery.papers.figures import Bars, Figure, Formula, Lines, Mark
 from rookery.papers.table import Table
 
@@ -54,10 +54,7 @@ _STYLE: Mapping[str, Any] = {
 
 def require_matplotlib() -> None:
     """Say what to install, before any work is done."""
-    import importlib.util
-
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ExperimentError("figures need matplotlib: run `pip install 'rookery[figures]'`")
+    need("matplotlib", "drawing figures")
 
 
 def draw(figure: Figure, table: Table) -> Any:

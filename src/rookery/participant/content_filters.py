@@ -1,7 +1,8 @@
 """Filters that travel: a reader says what it wants, and a writer sends it nothing else (RTPS 2.5, 8.7.6 and 9.6.4.1).
 
 A reader announces its condition as DDS SQL where every stack would read it in the same way: comparisons of whole
-numbers, float64s, texts and truths with literals, joined by AND, OR and NOT. Anything else it keeps to itself. It
+numbers, float64s, texts and truths with literals, joined by AND, OR and NOT, of members that are always there (what
+others make of an absent one is not said anywhere). Anything else it keeps to itself. It
 filters in any case, so what a writer does not leave out is left out here.
 
 A writer compiles the conditions of all its remote readers into one set. A sample is sent to those that it may concern;
@@ -19,7 +20,7 @@ from rookery.model import Schema
 from rookery.model import types as model
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, Field, Literal, Not, Or, to_text
 from rookery.model.parser import parse
-from rookery.participant.event_types import event_type
+from rookery.participant.event_types import EventType, event_type
 from rookery.rtps.announcements import ContentFilter
 from rookery.rtps.cdr import decode_sample
 from rookery.rtps.identity import Guid
@@ -32,9 +33,10 @@ _LONGEST: Final = 1_000
 _NOBODY: Final[frozenset[Guid]] = frozenset()
 
 
-def filter_of(topic: str, conditions: Iterable[str | None], schema: Schema) -> ContentFilter | None:
+def filter_of(topic: str, conditions: Iterable[str | None], type: EventType) -> ContentFilter | None:
     """Return the filter of a reader that serves some conditions; None if it has to have everything."""
     said: list[str] = []
+    optional = {field.name for field in type.struct.fields if field.optional}
     room = _LONGEST
     for condition in conditions:
         # Asked at each subscription, so it ends where the answer is known, however many there are.
@@ -45,23 +47,24 @@ def filter_of(topic: str, conditions: Iterable[str | None], schema: Schema) -> C
             expression = parse(condition)
         except RookeryError:
             return None
-        if not _is_ddssql(expression, schema):
+        if not _is_ddssql(expression, type.schema, optional):
             return None
         said.append(to_text(expression))
     together = said[0] if len(said) == 1 else " OR ".join(f"({each})" for each in said)
     return ContentFilter(topic, together) if len(together.encode("utf-8")) <= _LONGEST else None
 
 
-def _is_ddssql(expression: Expression, schema: Schema) -> bool:
+def _is_ddssql(expression: Expression, schema: Schema, optional: set[str]) -> bool:
     match expression:
         case Comparison(left=Field(path), right=Literal(value)):
-            return _is_comparable(path, schema, value)
+            return path[0] not in optional and _is_comparable(path, schema, value)
         case Between(field=Field(path), low=Literal(low), high=Literal(high), negated=False):
-            return _is_comparable(path, schema, low) and _is_comparable(path, schema, high)
+            there = path[0] not in optional
+            return there and _is_comparable(path, schema, low) and _is_comparable(path, schema, high)
         case Not(operand):
-            return _is_ddssql(operand, schema)
+            return _is_ddssql(operand, schema, optional)
         case And(operands) | Or(operands):
-            return all(_is_ddssql(operand, schema) for operand in operands)
+            return all(_is_ddssql(operand, schema, optional) for operand in operands)
         case Constant():
             return False  # TRUE has nothing to leave out
     return False
@@ -104,7 +107,7 @@ class WriterFilters:
             return
         try:
             if self._set is None:
-                self._set = matcher(event_type(self._struct, type_name=self._struct.name).schema)
+                self._set = matcher(event_type(self._struct, type_name=self._struct.name).schema, wall_time=False)
             self._set.add(self._next, wanted.expression, parameters=wanted.values or None)
         except RookeryError:
             return

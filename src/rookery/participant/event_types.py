@@ -1,14 +1,15 @@
 """The type of a topic, seen from both sides: a schema for subscriptions, a struct for the wire.
 
 A schema says what a WHERE clause may name; an IDL struct says which octets a sample has. Either is made from the other.
-An instant travels as a 64-bit integer in the schema's own unit, an enumeration as the number of its label. DDS has no
-NULL and no decimal: a schema that needs one cannot be a topic, and says so.
+An instant travels as a 64-bit integer in the schema's own unit, an enumeration as the number of its label. NULL is an
+optional member that is absent: a struct says which are, a schema makes none. DDS has no decimal: a schema that needs
+one cannot be a topic, and says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,7 +18,9 @@ from rookery.model import Schema
 from rookery.model import types as model
 from rookery.model.instants import instant_of
 from rookery.rtps import types as idl
-from rookery.rtps.cdr import decode_sample, encode_sample, key_hash
+from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash, representation_of
+from rookery.rtps.cdr_flat import FlatCodec, flat_codec
+from rookery.rtps.qos import XCDR1, XCDR2, QualityOfService
 
 __all__ = ["EventType", "event_type", "infer_schema"]
 
@@ -38,42 +41,81 @@ _NAMES[idl.Primitive.OCTET] = "uint8"
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What the events of a topic are; `moments` are the top-level attributes that are instants, with their units."""
+    """What the events of a topic are; `moments` are the top-level attributes that are instants, with their units.
+
+    `representation` is the version of XCDR in which they are written; both are read.
+    """
 
     struct: idl.CdrStruct
     schema: Schema
     moments: tuple[tuple[str, int], ...] = ()
+    representation: int = XCDR1
+    #: The short ways, in the version that is written and in the other one; None where the type has none.
+    _flat: FlatCodec | None = field(init=False, repr=False, compare=False)
+    _flat_other: FlatCodec | None = field(init=False, repr=False, compare=False)
+    is_keyed: bool = field(init=False, repr=False, compare=False)
+    """Whether the topic has instances."""
+
+    def __post_init__(self) -> None:
+        other = XCDR1 if self.representation == XCDR2 else XCDR2
+        object.__setattr__(self, "_flat", flat_codec(self.struct, self.representation))
+        object.__setattr__(self, "_flat_other", flat_codec(self.struct, other))
+        object.__setattr__(self, "is_keyed", self.struct.is_keyed)
 
     @property
     def name(self) -> str:
         """The type's name on the wire."""
         return self.struct.name
 
-    @property
-    def is_keyed(self) -> bool:
-        """Whether the topic has instances."""
-        return self.struct.is_keyed
-
     def encode(self, event: Mapping[str, Any]) -> bytes:
         """Return the payload of an event; raise `EventError` where the event does not fit."""
         try:
-            return encode_sample(self.struct, self._with_numbers(event))
+            given = self._with_numbers(event) if self.moments else event
+            if self._flat is not None and (payload := self._flat.encode(given)) is not None:
+                return payload
+            return encode_sample(self.struct, given, representation=self.representation)
         except UnicodeEncodeError as error:
             raise EventError(f"{self.name}: a text cannot be sent: {error.reason}") from None
         except EventError:
             empty = next((name for name, value in event.items() if value is None), None)
             if empty is None:
                 raise
-            raise EventError(f"{self.name}.{empty} is NULL, and DDS has no NULL: give a value") from None
+            raise EventError(f"{self.name}.{empty} is NULL, and that member is not optional: give a value") from None
 
     def instance(self, event: Mapping[str, Any]) -> bytes:
         """Return the name of the event's instance; empty for a topic without keys."""
-        return key_hash(self.struct, self._with_numbers(event)) if self.is_keyed else b""
+        if not self.is_keyed:
+            return b""
+        return key_hash(self.struct, self._with_numbers(event), representation=self.representation)
+
+    def offered(self, qos: QualityOfService) -> QualityOfService:
+        """Return the policies of a writer, with the version of XCDR that it writes."""
+        return replace(qos, representations=(self.representation,))
+
+    def requested(self, qos: QualityOfService) -> QualityOfService:
+        """Return the policies of a reader: it takes both versions of XCDR."""
+        return replace(qos, representations=(XCDR1, XCDR2))
 
     def decode(self, payload: bytes) -> dict[str, Any]:
         """Return the event of a payload; raise `WireFormatError` where it is none."""
-        event = decode_sample(self.struct, payload)
+        for flat in (self._flat, self._flat_other):
+            event = None if flat is None else flat.decode(payload)
+            if event is not None:
+                return self._with_instants(event) if self.moments else event
+        return self._with_instants(decode_sample(self.struct, payload))
+
+    def encode_key(self, event: Mapping[str, Any]) -> bytes:
+        """Return the payload that names the event's instance alone."""
+        return encode_key(self.struct, self._with_numbers(event), representation=self.representation)
+
+    def decode_key(self, payload: bytes) -> dict[str, Any]:
+        """Return the keys of a payload that names an instance alone; raise `WireFormatError` where it does not."""
+        return self._with_instants(decode_key(self.struct, payload))
+
+    def _with_instants(self, event: dict[str, Any]) -> dict[str, Any]:
         for name, nanoseconds in self.moments:
+            if name not in event:
+                continue
             try:
                 event[name] = _EPOCH + timedelta(microseconds=event[name] * nanoseconds // 1_000)
             except OverflowError:
@@ -98,14 +140,22 @@ class EventType:
 
 
 def event_type(
-    schema: Schema | idl.CdrStruct | Mapping[str, object], *, type_name: str, key: Iterable[str] = ()
+    schema: Schema | idl.CdrStruct | Mapping[str, object],
+    *,
+    type_name: str,
+    key: Iterable[str] = (),
+    representation: int | None = None,
 ) -> EventType:
-    """Make the type of a topic from a schema (or its dict) and the names of its keys, or from a struct with both."""
+    """Make the type of a topic from a schema (or its dict) and the names of its keys, or from a struct with both.
+
+    It is written in the version of XCDR that suits it, or in the one that is named.
+    """
     if isinstance(schema, idl.CdrStruct):
         if tuple(key):
             raise TopicError("a struct marks its keys itself: Field(…, key=True)")
         _require_readable(schema, schema.name)
-        return EventType(schema, Schema.from_dict(_described(schema)))
+        chosen = representation_of(schema) if representation is None else representation
+        return EventType(schema, Schema.from_dict(_described(schema)), representation=chosen)
     if not isinstance(schema, Schema):
         schema = Schema.from_dict(schema)
     keys = tuple(key)
@@ -119,7 +169,7 @@ def event_type(
                 raise TopicError(f"{name}: nanoseconds do not fit a Python datetime; declare timestamp[us]")
             moments.append((name, kind.nanoseconds))
         fields.append(idl.CdrMember(name, _idl_type(f"{type_name}_{name}", kind), key=name in keys))
-    return EventType(idl.CdrStruct(type_name, tuple(fields)), schema, tuple(moments))
+    return EventType(idl.CdrStruct(type_name, tuple(fields)), schema, tuple(moments), representation or XCDR1)
 
 
 def _require_readable(of: idl.Type, path: str) -> None:
@@ -130,11 +180,7 @@ def _require_readable(of: idl.Type, path: str) -> None:
         case idl.CdrSequence() | idl.CdrArray():
             _require_readable(of.element, path)
         case idl.CdrStruct():
-            if of.extensibility is idl.Extensibility.MUTABLE:
-                raise TopicError(f"{path} is a mutable struct, which is not read here")
             for field in of.fields:
-                if field.optional:
-                    raise TopicError(f"{path}.{field.name} is optional, which is not read here")
                 _require_readable(field.type, f"{path}.{field.name}")
 
 
@@ -168,6 +214,8 @@ def _idl_type(name: str, kind: model.Type) -> idl.Type:
                 raise TopicError(f"{name}: instants are supported as attributes of their own, not inside others")
             fields = tuple(idl.CdrMember(inner, _idl_type(f"{name}_{inner}", each)) for inner, each in kind.fields)
             return idl.CdrStruct(name, fields)
+    if isinstance(kind, model.MapType):
+        raise TopicError(f"{name}: a map does not travel over DDS here; declare a list of structs of key and value")
     raise TopicError(f"{name}: DDS has no {kind.name}; declare float64, or an integer of the smallest step")
 
 

@@ -16,18 +16,24 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import msgspec
+
 from rookery.errors import TopicError, WireFormatError
 from rookery.matching import matcher
 from rookery.model import Schema
 from rookery.participant.content_filters import filter_of
 from rookery.participant.event_types import EventType
+from rookery.participant.instances import InstanceChanged, Instances, InstanceState
 from rookery.participant.participant import Participant
 from rookery.participant.taking import Taking
-from rookery.rtps.events import Event, SampleKind, SampleReceived
+from rookery.rtps.events import EndpointUnmatched, Event, SampleKind, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import QualityOfService
 
 __all__ = ["Delivery", "Exchange", "warm"]
+
+#: Instances whose last event is remembered; the one that was heard of longest ago is forgotten first.
+_MOST_INSTANCES = 65_536
 
 
 @cache
@@ -41,8 +47,7 @@ def warm(engine: str = "bitmap") -> None:
     filters.match({"word": "b", "count": 4, "ratio": 2.5, "ok": False})
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """An event for one subscription."""
 
     subscription_id: int
@@ -65,6 +70,12 @@ class _Reading:
     taking: Taking | None
     #: The conditions by subscription; None for one that cannot be told to others.
     subscriptions: dict[int, str | None] = field(default_factory=dict)
+    #: Whether some subscription has a condition.
+    is_choosy: bool = False
+    #: Where they are asked for, the instances of the topic.
+    instances: Instances | None = None
+    #: When the last event of each instance was written that went on, where they are kept apart.
+    passed: dict[bytes, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,36 +111,42 @@ class Exchange:
         now: int,
         parameters: Sequence[object] | None = None,
         at_most: int | None = None,
+        with_instances: bool = False,
     ) -> int:
         """Add a subscription and return its id; raise for a filter that does not compile or a type that changed.
 
         With `at_most` reliable writers wait for it: no more samples of one of them than that are let in before they are
-        `taken`.
+        `taken`. `with_instances` keeps account of the topic's instances.
         """
         others = [reading for (name, _), reading in self._readings.items() if name == topic]
         if any((other.type, other.qos) != (type, qos) for other in others):
             raise TopicError(f"{topic!r} is read with another type or quality of service already; use the same")
         reading = self._readings.get((topic, at_most))
-        filters = matcher(type.schema, engine=self._engine) if reading is None else reading.filters
+        filters = matcher(type.schema, engine=self._engine, wall_time=False) if reading is None else reading.filters
         filters.add(self._next_id, where or "TRUE", parameters=parameters)
         said = None if parameters else where
         if reading is None:
             reader = self._participant.create_reader(
                 topic,
                 type.name,
-                qos,
+                type.requested(qos),
                 keyed=type.is_keyed,
                 now=now,
                 type=type.struct,
-                content_filter=filter_of(topic, [said], type.schema),
+                content_filter=filter_of(topic, [said], type),
                 acknowledge_when_kept=at_most is not None,
                 most_unkept=at_most,
             )
             reading = _Reading(topic, type, qos, reader, filters, None if at_most is None else Taking())
             self._readings[topic, at_most] = self._by_reader[reader] = reading
+        if with_instances and reading.instances is None:
+            if not type.is_keyed:
+                raise TopicError(f"{topic!r} has no instances: name its keys")
+            reading.instances = Instances(topic, tuple(one.name for one in type.struct.fields if one.key))
         subscription_id = self._next_id
         self._next_id += 1
         reading.subscriptions[subscription_id] = said
+        reading.is_choosy = reading.is_choosy or bool(where)
         self._tell_filter(reading, now)
         self._of[subscription_id] = (topic, at_most)
         return subscription_id
@@ -153,7 +170,7 @@ class Exchange:
 
     def _tell_filter(self, reading: _Reading, now: int) -> None:
         """Let writers know what all subscriptions of a reader want together."""
-        wanted = filter_of(reading.topic, reading.subscriptions.values(), reading.type.schema)
+        wanted = filter_of(reading.topic, reading.subscriptions.values(), reading.type)
         self._participant.set_filter(reading.reader, wanted, now)
 
     def taken(self, delivery: Delivery) -> None:
@@ -177,7 +194,7 @@ class Exchange:
         writing = self._writings.get(topic)
         if writing is None:
             writer = self._participant.create_writer(
-                topic, type.name, qos, keyed=type.is_keyed, now=now, type=type.struct
+                topic, type.name, type.offered(qos), keyed=type.is_keyed, now=now, type=type.struct
             )
             writing = self._writings[topic] = _Writing(type, writer)
         elif writing.type != type:
@@ -203,6 +220,40 @@ class Exchange:
         payload, instance = writing.type.encode(event), writing.type.instance(event)
         return self._participant.write(writing.writer, payload, now=now, key_hash=instance)
 
+    def end(self, topic: str, event: Mapping[str, Any], kind: SampleKind, *, now: int) -> int:
+        """Dispose of an event's instance, or unregister it: its keys are enough; return the sequence number."""
+        writing = self._writings.get(topic)
+        if writing is None:
+            raise TopicError(f"{topic!r} is not advertised; say its type first: advertise(topic, schema=…)")
+        if not writing.type.is_keyed:
+            raise TopicError(f"{topic!r} has no instances: name its keys when you advertise it")
+        payload, instance = writing.type.encode_key(event), writing.type.instance(event)
+        return self._participant.write(writing.writer, payload, now=now, kind=kind, key_hash=instance)
+
+    def instances_of(self, topic: str) -> list[tuple[dict[str, Any], InstanceState]]:
+        """Return the instances of a topic that is read with them, each by its keys."""
+        for (name, _), reading in self._readings.items():
+            if name == topic and reading.instances is not None:
+                return list(reading.instances)
+        raise TopicError(f"the instances of {topic!r} are not kept: subscribe with DdsReaderOptions(instances=True)")
+
+    def instance_changes(self, event: Event) -> list[InstanceChanged]:
+        """Return what one event of the participant changes of the instances that are kept."""
+        if isinstance(event, EndpointUnmatched):
+            reading = self._by_reader.get(event.local)
+            return [] if reading is None or reading.instances is None else reading.instances.lose(event.remote)
+        if not isinstance(event, SampleReceived):
+            return []
+        reading = self._by_reader.get(event.reader)
+        if reading is None or reading.instances is None:
+            return []
+        read = reading.type.decode if event.kind is SampleKind.ALIVE else reading.type.decode_key
+        try:
+            changed = reading.instances.take(event.writer, event.kind, read(event.payload))
+        except WireFormatError:  # counted where the event itself is read; an end without its keys names nobody here
+            return []
+        return [] if changed is None else [changed]
+
     def take(self, event: Event) -> list[Delivery]:
         """Return the deliveries of one event of the participant; a sample that cannot be read is counted, no more."""
         if not isinstance(event, SampleReceived):
@@ -223,5 +274,24 @@ class Exchange:
         except WireFormatError:
             self._participant.counters["unreadable_sample"] += 1
             return []
-        found = reading.filters.match(value)
+        if reading.qos.minimum_separation and not self._is_apart(reading, event, value):
+            return []
+        # Who wants everything gets it unasked.
+        found = reading.filters.match(value) if reading.is_choosy else reading.subscriptions
         return [Delivery(one, reading.topic, value, event.writer, event.sequence) for one in found]
+
+    def _is_apart(self, reading: _Reading, event: SampleReceived, value: Mapping[str, Any]) -> bool:
+        """Say whether an event was written long enough after the last one of its instance that went on."""
+        written = event.timestamp
+        if written is None:
+            return True
+        name = reading.type.instance(value)
+        last = reading.passed.get(name)
+        if last is not None and written < last + reading.qos.minimum_separation:
+            self._participant.counters["too_close"] += 1
+            return False
+        reading.passed.pop(name, None)
+        reading.passed[name] = written
+        if len(reading.passed) > _MOST_INSTANCES:
+            del reading.passed[next(iter(reading.passed))]
+        return True

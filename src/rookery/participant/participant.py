@@ -18,11 +18,13 @@ from rookery.participant.configuration import ParticipantConfiguration, multicas
 from rookery.participant.contacts import Contacts
 from rookery.participant.content_filters import WriterFilters
 from rookery.participant.endpoints import LocalReader, LocalWriter
+from rookery.participant.lapses import Lapses
 from rookery.participant.pairing import Pairing
 from rookery.participant.reception import Reception
 from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import (
+    Event,
     ParticipantChanged,
     ParticipantDiscovered,
     ParticipantLost,
@@ -47,6 +49,7 @@ from rookery.rtps.sedp import EndpointDiscovery, EndpointListener, RemoteEndpoin
 from rookery.rtps.spdp import ParticipantDiscovery, ParticipantListener, read_repetition
 from rookery.rtps.types import CdrStruct, Type
 from rookery.rtps.writer import Writer
+from rookery.rtps.xtypes.information import AnnouncedType
 
 if TYPE_CHECKING:
     from rookery.filters import SubNode
@@ -101,6 +104,7 @@ class Participant:
             ),
         )
         self._pairing = Pairing(context)
+        self._lapses = Lapses(context, epoch=configuration.epoch)
         self._contacts = Contacts(context, configuration, spdp=self._spdp, sedp=self._sedp)
         self._reception = Reception(
             context, spdp=self._spdp, sedp=self._sedp, pairing=self._pairing, contacts=self._contacts
@@ -135,15 +139,15 @@ class Participant:
 
     def effects(self) -> list[Effect]:
         """Return the datagrams to send and the events that happened, and forget them."""
-        context = self._context
-        sends = context.outbox.sends()
+        sends = self._context.outbox.sends()
         if sends:
             self.counters["bytes_out"] += sum(len(send.message) for send in sends)
-        effects: list[Effect] = [*sends]
-        if context.events:
-            events, context.events = context.events, []
-            effects += map(Emit, events)
-        return effects
+        return [*sends, *map(Emit, self.take_events())]
+
+    def take_events(self) -> list[Event]:
+        """Return the events that happened, before the others of its effects; forget them."""
+        events, self._context.events = self._context.events, []
+        return events
 
     def _receive(self, data: bytes, sender: Address, now: int, *, by_multicast: bool) -> None:
         context = self._context
@@ -223,7 +227,14 @@ class Participant:
         )
 
     def create_writer(
-        self, topic: str, type_name: str, qos: QualityOfService, *, keyed: bool, now: int, type: CdrStruct | None = None
+        self,
+        topic: str,
+        type_name: str,
+        qos: QualityOfService,
+        *,
+        keyed: bool,
+        now: int,
+        type: CdrStruct | AnnouncedType | None = None,
     ) -> Guid:
         """Make a writer and announce it, with its type if that is given; raise for a policy that is not supported."""
         announcement = self._announcement(topic, type_name, qos, WRITER_KEYED if keyed else WRITER_KEYLESS, type)
@@ -234,7 +245,10 @@ class Participant:
         )
         writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
-        filters = None if type is None else WriterFilters(type)
+        known = self._pairing.types.offered(announcement.type_information)
+        struct = known if isinstance(known, CdrStruct) else None
+        filters = None if struct is None else WriterFilters(struct)
+        self._lapses.begin(announcement.guid, qos, struct, history)
         self._pairing.add_writer(LocalWriter(announcement, writer, filters), now)
         return announcement.guid
 
@@ -263,12 +277,13 @@ class Participant:
         guid = announcement.guid
         reader = Reader(
             guid,
-            deliver=lambda writer, received, _: self._deliver(guid, writer, received),
+            deliver=lambda writer, received, then: self._deliver(guid, writer, received, then),
             context=self._context,
             acknowledge_when_kept=acknowledge_when_kept,
             kept=kept,
             most_unkept=most_unkept,
         )
+        self._lapses.begin(guid, qos, type)
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
@@ -291,6 +306,7 @@ class Participant:
 
     def delete_endpoint(self, guid: Guid, now: int) -> None:
         """Take a reader or writer away and dispose of it at the others."""
+        self._lapses.forget(guid)
         self._contacts.remove_local(self._pairing.remove(guid).announcement, now)
 
     def write(
@@ -311,7 +327,11 @@ class Participant:
         if local.filters and kind is SampleKind.ALIVE:
             unwanted_by = local.filters.unwanted_by(payload)
         change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now, unwanted_by=unwanted_by)
+        if self._lapses.watches(writer):
+            self._lapses.sample(writer, kind, key_hash, payload, now)
         for reader in local.local:
+            if self._lapses.watches(reader):
+                self._lapses.sample(reader, kind, key_hash, payload, now)
             self._pairing.deliver_locally(reader, writer, change)
         return change.sequence
 
@@ -333,6 +353,18 @@ class Participant:
         """Return the type that a remote endpoint announced, if it is known; if not it is asked for."""
         endpoint = self._sedp.endpoints.get(remote)
         return None if endpoint is None else self._pairing.types.type_of(endpoint.announcement, now)
+
+    def endpoint(self, guid: Guid) -> EndpointAnnouncement | None:
+        """Return what an endpoint announces, our own or another's; None for one that is not known."""
+        remote = self._sedp.endpoints.get(guid)
+        if remote is not None:
+            return remote.announcement
+        own = self._pairing.writers.get(guid) or self._pairing.readers.get(guid)
+        return None if own is None else own.announcement
+
+    def announced_objects(self, endpoint: EndpointAnnouncement, now: int) -> tuple[bytes, ...] | None:
+        """Return the objects of the type that an endpoint announced; None while they are being asked for."""
+        return self._pairing.types.objects_of(endpoint, now)
 
     def matched(self, local: Guid) -> tuple[Guid, ...]:
         """Return the endpoints that a local endpoint is paired with."""
@@ -368,7 +400,9 @@ class Participant:
         self._contacts.remove_remote(endpoint.announcement)
         self._pairing.remove_remote(endpoint, now)
 
-    def _deliver(self, reader: Guid, writer: Guid, received: Received) -> None:
+    def _deliver(self, reader: Guid, writer: Guid, received: Received, now: int) -> None:
+        if self._lapses.watches(reader):
+            self._lapses.sample(reader, received.kind, received.key_hash or b"", received.payload, now)
         self._context.report(
             SampleReceived(
                 reader,
@@ -382,7 +416,7 @@ class Participant:
         )
 
     def _announcement(
-        self, topic: str, type_name: str, qos: QualityOfService, kind: int, type: CdrStruct | None
+        self, topic: str, type_name: str, qos: QualityOfService, kind: int, type: CdrStruct | AnnouncedType | None
     ) -> EndpointAnnouncement:
         require_supported(qos)
         if not topic or not type_name:

@@ -37,6 +37,8 @@ __all__ = ["Reception"]
 
 
 _LOOKUP_WRITERS = (REQUEST_WRITER, REPLY_WRITER)
+#: Bits of an entity id that builtin and vendor's entities have (RTPS 2.5, 9.3.1.2).
+_NOT_OF_A_USER = 0xC0
 
 
 class Reception:
@@ -58,6 +60,8 @@ class Reception:
         self._pairing = pairing
         self._contacts = contacts
         self._size_bytes = 0
+        #: The writer that spoke last: most often it speaks again.
+        self._speaker = Guid(UNKNOWN_PREFIX, UNKNOWN_ENTITY)
         self._by_multicast = False
 
     def take(self, message: Message, *, host: str, size_bytes: int, by_multicast: bool, now: int) -> None:
@@ -87,6 +91,9 @@ class Reception:
         self._contacts.after_message(source, now)
 
     def _handle(self, submessage: Submessage, source: bytes, directed: bool, timestamp: int | None, now: int) -> None:
+        if type(submessage) is Data and not submessage.writer & _NOT_OF_A_USER:
+            self._take_sample(submessage, source, timestamp, now)
+            return
         match submessage:
             case Data(writer=entity) if entity == SPDP_WRITER:
                 if submessage.reader in (UNKNOWN_ENTITY, SPDP_READER):
@@ -135,6 +142,16 @@ class Reception:
                 writer = self._writer_of(submessage.writer)
                 if writer is not None:
                     writer.receive_nack_fragment(Guid(source, submessage.reader), submessage, now)
+
+    def _take_sample(self, submessage: Data, source: bytes, timestamp: int | None, now: int) -> None:
+        speaker = self._speaker
+        if submessage.writer != speaker.entity or source != speaker.prefix:
+            speaker = self._speaker = Guid(source, submessage.writer)
+        readers = self._pairing.listeners(speaker, submessage.reader)
+        for reader in readers:
+            reader.receive_data(speaker, submessage, timestamp=timestamp, now=now)
+        if not readers:
+            self._pairing.early.note(speaker, submessage.sequence, now)
 
     def _addressed(self, writer: Guid, reader: int, now: int) -> tuple[Reader, ...]:
         """Return the local readers, builtin or not, that a writer's submessage is for."""

@@ -24,12 +24,13 @@ from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind, TypesLearned
 from rookery.rtps.history import History
 from rookery.rtps.identity import PARTICIPANT, Guid
+from rookery.rtps.qos import XCDR1
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.types import CdrStruct, Type
 from rookery.rtps.writer import Writer
-from rookery.rtps.xtypes.assignability import mismatch
-from rookery.rtps.xtypes.identifiers import TypeHash
-from rookery.rtps.xtypes.information import TypeInformation
+from rookery.rtps.xtypes.assignability import mismatch, undelimited
+from rookery.rtps.xtypes.identifiers import TypeHash, hash_of
+from rookery.rtps.xtypes.information import AnnouncedType, TypeInformation
 from rookery.rtps.xtypes.lookup import (
     LOOKUP_ENDPOINTS,
     REPLY_READER,
@@ -64,8 +65,9 @@ class TypeLookup:
         self._resolved = resolved
         self._own: dict[TypeHash, bytes] = {}
         self._parts: dict[TypeHash, tuple[tuple[TypeHash, int], ...]] = {}
-        self._structs: dict[TypeHash, CdrStruct] = {}
+        self._structs: dict[TypeHash, Type] = {}
         self._objects: dict[TypeHash, TypeObject] = {}
+        self._octets: dict[TypeHash, bytes] = {}
         #: Of each participant, the objects that it told, with their sizes; what nobody tells any more is forgotten.
         self._told: dict[bytes, dict[TypeHash, int]] = {}
         self._tellers: Counter[TypeHash] = Counter()
@@ -87,8 +89,10 @@ class TypeLookup:
 
     # ---- what is judged ------------------------------------------------------------------------------------------
 
-    def offer(self, type: CdrStruct) -> TypeInformation:
-        """Take in a type of our own and return what to announce of it."""
+    def offer(self, type: CdrStruct | AnnouncedType) -> TypeInformation | None:
+        """Take in a type of our own, or one that we announce for another, and return what to announce of it."""
+        if isinstance(type, AnnouncedType):
+            return self._offer_for(type)
         described = describe(type)
         information = TypeInformation.of(described)
         self._own.update(described.objects())
@@ -96,6 +100,46 @@ class TypeLookup:
         self._parts[described.minimal] = information.minimal_parts[1:]
         self._parts[described.complete] = information.complete_parts[1:]
         return information
+
+    def _offer_for(self, type: AnnouncedType) -> TypeInformation | None:
+        """Take in another's type; it is kept from then on, and None without room for it: then its name has to do."""
+        information, found = type
+        octets = {hash_of(each[4], each): each for each in found if len(each) > 4}
+        size = sum(len(each) for name, each in octets.items() if name not in self._own)
+        if information.minimal is None or self.held_bytes + size > self._context.limits.type_bytes:
+            self._context.counters["type_bytes"] += information.minimal is not None
+            return None
+        try:
+            objects = {name: read_object(each) for name, each in octets.items()}
+            whole = assemble(information.complete or information.minimal, objects)
+        except WireFormatError:
+            return None
+        self.held_bytes += size
+        self._own.update(octets)
+        self._parts[information.minimal] = information.minimal_parts[1:]
+        if information.complete is not None:
+            self._parts[information.complete] = information.complete_parts[1:]
+        if not isinstance(whole, frozenset):
+            self._structs.setdefault(information.minimal, whole)
+        return information
+
+    def offered(self, information: TypeInformation | None) -> Type | None:
+        """Return the type that is announced by that information, if it is known whole."""
+        return None if information is None or information.minimal is None else self._structs.get(information.minimal)
+
+    def objects_of(self, endpoint: EndpointAnnouncement, now: int) -> tuple[bytes, ...] | None:
+        """Return the objects of a type, to announce it in another's place; None while they are being asked for."""
+        information, prefix = endpoint.type_information, endpoint.guid.prefix
+        if information is None:
+            return ()
+        names = _names_of(information)
+        missing = names - self._own.keys() - self._octets.keys() - self._untold.get(prefix, set())
+        missing -= self._crowded.get(prefix, set())
+        if missing and prefix != self._context.prefix and self._can_be_asked(prefix, TypeInformation(None, None)):
+            self._ask(prefix, missing - self._asked.get(prefix, set()), now)
+            return None
+        found = (self._own.get(name) or self._octets.get(name) for name in sorted(names))
+        return tuple(each for each in found if each is not None)
 
     def judge(self, *, writer: EndpointAnnouncement, reader: EndpointAnnouncement, now: int) -> Verdict:
         """Say whether the types of a pair fit; what is needed for that is asked for."""
@@ -113,8 +157,14 @@ class TypeLookup:
             if self._crowded.get(remote.guid.prefix, set()) & _names_of(theirs):
                 return ("apart", f"its type has no room here: the limit is {self._context.limits.type_bytes} bytes")
             return "asked" if self._can_be_asked(remote.guid.prefix, theirs) else "fits"
-        here: Type = self._structs[ours.minimal]
-        apart = mismatch(here, there) if we_read else mismatch(there, here)
+        here = self._structs.get(ours.minimal)
+        if here is None:  # another's type, of which not all objects are known
+            self._context.counters["unverified_type"] += 1
+            return "fits"
+        reads, writes = (here, there) if we_read else (there, here)
+        apart = mismatch(reads, writes)
+        if apart is None and writer.qos.representations[0] == XCDR1:
+            apart = undelimited(reads, writes)
         return "fits" if apart is None else ("apart", apart.told(we_read=we_read))
 
     def type_of(self, remote: EndpointAnnouncement, now: int) -> Type | None:
@@ -192,7 +242,7 @@ class TypeLookup:
             return
         for name, octets, found in known:
             if name in names:
-                self._keep(prefix, name, len(octets), found)
+                self._keep(prefix, name, octets, found)
         asked = self._asked.get(prefix, set())
         self._untold.setdefault(prefix, set()).update(names & asked - {name for name, _, _ in known})
         asked -= names
@@ -201,8 +251,8 @@ class TypeLookup:
         self._context.report(TypesLearned(prefix))
         self._resolved(prefix, now)
 
-    def _keep(self, prefix: bytes, name: TypeHash, size_bytes: int, found: TypeObject) -> None:
-        told = self._told.setdefault(prefix, {})
+    def _keep(self, prefix: bytes, name: TypeHash, octets: bytes, found: TypeObject) -> None:
+        told, size_bytes = self._told.setdefault(prefix, {}), len(octets)
         if name in told:
             return
         if self.held_bytes + size_bytes > self._context.limits.type_bytes:
@@ -212,7 +262,7 @@ class TypeLookup:
         told[name] = size_bytes
         self.held_bytes += size_bytes
         self._tellers[name] += 1
-        self._objects[name] = found
+        self._objects[name], self._octets[name] = found, octets
 
     # ---- answering -----------------------------------------------------------------------------------------------
 
@@ -283,7 +333,7 @@ class TypeLookup:
             self.held_bytes -= size_bytes
             self._tellers[name] -= 1
             if not self._tellers[name]:
-                del self._tellers[name], self._objects[name]
+                del self._tellers[name], self._objects[name], self._octets[name]
         self._requests = {number: each for number, each in self._requests.items() if each[0] != prefix}
 
 

@@ -20,6 +20,7 @@ from rookery.rtps.types import (
     CdrSequence,
     CdrString,
     CdrStruct,
+    Extensibility,
     Primitive,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "CdrString",
     "CdrStruct",
     "Durability",
+    "Extensibility",
     "Guid",
     "Limits",
     "Primitive",

@@ -1,70 +1,98 @@
-"""XCDR version 1: how a sample becomes octets (DDS-XTypes 7.4.1, plain CDR of final types).
+"""How a sample becomes octets: XCDR in both versions (DDS-XTypes 7.4), behind a header that says which.
 
-Each primitive stands at a multiple of its own size, counted from the end of the four-octet encapsulation header;
-strings and sequences begin with a 32-bit count. The header's second octet is the byte order, and the two low bits of
-its last octet are how many octets were added to fill the payload up to a multiple of four: without them Cyclone DDS
-takes a payload followed by another submessage for malformed.
+The header's first two octets name the version, the byte order, and whether the outermost struct is final, appendable
+(XCDR2 alone tells these apart) or mutable. The two low bits of its last octet are how many octets were added to fill
+the payload up to a multiple of four: without them Cyclone DDS takes a payload followed by another submessage for
+malformed. XCDR1 is written of plain types; XCDR2, which every stack since DDS-XTypes 1.2 reads, of types that may grow
+or have optional members.
 
 Values are plain Python: a struct is a `dict`, an enumeration its member's name, octet sequences are `bytes`, other
-sequences and arrays lists. The caller's wrong value raises `EventError` with the path to it; a peer's wrong octets
-raise `WireFormatError`, which the participant turns into a rejection.
+sequences and arrays lists, an absent optional member None. The caller's wrong value raises `EventError` with the path
+to it; a peer's wrong octets raise `WireFormatError`, which the participant turns into a rejection.
 """
 
 from __future__ import annotations
 
 import hashlib
-import struct
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
-from rookery.errors import EventError, WireFormatError
+from rookery.errors import WireFormatError
+from rookery.rtps.cdr_decoding import CdrDecoder
+from rookery.rtps.cdr_encoding import CdrEncoder
 from rookery.rtps.octets import Cursor
-from rookery.rtps.types import (
-    CdrArray,
-    CdrEnum,
-    CdrSequence,
-    CdrString,
-    CdrStruct,
-    Primitive,
-    Type,
-    largest_size,
-    smallest_size,
-)
+from rookery.rtps.qos import XCDR1, XCDR2
+from rookery.rtps.types import CdrArray, CdrSequence, CdrStruct, Extensibility, Type, largest_size
 
-__all__ = ["decode_key", "decode_sample", "encode_key", "encode_sample", "key_hash", "wrap"]
+__all__ = ["decode_key", "decode_sample", "encode_key", "encode_sample", "key_hash", "representation_of", "wrap"]
 
-_CDR = {True: b"\x00\x01\x00\x00", False: b"\x00\x00\x00\x00"}
+#: The second octet of the header, without the byte order, by version and extensibility (DDS-XTypes 7.6.3.1.2).
+_KINDS: Final = {
+    (XCDR1, Extensibility.FINAL): 0x00,
+    (XCDR1, Extensibility.APPENDABLE): 0x00,
+    (XCDR1, Extensibility.MUTABLE): 0x02,
+    (XCDR2, Extensibility.FINAL): 0x06,
+    (XCDR2, Extensibility.APPENDABLE): 0x08,
+    (XCDR2, Extensibility.MUTABLE): 0x0A,
+}
 
 
-def wrap(body: bytes, *, little: bool = True) -> bytes:
+def representation_of(of: Type) -> int:
+    """Return the version in which a type is written unless another is asked for: XCDR2 if anything in it may differ."""
+    match of:
+        case CdrSequence() | CdrArray():
+            return representation_of(of.element)
+        case CdrStruct():
+            grows = of.extensibility is not Extensibility.FINAL or of.has_optional
+            return XCDR2 if grows or any(representation_of(field.type) == XCDR2 for field in of.fields) else XCDR1
+    return XCDR1
+
+
+def wrap(body: bytes, *, little: bool = True, kind: int = 0) -> bytes:
     """Put the encapsulation header before a CDR body and pad it to a multiple of four."""
     padding = -len(body) % 4
-    return _CDR[little][:3] + bytes((padding,)) + body + bytes(padding)
+    return bytes((0, kind | little, 0, padding)) + body + bytes(padding)
 
 
-def encode_sample(of: CdrStruct, value: Mapping[str, Any], *, little: bool = True) -> bytes:
-    """Return the payload of DATA: encapsulation header, body, padding."""
-    out = bytearray()
-    _encode(of, value, out, "<" if little else ">", of.name)
-    return wrap(bytes(out), little=little)
+def encode_sample(
+    of: CdrStruct, value: Mapping[str, Any], *, little: bool = True, representation: int | None = None
+) -> bytes:
+    """Return the payload of DATA: header, body, padding; in the version that suits the type unless it is given."""
+    if representation is None:
+        representation = representation_of(of)
+    encoder = CdrEncoder(little=little, is_second=representation == XCDR2)
+    encoder.encode(of, value, of.name)
+    return wrap(bytes(encoder.out), little=little, kind=_KINDS[representation, of.extensibility])
 
 
 def decode_sample(of: CdrStruct, payload: bytes) -> dict[str, Any]:
-    """Read a payload; more than three octets left over are malformed."""
+    """Read a payload of either version; more than three octets left over are malformed."""
     if len(payload) < 4:
         raise WireFormatError("a payload without encapsulation header")
-    if payload[0] != 0 or payload[1] not in (0, 1):
-        raise WireFormatError(f"encapsulation 0x{payload[:2].hex()} is not plain CDR")
-    cursor = Cursor(payload, little=payload[1] == 1, start=4)
-    value: dict[str, Any] = _decode(of, cursor)
+    little, kind = payload[1] & 1 == 1, payload[1] & 0xFE
+    is_second = kind > 2
+    if payload[0] != 0 or kind != _KINDS[XCDR2 if is_second else XCDR1, of.extensibility]:
+        raise WireFormatError(
+            f"encapsulation 0x{payload[:2].hex()} is not that of a {of.extensibility.name.lower()} type"
+        )
+    end = len(payload)
+    if kind == 0 and of.extensibility is Extensibility.APPENDABLE:
+        end = max(4, end - (payload[3] & 3))  # what was added to fill up is no member that is shorter there
+    cursor = Cursor(payload, little=little, start=4, end=end)
+    value = CdrDecoder(is_second=is_second).outermost(of, cursor)
     if cursor.remaining > 3:
         raise WireFormatError(f"{cursor.remaining} octets after a {of.name}")
     return value
 
 
-def encode_key(of: CdrStruct, value: Mapping[str, Any], *, little: bool = True) -> bytes:
+def encode_key(
+    of: CdrStruct, value: Mapping[str, Any], *, little: bool = True, representation: int | None = None
+) -> bytes:
     """Return the payload that carries the key fields alone, as dispose and unregister do."""
-    return encode_sample(of.key_type(), value, little=little)
+    if representation is None:
+        representation = representation_of(of)
+    return encode_sample(of.key_type(), value, little=little, representation=representation)
 
 
 def decode_key(of: CdrStruct, payload: bytes) -> dict[str, Any]:
@@ -72,132 +100,28 @@ def decode_key(of: CdrStruct, payload: bytes) -> dict[str, Any]:
     return decode_sample(of.key_type(), payload)
 
 
-def key_hash(of: CdrStruct, value: Mapping[str, Any]) -> bytes:
-    """Return the sixteen octets that name an instance (RTPS 2.5, 9.6.4.8).
+def key_hash(of: CdrStruct, value: Mapping[str, Any], *, representation: int | None = None) -> bytes:
+    """Return the sixteen octets that name an instance (RTPS 2.5, 9.6.4.8; DDS-XTypes 7.6.8).
 
-    They are the big-endian key itself where every key of the type fits, else the MD5 of it.
+    They are the big-endian key itself, as if of a final type and in the order of member ids, where every key of the
+    type fits, else the MD5 of it.
     """
-    keys = of.key_type()
-    out = bytearray()
-    _encode(keys, value, out, ">", of.name)
-    largest = largest_size(keys)
+    if representation is None:
+        representation = representation_of(of)
+    keys = _plain_keys(of.key_type())
+    encoder = CdrEncoder(little=False, is_second=representation == XCDR2)
+    encoder.encode(keys, value, of.name)
+    largest = largest_size(keys, widest=4 if representation == XCDR2 else 8)
     if largest is not None and largest <= 16:
-        return bytes(out).ljust(16, b"\0")
-    return hashlib.md5(out, usedforsecurity=False).digest()
+        return bytes(encoder.out).ljust(16, b"\0")
+    return hashlib.md5(encoder.out, usedforsecurity=False).digest()
 
 
-def _pack(of: Primitive, values: Sequence[Any], out: bytearray, order: str, path: str) -> None:
-    out += bytes(-len(out) % of.size)
-    if of is Primitive.BOOLEAN and not all(value is True or value is False for value in values):
-        raise EventError(f"{path}: {values!r} is not True or False")
-    try:
-        if of is Primitive.CHAR:
-            values = [value.encode("latin-1") for value in values]
-        out += struct.pack(f"{order}{len(values)}{of.code}", *values)
-    except (struct.error, TypeError, AttributeError, UnicodeEncodeError, OverflowError):
-        shown = values[0] if len(values) == 1 else values
-        raise EventError(f"{path}: {shown!r} is no {of.idl}") from None
-
-
-def _encode(of: Type, value: Any, out: bytearray, order: str, path: str) -> None:
-    match of:
-        case Primitive():
-            _pack(of, (value,), out, order, path)
-        case CdrString():
-            if not isinstance(value, str):
-                raise EventError(f"{path}: {value!r} is no string")
-            octets = value.encode("utf-8")
-            if of.bound is not None and len(octets) > of.bound:
-                raise EventError(f"{path}: {len(octets)} octets of text; the bound is {of.bound}")
-            out += bytes(-len(out) % 4)
-            out += struct.pack(order + "I", len(octets) + 1) + octets + b"\0"
-        case CdrEnum():
-            numbers = [number for name, number in of.members if name == value]
-            if not numbers:
-                raise EventError(f"{path}: {value!r} is no member of {of.name}")
-            _pack(Primitive.INT32, numbers, out, order, path)
-        case CdrSequence():
-            elements = _elements(of.element, value, path)
-            if of.bound is not None and len(elements) > of.bound:
-                raise EventError(f"{path}: {len(elements)} elements; the bound is {of.bound}")
-            _pack(Primitive.UINT32, (len(elements),), out, order, path)
-            _encode_elements(of.element, elements, out, order, path)
-        case CdrArray():
-            elements = _elements(of.element, value, path)
-            if len(elements) != of.length:
-                raise EventError(f"{path}: {len(elements)} elements; the array has {of.length}")
-            _encode_elements(of.element, elements, out, order, path)
-        case CdrStruct():
-            if not isinstance(value, Mapping):
-                raise EventError(f"{path}: {value!r} is no mapping of fields")
-            for field in of.fields:
-                if field.name not in value:
-                    raise EventError(f"{path}: field {field.name!r} is missing")
-                _encode(field.type, value[field.name], out, order, f"{path}.{field.name}")
-
-
-def _elements(element: Type, value: Any, path: str) -> Sequence[Any]:
-    if isinstance(value, bytes | bytearray) and element is not Primitive.OCTET:
-        raise EventError(f"{path}: octets given where elements of another type belong")
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise EventError(f"{path}: {value!r} is no sequence")
-    return value
-
-
-def _encode_elements(element: Type, values: Sequence[Any], out: bytearray, order: str, path: str) -> None:
-    if isinstance(element, Primitive):
-        if values:
-            _pack(element, values, out, order, path)
-        return
-    for index, value in enumerate(values):
-        _encode(element, value, out, order, f"{path}[{index}]")
-
-
-def _decode(of: Type, cursor: Cursor) -> Any:
-    match of:
-        case Primitive():
-            return _unpack(of, 1, cursor)[0]
-        case CdrString():
-            cursor.align(4)
-            text = cursor.string()
-            if of.bound is not None and len(text.encode("utf-8")) > of.bound:
-                raise WireFormatError(f"text longer than its bound of {of.bound}")
-            return text
-        case CdrEnum():
-            cursor.align(4)
-            number = cursor.i32()
-            for name, value in of.members:
-                if value == number:
-                    return name
-            raise WireFormatError(f"{number} is no member of {of.name}")
-        case CdrSequence():
-            cursor.align(4)
-            count = cursor.u32()
-            if of.bound is not None and count > of.bound:
-                raise WireFormatError(f"a sequence of {count}; the bound is {of.bound}")
-            return _decode_elements(of.element, count, cursor)
-        case CdrArray():
-            return _decode_elements(of.element, of.length, cursor)
-        case CdrStruct():
-            return {field.name: _decode(field.type, cursor) for field in of.fields}
-
-
-def _decode_elements(element: Type, count: int, cursor: Cursor) -> Any:
-    if count * smallest_size(element) > cursor.remaining:
-        raise WireFormatError(f"{count} elements claimed, {cursor.remaining} octets left")
-    if element is Primitive.OCTET:
-        return cursor.take(count)
-    if isinstance(element, Primitive):
-        return list(_unpack(element, count, cursor)) if count else []
-    return [_decode(element, cursor) for _ in range(count)]
-
-
-def _unpack(of: Primitive, count: int, cursor: Cursor) -> tuple[Any, ...]:
-    cursor.align(of.size)
-    octets = cursor.take(count * of.size)
-    if of is Primitive.BOOLEAN and octets.strip(b"\x00\x01"):
-        raise WireFormatError("a boolean that is neither 0 nor 1")
-    values = struct.unpack(f"{'<' if cursor.little else '>'}{count}{of.code}", octets)
-    if of is Primitive.CHAR:
-        return tuple(value.decode("latin-1") for value in values)
-    return values
+def _plain_keys(of: CdrStruct) -> CdrStruct:
+    fields = of.fields
+    if of.extensibility is Extensibility.MUTABLE:
+        fields = tuple(field for _, field in sorted(of.numbered, key=lambda one: one[0]))
+    plain = tuple(
+        replace(field, type=_plain_keys(field.type)) if isinstance(field.type, CdrStruct) else field for field in fields
+    )
+    return replace(of, fields=plain, extensibility=Extensibility.FINAL)

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+import msgspec
+
 from rookery.rtps.announcements import EndpointAnnouncement, ParticipantAnnouncement
 from rookery.rtps.identity import Guid
 from rookery.rtps.locators import Address
 
 __all__ = [
+    "DeadlineMissed",
     "EndpointDiscovered",
     "EndpointLost",
     "EndpointMatched",
@@ -136,14 +139,21 @@ class TypeIncompatible:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadlineMissed:
+    """A local reader has got, or a local writer has written, no sample of an instance within its deadline."""
+
+    endpoint: Guid
+    instance: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class TypesLearned:
     """A participant has answered a question about its types."""
 
     prefix: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SampleReceived:
+class SampleReceived(msgspec.Struct, frozen=True, gc=False):
     """A local reader has a sample; without `kind` ALIVE the payload is the key alone, or empty."""
 
     reader: Guid
@@ -174,6 +184,7 @@ Event = (
     | EndpointUnmatched
     | QualityIncompatible
     | TypeIncompatible
+    | DeadlineMissed
     | TypesLearned
     | SampleReceived
     | MessageRejected

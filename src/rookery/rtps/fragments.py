@@ -40,6 +40,9 @@ class Reassembly:
         self._context = context
         self._partials: dict[int, _Partial] = {}
 
+    def __len__(self) -> int:
+        return len(self._partials)
+
     def __contains__(self, sequence: int) -> bool:
         return sequence in self._partials
 

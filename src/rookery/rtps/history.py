@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from rookery.errors import HistoryFullError
 from rookery.rtps.events import SampleKind
@@ -19,8 +20,7 @@ from rookery.rtps.identity import Guid
 __all__ = ["Change", "History"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One thing written: a sample, or news about its instance."""
 
     sequence: int
@@ -117,6 +117,21 @@ class History:
                 numbers.popleft()
                 if not numbers:
                     del self._instances[instance]
+
+    def expire(self, timestamp: int) -> int | None:
+        """Forget what was written at that time or before; return when the oldest of the rest was written."""
+        while self._changes:
+            oldest = next(iter(self._changes.values()))
+            if oldest.timestamp is None or oldest.timestamp > timestamp:
+                return oldest.timestamp
+            del self._changes[oldest.sequence]
+            self._endings.pop(oldest.sequence, None)
+            if self._depth is not None:
+                numbers = self._instances[oldest.instance]
+                numbers.popleft()
+                if not numbers:
+                    del self._instances[oldest.instance]
+        return None
 
     def _forget_instance(self, ending: Change) -> None:
         """Forget an instance up to and including its end; a late reader need not know that it ever was."""

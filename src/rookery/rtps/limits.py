@@ -1,16 +1,17 @@
 """What a stranger may cost: every bound of a participant, by name, and the counters that say when one was met.
 
 Whoever can reach the port can send anything. Each table that a packet can make grow has a bound here; when it is full
-the packet is refused, a counter named like the limit goes up, and nothing else happens. The counters are the
-operator's view of it, and `rookery ps` shows them.
+the packet is refused and a counter named like the limit goes up. Where that leaves something out for good, whoever
+runs the participant says so once, as a warning; `rookery ls` and `rookery ps` say it of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Counters", "Limits"]
+__all__ = ["LEAVES_OUT", "Counters", "Limits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +58,23 @@ class Limits:
     """Bytes sent to an address that has not answered, for each byte received on its behalf."""
 
 
+#: The limits at which something is left out for good, and what that is; at the others it is only late.
+LEAVES_OUT: Final = {
+    "participants": "participants are not taken in: matches with them are missing",
+    "endpoints": "endpoints are not taken in: matches with them are missing",
+    "endpoints_per_participant": "endpoints of one participant are not taken in: matches with them are missing",
+    "name_bytes": "endpoints with longer names are not taken in",
+    "sample_bytes": "larger samples are not read",
+    "type_bytes": "types are not taken in: pairs are refused",
+    "summary_bytes": "summaries are not kept: their participants are sent every endpoint",
+    "queued_events": "datagrams are not read: the program does not keep up",
+}
+
+
 class Counters(Counter[str]):
     """Counts by name: what was refused, lost, repeated, and which limit was met."""
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The limits at which something was left out, and how often."""
+        return {name: self[name] for name in LEAVES_OUT if name in self}

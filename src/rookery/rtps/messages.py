@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from rookery.errors import WireFormatError
 from rookery.rtps.identity import PREFIX_LENGTH, PROTOCOL_VERSION, VENDOR
 from rookery.rtps.octets import Cursor
+from rookery.rtps.quick import QUICK
 from rookery.rtps.submessages import DECODERS, INFO_TS, PAD, Submessage
 
 __all__ = [
@@ -33,8 +35,7 @@ MAX_DATAGRAM = 65_507
 _SUBMESSAGE_HEADERS = {True: struct.Struct("<BBH"), False: struct.Struct(">BBH")}
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """What a datagram said: its sender, its submessages in order, and why reading stopped early, if it did."""
 
     prefix: bytes
@@ -75,6 +76,12 @@ def decode_message(data: bytes) -> Message:
         if after > end:
             fault = f"submessage 0x{identity:02x} of {length} octets, {end - position} left"
             return Message(prefix, version, vendor, tuple(submessages), fault)
+        quick = QUICK.get(data[position - 4 : position - 2])
+        submessage = None if quick is None else quick(data, position, after)
+        if submessage is not None:
+            submessages.append(submessage)
+            position = after
+            continue
         decoder = DECODERS.get(identity)
         if decoder is not None:
             try:

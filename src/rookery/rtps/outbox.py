@@ -3,6 +3,8 @@
 State machines say "this submessage, to that participant at that address"; the outbox puts everything for one address
 into shared messages, with INFO_DST where the participant changes and INFO_TS where the time does. Nothing is ever
 larger than `datagram_bytes` except a single submessage that is larger by itself (a big announcement).
+
+Who has something to say about all that it sent in one go (a writer its HEARTBEAT) says it once, last: `follow`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from rookery.rtps.submessages import InfoTimestamp, Submessage, ToParticipant
 __all__ = ["Outbox"]
 
 _Entry = tuple[Destination, int | None, bytes]
+#: What INFO_TS takes.
+_TIME_BYTES = 12
 
 
 class Outbox:
@@ -29,14 +33,30 @@ class Outbox:
         self._datagram_bytes = datagram_bytes
         self._permit = permit
         self._waiting: dict[Address, list[_Entry]] = {}
+        self._followers: list[Callable[[], None]] = []
 
     def add(self, destination: Destination, submessage: Submessage, *, timestamp: int | None = None) -> None:
         """Queue one submessage; `timestamp` is the source time of data."""
-        entry = (destination, timestamp, submessage.encode())
-        self._waiting.setdefault(destination.address, []).append(entry)
+        self.add_octets(destination, submessage.encode(), timestamp)
+
+    def add_octets(self, destination: Destination, octets: bytes, timestamp: int | None) -> None:
+        """Queue one submessage that is encoded already."""
+        waiting = self._waiting.get(destination.address)
+        if waiting is None:
+            self._waiting[destination.address] = [(destination, timestamp, octets)]
+        else:
+            waiting.append((destination, timestamp, octets))
+
+    def follow(self, say: Callable[[], None]) -> None:
+        """Call `say` before what waits is sent; what it adds goes with it."""
+        self._followers.append(say)
 
     def sends(self) -> list[Send]:
         """Return everything that waits, as datagrams to send, and forget it."""
+        if self._followers:
+            followers, self._followers = self._followers, []
+            for say in followers:
+                say()
         if not self._waiting:
             return []
         waiting, self._waiting = self._waiting, {}
@@ -50,19 +70,25 @@ class Outbox:
         size = 0
         current: Destination | None = None
         time: int | None = None
+        limit, written, at = self._datagram_bytes - _TIME_BYTES, b"", None
         for destination, timestamp, octets in entries:
-            prelude: list[bytes] = []
             # A message is for one participant alone, so that its credit can be charged to that one.
-            if destination != current or size + len(octets) + 12 > self._datagram_bytes:
+            is_other = destination is not current and destination != current
+            if is_other or size + len(octets) > limit:
                 self._close(current, address, parts, sent)
                 parts, size, time, current = [self._header], len(self._header), None, destination
                 if destination.prefix != UNKNOWN_PREFIX:
-                    prelude.append(ToParticipant(destination.prefix).encode())
+                    prelude = ToParticipant(destination.prefix).encode()
+                    parts.append(prelude)
+                    size += len(prelude)
             if timestamp is not None and timestamp != time:
-                prelude.append(InfoTimestamp(timestamp).encode())
+                if timestamp != at:
+                    written, at = InfoTimestamp(timestamp).encode(), timestamp
+                parts.append(written)
+                size += _TIME_BYTES
                 time = timestamp
-            parts += (*prelude, octets)
-            size += sum(map(len, prelude)) + len(octets)
+            parts.append(octets)
+            size += len(octets)
         self._close(current, address, parts, sent)
 
     def _close(self, destination: Destination | None, address: Address, parts: list[bytes], sent: list[Send]) -> None:

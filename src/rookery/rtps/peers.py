@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rookery.rtps.announcements import ParticipantAnnouncement
 from rookery.rtps.identity import UNKNOWN_PREFIX
@@ -19,8 +20,7 @@ from rookery.rtps.locators import Address
 __all__ = ["Destination", "RemoteParticipant", "RemoteParticipants"]
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(NamedTuple):
     """A participant at an address."""
 
     prefix: bytes
@@ -109,7 +109,7 @@ class RemoteParticipants:
             return
         peer.heard = now
         peer.bytes_in += size_bytes
-        if addressed_to_us:
+        if addressed_to_us and host not in peer.answered:
             hosts = {address.host for address in (*peer.metatraffic, *peer.default)}
             if host in hosts:
                 peer.answered[host] = None

@@ -17,6 +17,7 @@ from rookery.rtps.octets import Cursor
 from rookery.rtps.parameters import Parameter, ParameterId, encode_strings
 from rookery.rtps.qos import (
     INFINITE,
+    USER_DATA_BYTES,
     XCDR1,
     DestinationOrder,
     Durability,
@@ -43,6 +44,9 @@ _POLICIES = frozenset(
         ParameterId.DESTINATION_ORDER,
         ParameterId.PRESENTATION,
         ParameterId.DATA_REPRESENTATION,
+        ParameterId.LIFESPAN,
+        ParameterId.TIME_BASED_FILTER,
+        ParameterId.USER_DATA,
     }
 )
 _Kind = TypeVar("_Kind", bound=IntEnum)
@@ -97,6 +101,15 @@ def encode_quality(qos: QualityOfService, *, little: bool) -> list[Parameter]:
     if qos.representations != (XCDR1,):
         octets = struct.pack(f"{order}I{len(qos.representations)}h", len(qos.representations), *qos.representations)
         parameters.append(Parameter(ParameterId.DATA_REPRESENTATION, octets))
+    if qos.lifespan < INFINITE:
+        parameters.append(Parameter(ParameterId.LIFESPAN, encode_duration(qos.lifespan, little=little)))
+    if qos.minimum_separation:
+        separation = encode_duration(qos.minimum_separation, little=little)
+        parameters.append(Parameter(ParameterId.TIME_BASED_FILTER, separation))
+    if qos.user_data:
+        padding = bytes(-len(qos.user_data) % 4)
+        octets = struct.pack(word, len(qos.user_data)) + qos.user_data + padding
+        parameters.append(Parameter(ParameterId.USER_DATA, octets))
     return parameters
 
 
@@ -140,6 +153,12 @@ def decode_quality(parameters: Iterable[Parameter], *, little: bool, writer: boo
                 changes["presentation"] = _kind(Presentation, cursor)
                 coherent, ordered = cursor.take(2)
                 changes |= {"coherent_access": bool(coherent), "ordered_access": bool(ordered)}
+            case ParameterId.LIFESPAN:
+                changes["lifespan"] = decode_duration(cursor)
+            case ParameterId.TIME_BASED_FILTER:
+                changes["minimum_separation"] = decode_duration(cursor)
+            case ParameterId.USER_DATA:
+                changes["user_data"] = cursor.take(cursor.u32())[:USER_DATA_BYTES]
             case ParameterId.DATA_REPRESENTATION:
                 count = cursor.u32()
                 if count * 2 > cursor.remaining:

@@ -4,8 +4,8 @@ Writer and reader of one topic talk only if every policy that both sides must ag
 DDS 1.4, 2.2.3). Policies with an order fit when the offer is at least the request; ownership and the data
 representation must agree; partitions must meet. All of them are read from peers and compared, because a peer that
 asks for something unknown to us must not be matched in silence. Locally an endpoint can ask only for what is really
-done here: reliability, durability volatile or transient-local, history, deadline as a match condition, partitions.
-Anything else raises.
+done here: reliability, durability volatile or transient-local, history, deadline, lifespan, time-based filter,
+partitions, user data, XCDR1 or XCDR2. Anything else raises.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rookery.errors import UnsupportedPolicyError
 
 __all__ = [
     "INFINITE",
+    "USER_DATA_BYTES",
     "XCDR1",
     "XCDR2",
     "DestinationOrder",
@@ -35,6 +36,8 @@ __all__ = [
 INFINITE = 0x7FFFFFFF * 1_000_000
 XCDR1 = 0
 XCDR2 = 2
+#: User data that are sent, and kept of others.
+USER_DATA_BYTES = 1_024
 
 
 class Reliability(IntEnum):
@@ -104,6 +107,11 @@ class QualityOfService:
     coherent_access: bool = False
     ordered_access: bool = False
     representations: tuple[int, ...] = (XCDR1,)
+    #: How long a sample is worth sending, and how far apart the samples of an instance are for a reader.
+    lifespan: int = INFINITE
+    minimum_separation: int = 0
+    #: What the owner says of the endpoint, for others to see.
+    user_data: bytes = b""
 
     @property
     def reliable(self) -> bool:
@@ -112,7 +120,19 @@ class QualityOfService:
 
 
 #: What a local endpoint may choose; everything else stays at its default.
-_SUPPORTED = frozenset({"reliability", "durability", "history_depth", "deadline", "partitions"})
+_SUPPORTED = frozenset(
+    {
+        "reliability",
+        "durability",
+        "history_depth",
+        "deadline",
+        "partitions",
+        "representations",
+        "lifespan",
+        "minimum_separation",
+        "user_data",
+    }
+)
 
 
 def require_supported(qos: QualityOfService) -> None:
@@ -130,8 +150,17 @@ def require_supported(qos: QualityOfService) -> None:
         raise UnsupportedPolicyError("TRANSIENT_LOCAL without RELIABLE is not supported; ask for both")
     if qos.history_depth is not None and qos.history_depth < 1:
         raise UnsupportedPolicyError(f"a history of {qos.history_depth}; keep at least the last 1, or None for all")
-    if qos.deadline < 1:
-        raise UnsupportedPolicyError(f"a deadline of {qos.deadline} microseconds; give at least 1")
+    if not qos.representations or not set(qos.representations) <= {XCDR1, XCDR2}:
+        raise UnsupportedPolicyError(f"data representations {qos.representations}; give XCDR1 (0), XCDR2 (2), or both")
+    if qos.deadline < 1 or qos.lifespan < 1:
+        given = min(qos.deadline, qos.lifespan)
+        raise UnsupportedPolicyError(f"a deadline or lifespan of {given} microseconds; give at least 1")
+    if not 0 <= qos.minimum_separation <= qos.deadline:
+        raise UnsupportedPolicyError(
+            f"samples {qos.minimum_separation} microseconds apart; give no less than 0 and no more than the deadline"
+        )
+    if len(qos.user_data) > USER_DATA_BYTES:
+        raise UnsupportedPolicyError(f"user data of {len(qos.user_data)} bytes; give at most {USER_DATA_BYTES}")
 
 
 def incompatible_policies(*, offered: QualityOfService, requested: QualityOfService) -> tuple[str, ...]:

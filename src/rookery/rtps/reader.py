@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from rookery.errors import WireFormatError
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
@@ -49,8 +51,7 @@ _KEPT_COST = 256
 _FRAGMENT_REQUESTS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(msgspec.Struct, frozen=True, gc=False):
     """One change of a remote writer."""
 
     sequence: int
@@ -166,7 +167,15 @@ class Reader:
         if message.payload is not None and len(message.payload) > self._context.limits.sample_bytes:
             self._context.counters["sample_bytes"] += 1
             raise WireFormatError(f"a sample of {len(message.payload)} bytes")
-        self._accept(proxy, message.sequence, _received(message, message.payload, timestamp), now)
+        received = _received(message, message.payload, timestamp)
+        if received is not None and self._is_next(proxy, message.sequence):
+            # The usual case: in turn, nothing is missing, nothing was asked for. What `_accept` would note is undone by
+            # what it would do next.
+            proxy.next = message.sequence + 1
+            proxy.last = message.sequence
+            self._deliver(proxy, received, now)
+            return
+        self._accept(proxy, message.sequence, received, now)
 
     def receive_fragment(self, writer: Guid, message: DataFragment, *, timestamp: int | None, now: int) -> None:
         """Take a part of a sample in."""
@@ -226,6 +235,19 @@ class Reader:
         if proxy.begun:
             self._drain(proxy, now)
             self._look_for_missing(proxy, now)
+
+    def _is_next(self, proxy: WriterProxy, sequence: int) -> bool:
+        """Say whether a sample of a reliable writer is the one expected, and nothing else is."""
+        return (
+            sequence == proxy.next
+            and sequence > proxy.last
+            and proxy.begun
+            and proxy.reliable
+            and not proxy.held
+            and not proxy.fragments
+            and proxy.repairs.is_idle
+            and not (self._most_unkept is not None and self._is_too_far(proxy, sequence))
+        )
 
     def _is_wanted(self, proxy: WriterProxy, sequence: int) -> bool:
         if sequence < proxy.next or sequence in proxy.held:
@@ -370,6 +392,8 @@ class Reader:
 
 def _received(message: Data | DataFragment, payload: bytes | None, timestamp: int | None) -> Received | None:
     """Return the change that a submessage carries; None when it carries nothing for anyone."""
+    if not message.inline and not message.key_only:
+        return None if payload is None else Received(message.sequence, SampleKind.ALIVE, payload, timestamp, None)
     status = 0
     key_hash: bytes | None = None
     for parameter in message.inline:

@@ -44,6 +44,11 @@ class Repairs:
         self._backoff = 0
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing is known to be missing and nothing was asked for."""
+        return not (self._asked or self._lasts or self._backoff)
+
+    @property
     def patience(self) -> int:
         """How long a request is believed to be on its way, in microseconds."""
         if self._round_trip is None:

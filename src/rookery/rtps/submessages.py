@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 from rookery.errors import WireFormatError
 from rookery.rtps.identity import PREFIX_LENGTH
@@ -33,6 +34,7 @@ __all__ = [
     "SourceChange",
     "Submessage",
     "ToParticipant",
+    "encode_sample_data",
 ]
 
 PAD: Final = 0x01
@@ -78,16 +80,14 @@ def _positive(number: int, what: str) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class Pad:
+class Pad(msgspec.Struct, frozen=True, gc=False):
     """Octets that mean nothing."""
 
     def encode(self, *, little: bool = True) -> bytes:
         return _framed(PAD, 0, b"", little)
 
 
-@dataclass(frozen=True, slots=True)
-class InfoTimestamp:
+class InfoTimestamp(msgspec.Struct, frozen=True, gc=False):
     """INFO_TS: when the following data were written, in microseconds since 1970; None takes it back."""
 
     microseconds: int | None
@@ -101,8 +101,7 @@ class InfoTimestamp:
         return _framed(INFO_TS, 0, struct.pack("<II" if little else ">II", seconds & 0xFFFFFFFF, fraction), little)
 
 
-@dataclass(frozen=True, slots=True)
-class ToParticipant:
+class ToParticipant(msgspec.Struct, frozen=True, gc=False):
     """INFO_DST: the following submessages are for this participant alone; zeros mean everyone."""
 
     prefix: bytes
@@ -111,8 +110,7 @@ class ToParticipant:
         return _framed(INFO_DST, 0, self.prefix, little)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChange:
+class SourceChange(msgspec.Struct, frozen=True, gc=False):
     """INFO_SRC: the following submessages come from another participant (a bridge speaks for it)."""
 
     version: tuple[int, int]
@@ -123,8 +121,7 @@ class SourceChange:
         return _framed(INFO_SRC, 0, bytes(4) + bytes(self.version) + self.vendor + self.prefix, little)
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True, gc=False):
     """DATA: one sample, or only its key (`key_only`), or nothing but inline QoS (`payload` None)."""
 
     reader: int
@@ -144,8 +141,21 @@ class Data:
         return _framed(DATA, flags, head + inline + (self.payload or b""), little)
 
 
-@dataclass(frozen=True, slots=True)
-class DataFragment:
+_SAMPLE_HEAD = struct.Struct("<BBHHH8siI")
+
+
+def encode_sample_data(entities: bytes, sequence: int, payload: bytes) -> bytes:
+    """Return DATA of a sample without inline QoS, little-endian, as `Data.encode` gives it; `entities` are the eight
+    octets of the reader's and the writer's ids.
+    """
+    length = 20 + len(payload)
+    if length >= 0x10000:
+        length = 0
+    head = _SAMPLE_HEAD.pack(DATA, 0x05, length, 0, 16, entities, sequence >> 32, sequence & 0xFFFFFFFF)
+    return head + payload
+
+
+class DataFragment(msgspec.Struct, frozen=True, gc=False):
     """DATA_FRAG: `count` fragments of one sample, from fragment number `first` on (numbers begin at 1)."""
 
     reader: int
@@ -168,8 +178,7 @@ class DataFragment:
         return _framed(DATA_FRAG, flags, head + inline + self.payload, little)
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     """HEARTBEAT: the writer has `first` to `last` to give; `final` means that no answer is needed."""
 
     reader: int
@@ -185,8 +194,7 @@ class Heartbeat:
         return _framed(HEARTBEAT, 0x02 if self.final else 0, body, little)
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatFragment:
+class HeartbeatFragment(msgspec.Struct, frozen=True, gc=False):
     """HEARTBEAT_FRAG: of sample `sequence` the writer has the fragments up to `last`."""
 
     reader: int
@@ -200,8 +208,7 @@ class HeartbeatFragment:
         return _framed(HEARTBEAT_FRAG, 0, body + struct.pack("<II" if little else ">II", self.last, self.count), little)
 
 
-@dataclass(frozen=True, slots=True)
-class AckNack:
+class AckNack(msgspec.Struct, frozen=True, gc=False):
     """ACKNACK: everything below `missing.base` has arrived, and the members of `missing` are asked for."""
 
     reader: int
@@ -216,8 +223,7 @@ class AckNack:
         return _framed(ACKNACK, 0x02 if self.final else 0, body, little)
 
 
-@dataclass(frozen=True, slots=True)
-class NackFragment:
+class NackFragment(msgspec.Struct, frozen=True, gc=False):
     """NACK_FRAG: of sample `sequence` these fragments are asked for."""
 
     reader: int
@@ -233,8 +239,7 @@ class NackFragment:
         return _framed(NACK_FRAG, 0, body, little)
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(msgspec.Struct, frozen=True, gc=False):
     """GAP: `start` up to (not including) `rest.base`, and the members of `rest`, will never come."""
 
     reader: int

@@ -11,7 +11,7 @@ stands for one of them, so that the rest of such a type can still be compared an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from rookery.errors import TopicError
@@ -152,6 +152,11 @@ class CdrStruct:
         return tuple(numbered)
 
     @property
+    def has_optional(self) -> bool:
+        """Whether a member may be absent."""
+        return any(field.optional for field in self.fields)
+
+    @property
     def is_keyed(self) -> bool:
         """Whether samples of this type belong to instances."""
         return any(field.key for field in self.fields)
@@ -159,13 +164,13 @@ class CdrStruct:
     def key_type(self) -> CdrStruct:
         """Return the struct of the key fields alone, in order; nested structs without key marks count whole."""
         keys = []
-        for field in self.fields:
+        for number, field in self.numbered:
             if field.key:
                 nested = field.type
                 if isinstance(nested, CdrStruct) and nested.is_keyed:
                     nested = nested.key_type()
-                keys.append(CdrMember(field.name, nested, key=True))
-        return CdrStruct(self.name, tuple(keys))
+                keys.append(replace(field, type=nested, id=number))
+        return CdrStruct(self.name, tuple(keys), self.extensibility)
 
 
 Type = Primitive | CdrString | CdrSequence | CdrArray | CdrEnum | CdrStruct | CdrForeign
@@ -181,16 +186,21 @@ def smallest_size(of: Type) -> int:
         case CdrArray():
             return of.length * smallest_size(of.element)
         case CdrStruct():
-            return sum(smallest_size(field.type) for field in of.fields)
+            size = sum(1 if field.optional else smallest_size(field.type) for field in of.fields)
+            # One that may grow may also come without its later members: with a length at least.
+            return size if of.extensibility is Extensibility.FINAL else min(size, 4)
         case CdrForeign():
             return 1
 
 
-def largest_size(of: Type, position: int = 0) -> int | None:
-    """Return where a value that begins at `position` ends at the latest, padding included; None if unbounded."""
+def largest_size(of: Type, position: int = 0, *, widest: int = 8) -> int | None:
+    """Return where a final value that begins at `position` ends at the latest; None if unbounded.
+
+    Padding is included, of at most `widest` octets.
+    """
     match of:
         case Primitive():
-            return position + -position % of.size + of.size
+            return position + -position % min(of.size, widest) + of.size
         case CdrEnum():
             return position + -position % 4 + 4
         case CdrString():
@@ -200,10 +210,10 @@ def largest_size(of: Type, position: int = 0) -> int | None:
         case CdrArray():
             end: int | None = position
             for _ in range(of.length):
-                end = None if end is None else largest_size(of.element, end)
+                end = None if end is None else largest_size(of.element, end, widest=widest)
             return end
         case CdrStruct():
             end = position
             for field in of.fields:
-                end = None if end is None else largest_size(field.type, end)
+                end = None if end is None else largest_size(field.type, end, widest=widest)
             return end

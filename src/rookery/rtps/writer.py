@@ -1,10 +1,10 @@
 """The writer's side of RTPS: push samples, say what there is, repair what is asked for (RTPS 2.5, 8.4.9).
 
-Samples go out at once to every matched reader. To a reliable reader each one is followed by a HEARTBEAT that needs no
-answer but lets the reader see a hole; and as long as something is unacknowledged a HEARTBEAT that does need an answer
-is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the reader's mark and names what to
-repeat: what the history still holds is sent again, what it does not hold, or what the reader is not entitled to,
-becomes a GAP.
+Samples go out at once to every matched reader. To a reliable reader all that are sent in one go are followed by one
+HEARTBEAT that lets the reader see a hole; it needs no answer, unless much is unacknowledged. And as long as something
+is, a HEARTBEAT that does need an answer is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the
+reader's mark and names what to repeat: what the history still holds is sent again, what it does not hold, or what the
+reader is not entitled to, becomes a GAP.
 
 A reader whose filter leaves a sample out gets a GAP for its number, when there is something else to say to it.
 
@@ -22,6 +22,7 @@ DDS takes a new participant in asynchronously and loses the HEARTBEAT that follo
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -33,7 +34,15 @@ from rookery.rtps.identity import UNKNOWN_ENTITY, Guid, is_builtin
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
 from rookery.rtps.sequences import SET_BITS, NumberSet
-from rookery.rtps.submessages import AckNack, Data, DataFragment, Gap, Heartbeat, NackFragment
+from rookery.rtps.submessages import (
+    AckNack,
+    Data,
+    DataFragment,
+    Gap,
+    Heartbeat,
+    NackFragment,
+    encode_sample_data,
+)
 
 __all__ = ["FRAGMENT_BYTES", "ReaderProxy", "Writer", "is_newer"]
 
@@ -45,6 +54,8 @@ SLOWEST_HEARTBEAT = 1_600_000
 _GAP_REACH = 4_096
 #: Instances that are gone and have no pending disposal are forgotten when there are so many.
 _SENT_SLACK = 64
+#: An answer is asked for without delay when this part of what a history holds is unacknowledged.
+_EAGER_PART = 4
 
 
 def is_newer(count: int, than: int | None) -> bool:
@@ -108,6 +119,14 @@ class Writer:
         self.readers: dict[Guid, ReaderProxy] = {}
         self._context = context
         self._heartbeat_count = 0
+        #: Whether every reader gets every sample; who is reliable of them, and where they are.
+        self._is_plain = True
+        self._reliable: dict[Guid, ReaderProxy] = {}
+        self._destinations: tuple[Destination, ...] = ()
+        #: Who is to have a HEARTBEAT about what was written since the last one was sent, and when that was written.
+        self._unsaid: dict[Guid, ReaderProxy] = {}
+        self._written = 0
+        self._entities = struct.pack(">II", UNKNOWN_ENTITY, guid.entity)
         # Builtin data are never fragmented: Cyclone DDS refuses that.
         self._fragment_bytes = FRAGMENT_BYTES if not is_builtin(guid.entity) else 1 << 16
 
@@ -129,6 +148,7 @@ class Writer:
         start = self.history.first if with_history else self.history.last + 1
         proxy = ReaderProxy(reader, destination, reliable, start, start, wants=wants)
         self.readers[reader] = proxy
+        self._note_readers(reader)
         if reliable:
             if push:
                 self._push(proxy)
@@ -138,6 +158,7 @@ class Writer:
     def unmatch(self, reader: Guid) -> None:
         """Stop serving a reader."""
         if self.readers.pop(reader, None) is not None:
+            self._note_readers(reader)
             self._context.deadlines.cancel(self._timer_of(reader))
             self._collect()
 
@@ -168,14 +189,20 @@ class Writer:
     ) -> Change:
         """Send a change to everyone but those who do not want it, and keep it as long as the history says."""
         change = self.history.add(kind, instance, payload, timestamp, unwanted_by)
+        if self._is_plain and not unwanted_by:
+            if self._destinations:
+                self._send_to_all(change, now)
+            if not self._reliable:
+                self._collect()
+            return change
         served = [proxy for proxy in self.readers.values() if self._serves(proxy, change)]
         for destination in dict.fromkeys(proxy.destination for proxy in served):
             self._send_change(change, destination, UNKNOWN_ENTITY)
         for proxy in served:
             proxy.note(change)
             if proxy.reliable:
-                self._send_heartbeat(proxy, final=True)
-                self._expect_answer(proxy, now)
+                self._say_soon({proxy.guid: proxy}, now)
+        self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in self.readers.values())
         self._collect()
         return change
 
@@ -259,6 +286,41 @@ class Writer:
             self._send_change(change, proxy.destination, proxy.guid.entity)
         self._send_gaps(proxy, gone)
         return complete
+
+    def _send_to_all(self, change: Change, now: int) -> None:
+        """Send a change to readers that all get every one."""
+        payload = change.payload
+        if change.kind is SampleKind.ALIVE and len(payload) <= self._fragment_bytes:
+            octets = encode_sample_data(self._entities, change.sequence, payload)
+            for destination in self._destinations:
+                self._context.outbox.add_octets(destination, octets, change.timestamp)
+        else:
+            for destination in self._destinations:
+                self._send_change(change, destination, UNKNOWN_ENTITY)
+        if len(self._unsaid) < len(self._reliable):
+            self._say_soon(self._reliable, now)
+
+    def _say_soon(self, proxies: dict[Guid, ReaderProxy], now: int) -> None:
+        """Let readers have one HEARTBEAT about all that is written until the next datagrams go out."""
+        if not self._unsaid:
+            self._context.outbox.follow(self._say_what_there_is)
+            self._written = now
+        self._unsaid |= proxies
+
+    def _say_what_there_is(self) -> None:
+        unsaid, self._unsaid = self._unsaid, {}
+        for proxy in unsaid.values():
+            behind = self.history.last - proxy.acknowledged
+            self._send_heartbeat(proxy, final=behind * _EAGER_PART < self._context.limits.history_samples)
+            self._expect_answer(proxy, self._written)
+
+    def _note_readers(self, changed: Guid) -> None:
+        """See who gets every sample, after a reader came or went."""
+        proxies = self.readers.values()
+        self._unsaid.pop(changed, None)
+        self._reliable = {proxy.guid: proxy for proxy in proxies if proxy.reliable}
+        self._destinations = tuple(dict.fromkeys(proxy.destination for proxy in proxies))
+        self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in proxies)
 
     def _serves(self, proxy: ReaderProxy, change: Change) -> bool:
         """Say whether a new change goes to a reader; if not, nothing is said until there is something to say."""

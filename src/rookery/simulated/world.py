@@ -70,6 +70,9 @@ class World:
         #: As whom a client reached a broker, by their connection: it may have had another number then.
         self._reached_as: dict[tuple[Node, Node], Node] = {}
         self._renamed: dict[Node, Node] = {}
+        #: Clients and the names of brokers at the other end of a connection that is dead, before they are told: what
+        #: they send is lost. They do not dial anew before they know.
+        self._severed: set[tuple[Node, Node]] = set()
         self._connected = 0
         #: What waits for a cut to end, and the cuts that have lasted too long for that.
         self._stuck: dict[tuple[Node, Node], list[tuple[Any, int | None]]] = {}
@@ -141,6 +144,8 @@ class World:
             del self._bound[process.address]
         for connection in [connection for connection in self._connections if node in connection]:
             del self._connections[connection]
+            if node == connection[1]:
+                self._severed.add((connection[0], self._reached_as.get(connection, node)))
             self.calendar.after(self.links.conditions.refusal, self._miss(connection, node))
         return process.disk
 
@@ -251,6 +256,8 @@ class World:
             return
         name = receiver
         if isinstance(sender, ClientId):
+            if (sender, name) in self._severed:
+                return
             while receiver in self._renamed:
                 receiver = self._renamed[receiver]
         if self.on_message is not None:
@@ -376,8 +383,10 @@ class World:
     def _miss(self, connection: tuple[Node, Node], dead: Node) -> Callable[[], None]:
         """Return what tells the other end of a connection that a process has died, unless there is a new one."""
         (other,) = set(connection) - {dead}
+        severed = (connection[0], self._reached_as.get(connection, connection[1]))
 
         def told() -> None:
+            self._severed.discard(severed)
             process = self.processes.get(other)
             if process is not None and connection not in self._connections:
                 self._tell_lost(process, dead)

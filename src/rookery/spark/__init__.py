@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from rookery.extras import need
+
 __all__ = [
     "Backtest",
     "MatchProgress",
@@ -72,6 +74,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    need("pyspark", f"{__name__}.{name}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 

@@ -5,6 +5,9 @@ the set is a file on each executor's disk, mapped into memory, so all workers of
 one that everybody sees (`path`), or one that Spark ships (`name`), which is the only way on Spark Connect. In an object
 store it is fetched by each process. A set captured in the closure would be sent again with every job.
 
+The same content is sent once, and given back when nothing reads it any more (`broadcasts`). What Spark ships it cannot
+take back before the session ends.
+
 A worker process lives across tasks and jobs, so a set stays loaded under its content hash. A few are kept: a stream
 that replays a batch needs the set of that batch beside the newest, and a zoned job goes from zone to zone.
 """
@@ -12,12 +15,16 @@ that replays a batch needs the set of that batch beside the newest, and a zoned 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+from rookery.spark.broadcasts import sent_sets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,33 +142,48 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def carry(
-    spark: SparkSession, compiled: CompiledSet, *, share: Literal["auto", "broadcast", "file"] = "auto"
+    spark: SparkSession,
+    compiled: CompiledSet,
+    *,
+    share: Literal["auto", "broadcast", "file"] = "auto",
+    hold: bool = True,
 ) -> Carrier:
-    """Send a compiled set to the workers: by broadcast, or as a shipped file on Connect and on request."""
-    key = compiled.content_hash
+    """Send a compiled set to the workers: by broadcast, or as a shipped file on Connect and on request.
+
+    A set that no other job will ask for need not be held.
+    """
     if share == "file" or is_connect(spark):
         return ship(spark, compiled)
-    return BroadcastSet(key, spark.sparkContext.broadcast(compiled.to_bytes().to_pybytes()))
+    key, context = compiled.content_hash, spark.sparkContext
+    made = sent_sets(context).send(context, key, lambda: compiled.to_bytes().to_pybytes(), hold=hold)
+    return BroadcastSet(key, made)
+
+
+_shipped: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 
 
 def ship(spark: SparkSession, compiled: CompiledSet) -> ShippedSet:
     """Copy the set to every executor's disk through Spark."""
     name = f"rookery-{compiled.content_hash}.set"
+    known = _shipped.setdefault(spark if is_connect(spark) else spark.sparkContext, set())
+    if name in known:
+        return ShippedSet(compiled.content_hash, name)
     folder = Path(tempfile.mkdtemp(prefix="rookery-ship-"))
     path = folder / name
     compiled.save(path)
     if is_connect(spark):
         spark.addArtifacts(str(path), file=True)  # copied by the call
+        shutil.rmtree(folder, ignore_errors=True)
     else:
         spark.sparkContext.addFile(str(path))
-    _remove_at_exit(folder)
+        _remove_at_exit(folder)
+    known.add(name)
     return ShippedSet(compiled.content_hash, name)
 
 
 def _remove_at_exit(folder: Path) -> None:
     """Remove the copy when this process ends: executors that start later still fetch it from the driver."""
     import atexit
-    import shutil
 
     owner = os.getpid()
     atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == owner else None)

@@ -80,7 +80,9 @@ def fold(
 
     `most` is how many matches of one subscription are wanted: those whose event ids are the least.
     """
-    found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    found, slots = compiled.match_indices(
+        batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
+    )
     if most is not None:
         kept = _first(most, _order(batch.column(reading.event_id))[found], slots)
         found, slots = found[kept], slots[kept]

@@ -25,8 +25,9 @@ def warm() -> None:
     import pyarrow as pa
 
     import rookery
+    from rookery.matching import matcher as make_matcher
 
-    matcher = rookery.matcher(rookery.Schema(x=float, s=str))
+    matcher = make_matcher(rookery.Schema(x=float, s=str))
     for number in range(40):  # past the direct scan, so that the bitmap kernels load as well
         matcher.add(number, f"x > {number} and x < {number + 2} or s = 'a{number}'")
     events = pa.table({"id": pa.array([1, 2], pa.int64()), "x": [1.5, None], "s": ["a1", None]})

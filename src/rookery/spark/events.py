@@ -11,7 +11,7 @@ values, which are the log's and not those that its folders seem to say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from rookery.model.datasets import DataFile, Dataset, Paths, find_dataset, table
 from rookery.model.storage import Location, ObjectPath, parts_below, path_of, plain_name, walk
 from rookery.spark.compat import frame_of
 from rookery.spark.files import session_zone
-from rookery.spark.names import actual_name, folds_names
+from rookery.spark.names import TABLE, catalog_name, default_event_id, folds_names
 from rookery.spark.rules import require_columns
 from rookery.spark.types import spark_schema_of
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Identify = Callable[[DataFrame], DataFrame]
 
-__all__ = ["default_event_id", "events_format", "file_format", "read_events", "read_frame", "stream_events"]
+__all__ = ["events_format", "file_format", "read_events", "read_frame", "stream_events"]
 
 #: The formats of events, by the endings of files.
 FORMATS = {
@@ -57,7 +57,13 @@ def read_events(
     version: int | None = None,
     at: datetime | None = None,
 ) -> tuple[DataFrame, str]:
-    """Read a batch of events; returns the DataFrame and the name of its id column."""
+    """Read a batch of events; returns the DataFrame and the name of its id column.
+
+    `table:ops.events` is a table of Spark's catalog, read by Spark, which knows its versions if it has some.
+    """
+    table = catalog_name(paths)
+    if table is not None:
+        return _with_id(_read_catalog(spark, table, schema, version, at), TABLE, event_id), event_id or "event_id"
     data = find_dataset(paths, zone=session_zone(spark), version=version, at=at)
     kind = events_format(data)
     frame = _read(spark, data, schema, lambda part: _with_id(part, kind, event_id, also=data.partitions.names))
@@ -83,6 +89,12 @@ def stream_events(
     Without a schema the columns are those of the files that are there now; there must be one. Partition folders are
     columns where there are some now.
     """
+    table = catalog_name(folder)
+    if table is not None:
+        raise PipelineError(
+            f"a stream of the table {table} is its own reader's: hand spark.readStream.table({table!r}) to "
+            "rookery.spark.match"
+        )
     root = path_of(folder)
     if not root.is_dir():
         raise PipelineError(f"{root} is no folder: a stream follows a folder into which files are moved when complete")
@@ -128,11 +140,6 @@ def file_format(files: Sequence[Location]) -> str:
     return formats.pop()
 
 
-def default_event_id(columns: Sequence[str], event_id: str | None) -> str | None:
-    """Return the id column: the named one, else `event_id` where there is one."""
-    return event_id if event_id is not None else ("event_id" if "event_id" in columns else None)
-
-
 def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Identify) -> DataFrame:
     """Read the files; `identify` is called where the place of a row is still known."""
     if data.declared is not None:
@@ -149,6 +156,24 @@ def _read(spark: SparkSession, data: Dataset, schema: str | None, identify: Iden
         reader = _reader(spark.read.schema(columns), kind, inferred=False).option("basePath", _spark_path(base))
         parts.append(identify(reader.format(kind).load(_named(file for file in data.files if file.base == base))))
     return reduce(lambda one, other: one.unionByName(other), parts)
+
+
+def _read_catalog(
+    spark: SparkSession, name: str, schema: str | None, version: int | None, at: datetime | None
+) -> DataFrame:
+    """Read a table by its name, now or as it was."""
+    if schema is not None:
+        raise PipelineError("the catalog says what the columns of a table are: leave the schema out (--schema)")
+    if not spark.catalog.tableExists(name):
+        raise PipelineError(f"there is no table {name!r} in the catalog")
+    if version is not None and at is not None:
+        raise PipelineError("a table is read at a version or at a time, not both")
+    if version is not None:
+        return spark.sql(f"select * from {name} version as of {version}")
+    if at is not None:
+        moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+        return spark.sql(f"select * from {name} timestamp as of timestamp'{moment.isoformat()}'")
+    return spark.table(name)
 
 
 def _read_declared(spark: SparkSession, data: Dataset, identify: Identify) -> DataFrame:
@@ -220,10 +245,9 @@ def _file() -> Column:
 def _with_id(frame: DataFrame, kind: str, event_id: str | None, *, also: Sequence[str] = ()) -> DataFrame:
     """Return the events with the column that names them; `also` are columns that they are yet to get."""
     columns = [*frame.columns, *also]
-    if event_id is not None and folds_names(frame.sparkSession):
-        event_id = actual_name(event_id, columns)
-    if default_event_id(columns, event_id) is not None:
-        require_columns(columns, event_id=event_id)
+    known = default_event_id(columns, event_id, folded=folds_names(frame.sparkSession))
+    if known is not None:
+        require_columns(columns, event_id=known)
         return frame
     if kind != "parquet":
         raise PipelineError(

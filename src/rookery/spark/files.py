@@ -24,9 +24,10 @@ from rookery.model.datasets import Dataset, Paths, complete_batch, find_dataset
 from rookery.model.storage import path_of, plain_name, source_of
 from rookery.spark.carried import Carried, rule_columns_of
 from rookery.spark.carriers import Carrier, carry
+from rookery.spark.jobs import job_description
 from rookery.spark.manifests import Output, output_of
-from rookery.spark.names import folds_names
-from rookery.spark.outputs import MANIFEST, job_description, publish_staged
+from rookery.spark.names import default_event_id, folds_names
+from rookery.spark.outputs import MANIFEST, publish_staged
 from rookery.spark.rules import (
     CompiledRules,
     OnError,
@@ -127,16 +128,18 @@ def match_files(
     """Match Parquet files into a folder of Parquet files `event_id, subscription_id, version` and what they carry.
 
     `paths` are files, folders (partition folders `column=value` are columns) or a Delta or Iceberg table, read at a
-    `version` (of Iceberg, a snapshot's id) or as it was `at` a time. Without `event_id` an
-    event is named by its place, `path#row`. `columns`, `subscription_columns` and `on_error` are as in `match`.
+    `version` (of Iceberg, a snapshot's id) or as it was `at` a time. Events are named by `event_id`, by default the
+    column of that name; where there is none by their place, `path#row`. `columns`, `subscription_columns` and
+    `on_error` are as in `match`.
     """
     data = find_dataset(paths, zone=session_zone(spark), version=version, at=at)
     schema = parquet_schema(data)
+    folded = folds_names(spark)
+    event_id = default_event_id(schema.names, event_id, folded=folded)
     reading = Reading(
-        event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine, folded=folds_names(spark)
-    ).named(schema.names)  # fmt: skip
+        event_id=event_id or "event_id", time=time, topic=topic, as_of=as_of, engine=engine, folded=folded
+    ).named(schema.names)
     columns = reading.carried(columns, schema.names)
-    event_id = None if event_id is None else reading.event_id
     require_columns(schema.names, event_id=event_id, time=reading.time)
     compiled = Subscriptions.of(rules).compiled(schema_of(schema), reading)
     check_quarantined(compiled, on_error)
@@ -181,9 +184,7 @@ def run_files(
         carried,
         tuple(tuple(groups[turn::tasks]) for turn in range(tasks)),
     )
-    with job_description(
-        spark, f"rookery: {len(rules.compiled):,} rules over {len(data.files):,} files to {output.path}"
-    ):
+    with job_description(spark, f"{len(rules.compiled):,} rules over {len(data.files):,} files to {output.path}"):
         manifest = publish_staged(spark.range(0, tasks, 1, tasks), task, output, overwrite=overwrite)
     return Outcome(
         events=sum(line["events"] for line in manifest),

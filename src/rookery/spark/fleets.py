@@ -31,12 +31,11 @@ PAIRS_AT_MOST = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class FleetCount:
-    """What was counted: the loads by protocol, for both ways of sending, and what could be saved at all."""
+    """What was counted: the loads by protocol, and what could be saved at all."""
 
     participants: int
     endpoints: int
-    unicast: dict[str, Load]
-    multicast: dict[str, Load]
+    loads: dict[str, Load]
     gating: Gating
     matched_pairs: float
     pairs_were_counted: bool
@@ -49,8 +48,6 @@ class _Sums:
     octets: float
     needed: float
     needed_octets: float
-    wanted: float
-    wanted_octets: float
     matched_pairs: float
     contacts: float
     gated: float
@@ -71,13 +68,12 @@ def count_fleet(
     interested = interests(endpoints, infrastructure=infrastructure).cache()
     try:
         sums = _sum_up(interested, participants, pairs_at_most)
-        unicast, multicast = {}, {}
+        loads = {}
         for protocol in dict.fromkeys(("simple", *protocols)):
             announced, kept, in_vain, sizes = _announced(
                 endpoints, protocol, participants, infrastructure=infrastructure, ask_at_most=ask_at_most
             )
-            unicast[protocol] = _load(protocol, sums, announced, kept, in_vain, sizes, multicast=False)
-            multicast[protocol] = _load(protocol, sums, announced, kept, in_vain, sizes, multicast=True)
+            loads[protocol] = _load(protocol, sums, announced, kept, in_vain, sizes)
     finally:
         interested.unpersist()
     pairs = participants * (participants - 1)
@@ -90,7 +86,7 @@ def count_fleet(
         pair_gating_saves=100 * (1 - sums.gated / told) if told else 0.0,
         endpoint_filtering_saves=100 * (1 - sums.needed / told) if told else 0.0,
     )
-    return FleetCount(participants, round(sums.records), unicast, multicast, gating, sums.matched_pairs, sums.counted)
+    return FleetCount(participants, round(sums.records), loads, gating, sums.matched_pairs, sums.counted)
 
 
 def _sum_up(interested: DataFrame, participants: int, pairs_at_most: int) -> _Sums:
@@ -121,8 +117,6 @@ def _sum_up(interested: DataFrame, participants: int, pairs_at_most: int) -> _Su
         "octets": col("octets"),
         "needed": col("records") * col("others"),
         "needed_octets": col("octets") * col("others"),
-        "wanted": functions.when(col("others") > 0, col("records")).otherwise(zero),
-        "wanted_octets": functions.when(col("others") > 0, col("octets")).otherwise(zero),
         "pairs": pairs_of,
         "heard": col("opposite"),
     }
@@ -130,7 +124,7 @@ def _sum_up(interested: DataFrame, participants: int, pairs_at_most: int) -> _Su
         *(functions.sum(each).alias(name) for name, each in sums.items())
     )
     row = by_participant.agg(*(functions.sum(name) for name in list(sums)[:-1]), functions.max("heard")).first()
-    records, octets, needed, needed_octets, told, told_octets, pairs, largest = (float(value or 0) for value in row)
+    records, octets, needed, needed_octets, pairs, largest = (float(value or 0) for value in row)
     every = float(participants * (participants - 1))
     counted = pairs <= pairs_at_most
     contacts, gated = _contacts(interested) if counted else (every, records * (participants - 1))
@@ -140,8 +134,6 @@ def _sum_up(interested: DataFrame, participants: int, pairs_at_most: int) -> _Su
         octets=octets,
         needed=needed,
         needed_octets=needed_octets,
-        wanted=told,
-        wanted_octets=told_octets,
         matched_pairs=pairs,
         contacts=contacts,
         gated=gated,
@@ -211,8 +203,6 @@ def _load(
     kept: float,
     in_vain: float,
     sizes: tuple[float, float],
-    *,
-    multicast: bool,
 ) -> Load:
     count, plain = sums.participants, announcement_size()
     every = float(count * (count - 1))
@@ -221,15 +211,10 @@ def _load(
     if protocol == "simple":
         records, octets, contacts = sums.records * (count - 1), sums.octets * (count - 1), every
         in_vain = records - sums.needed
-        once, once_octets = sums.records, sums.octets
     else:
         records, octets = sums.needed + in_vain, sums.needed_octets + in_vain * mean
         # A telling in vain opens a contact unless the pair has one already.
         contacts = min(every, sums.contacts + 2 * in_vain * (1 - sums.contacts / every if every else 0.0))
-        # One participant in `count` is enough for an endpoint to go out to the group.
-        stray = min(1.0, in_vain / max(1.0, sums.records - sums.wanted))
-        once = sums.wanted + stray * (sums.records - sums.wanted)
-        once_octets = sums.wanted_octets + stray * (sums.octets - sums.wanted_octets)
     share = octets / max(1, count)
     common: dict[str, Any] = {
         "protocol": protocol,
@@ -237,6 +222,9 @@ def _load(
         "announcements": count,
         "matched_pairs": sums.matched_pairs,
         "matched_directions": min(sums.matched_pairs, sums.contacts),
+        "needed_records": sums.needed,
+        "needed_octets": sums.needed_octets,
+        "needed_contacts": sums.contacts,
         "false_contacts": in_vain,
         "summary_octets": sizes[0],
         "largest_summary": sizes[1],
@@ -247,6 +235,7 @@ def _load(
         return Load(
             **common,
             announcement_octets=count * plain.directed,
+            repeated_octets=count * plain.directed,
             answers=0.0,
             answer_octets=0.0,
             contacts=2 * count,
@@ -265,12 +254,13 @@ def _load(
     return Load(
         **common,
         announcement_octets=announced,
+        repeated_octets=announced,
         answers=every,
         answer_octets=(count - 1) * (announced + 16 * count),
         contacts=contacts,
-        records=once if multicast else records,
-        record_octets=once_octets if multicast else octets,
-        flows=count if multicast else contacts,
+        records=records,
+        record_octets=octets,
+        flows=contacts,
         memory=memory,
         largest_memory=max(memory, kept * (count - 1) / max(1, count) + largest * mean),
         busiest_octets=2 * largest * mean,

@@ -127,7 +127,9 @@ class MatchStructs:
         """Match the rows of one batch."""
         batch = pa.RecordBatch.from_arrays(rows.flatten(), schema=pa.schema(list(rows.type)))
         reading, compiled = self.rules.reading, self.rules.compiled(batch.schema)
-        found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+        found, slots = compiled.match_indices(
+            batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
+        )
         places = np.searchsorted(found, np.arange(batch.num_rows + 1)).astype(np.int32)
         ids, _ = compiled.names(slots)
         return pa.ListArray.from_arrays(pa.array(places), ids.cast(self.id_type))
@@ -147,4 +149,4 @@ class MatchRow:
             else {one.name: arrow_value(row[one.name], one.type) for one in columns}
         )  # fmt: skip
         moment = reading.as_of if reading.as_of is not None else event[reading.time] if reading.time else None
-        return loaded(self.rules.carrier, reading).match(event, topic=reading.topic, time=moment)
+        return loaded(self.rules.carrier, reading).match(event, topic=reading.topic, time=moment, now=reading.now)

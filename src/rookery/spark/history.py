@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
+from rookery.model.choices import asks_choices
 from rookery.spark.carried import carried_name
 from rookery.spark.carriers import Carrier, carry
+from rookery.spark.columns import map_batches
 from rookery.spark.compat import frame_of
 from rookery.spark.names import folds_names
-from rookery.spark.rules import Reading
+from rookery.spark.rules import CompiledRules, Reading
 from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, matches
 
@@ -140,9 +142,28 @@ def diff(
         ]
     )
     needed = reading.columns([*before.columns, *after.columns], events.columns)
+    if asks_choices(needed):  # a document has several rows, and is judged as a whole
+        return _between(events, before, after, reading)
     spark = events.sparkSession
     task = MatchBoth(carry(spark, before.compiled), carry(spark, after.compiled), reading, output)
-    return events.select(*(f"`{name}`" for name in needed)).mapInArrow(task, spark_schema_of(output))
+    return map_batches(events.select(*(f"`{name}`" for name in needed)), task, spark_schema_of(output))
+
+
+def _between(events: DataFrame, before: CompiledRules, after: CompiledRules, reading: Reading) -> DataFrame:
+    """Return the changes between the matches of two sets, each given once for an event."""
+    from pyspark.sql import functions as f
+
+    from rookery.spark.pipeline import match_compiled
+    from rookery.spark.plans import choose
+
+    key = ["event_id", "subscription_id"]
+    old, new = (
+        match_compiled(events, rules, reading, choose(rules.compiled)).select(*key, f.col("version").alias(name))
+        for rules, name in ((before, "old_version"), (after, "new_version"))
+    )
+    change = f.when(f.isnull("old_version"), "added").when(f.isnull("new_version"), "removed").otherwise("changed")
+    both = old.join(new, key, "full_outer").where(~f.col("old_version").eqNullSafe(f.col("new_version")))
+    return both.select(*key, change.alias("change"), "old_version", "new_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +184,11 @@ class MatchBoth:
             # Rows, not ids, name the events here: an id may repeat, a row does not.
             numbered = batch.append_column("_row", pa.array(range(batch.num_rows), pa.int64()))
             reading = Reading(
-                event_id="_row", time=self.reading.time, topic=self.reading.topic, as_of=self.reading.as_of
+                event_id="_row",
+                time=self.reading.time,
+                topic=self.reading.topic,
+                as_of=self.reading.as_of,
+                now=self.reading.now,
             )
             before = matches(old, numbered, reading).rename_columns(["row", "subscription_id", "old_version"])
             after = matches(new, numbered, reading).rename_columns(["row", "subscription_id", "new_version"])

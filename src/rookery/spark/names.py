@@ -3,6 +3,8 @@
 Rookery's own names are exact. So where Spark's are not, a name that the events do not have as it is written is taken
 for the one column that has it in other cases: in `event_id=`, `time=` and `columns=` before anything else, and in a
 rule's condition when it would otherwise be set aside. Where two columns differ in case alone, neither is guessed.
+
+Where a path may stand, `table:ops.events` names a table of Spark's catalog.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ from rookery.model.parser import parse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["actual_name", "folds_names", "with_actual_names"]
+__all__ = ["TABLE", "actual_name", "catalog_name", "default_event_id", "folds_names", "with_actual_names"]
+
+
+#: What the name of a table in Spark's catalog begins with, where a path may stand.
+TABLE = "table:"
+
+
+def catalog_name(text: Any) -> str | None:
+    """Return the name of a table of Spark's catalog, None for a path."""
+    return text[len(TABLE) :] if isinstance(text, str) and text.startswith(TABLE) else None
 
 
 def folds_names(spark: SparkSession) -> bool:
@@ -32,6 +43,14 @@ def actual_name(name: str, columns: Iterable[str]) -> str:
     known = list(columns)
     alike = [one for one in known if one.lower() == name.lower()]
     return alike[0] if name not in known and len(alike) == 1 else name
+
+
+def default_event_id(columns: Iterable[str], event_id: str | None, *, folded: bool) -> str | None:
+    """Return the id column: the named one, else `event_id` where there is one; None where an event has none."""
+    known = list(columns)
+    name = event_id or "event_id"
+    actual = actual_name(name, known) if folded else name
+    return actual if event_id is not None or actual in known else None
 
 
 def with_actual_names(records: pa.Table, texts: Iterable[str | None], events: pa.Schema) -> pa.Table | None:

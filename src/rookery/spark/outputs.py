@@ -6,7 +6,6 @@ and the most frequent subscriptions as JSON.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,15 @@ import pyarrow as pa
 
 from rookery.model.datasets import find_dataset
 from rookery.model.storage import source_of
-from rookery.spark.carriers import is_connect
+from rookery.spark.jobs import job_description
 from rookery.spark.manifests import Output
 from rookery.spark.staging import Staged
 from rookery.spark.types import arrow_schema_of, spark_schema_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-__all__ = ["MANIFEST", "job_description", "publish_staged", "read_published", "write_frame"]
+__all__ = ["MANIFEST", "publish_staged", "read_published", "write_frame"]
 
 MANIFEST = pa.schema([("name", pa.string()), ("events", pa.int64()), ("matches", pa.int64()), ("top", pa.string())])
 
@@ -31,24 +30,9 @@ MANIFEST = pa.schema([("name", pa.string()), ("events", pa.int64()), ("matches",
 def write_frame(frame: DataFrame, output: Output, *, overwrite: bool = False) -> int:
     """Write a DataFrame as one folder of Parquet files, all or nothing, on any Spark; returns its rows."""
     output.check_free(overwrite=overwrite)
-    with job_description(frame.sparkSession, f"rookery: matches to {output.path}"):
+    with job_description(frame.sparkSession, f"matches to {output.path}"):
         manifest = publish_staged(frame, StageRows(output, arrow_schema_of(frame.schema)), output, overwrite=overwrite)
     return sum(line["matches"] for line in manifest)
-
-
-@contextlib.contextmanager
-def job_description(spark: SparkSession, text: str) -> Iterator[None]:
-    """Name the jobs of a block in Spark's UI; Spark Connect has no such name."""
-    if is_connect(spark):
-        yield
-        return
-    context = spark.sparkContext
-    before = context.getLocalProperty("spark.job.description")
-    context.setLocalProperty("spark.job.description", text)
-    try:
-        yield
-    finally:
-        context.setLocalProperty("spark.job.description", before)
 
 
 def publish_staged(frame: DataFrame, task: Any, output: Output, *, overwrite: bool) -> list[Any]:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from rookery.errors import PipelineError
+from rookery.model.choices import asks_choices
 from rookery.spark.carried import RuleColumns, rule_columns_of, shown_names
 from rookery.spark.carriers import carry
+from rookery.spark.columns import map_batches
 from rookery.spark.crossing import shown, spark_schema, unfold
 from rookery.spark.names import folds_names
 from rookery.spark.plans import Plan, choose
+from rookery.spark.projection import Ahead
 from rookery.spark.rules import (
     CompiledRules,
     OnError,
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from rookery.space import KdTree
+
+#: What a match is told apart by.
+PAIR = ("event_id", "subscription_id", "version")
 
 __all__ = ["arrow_schema", "explain_plan", "match", "match_compiled", "matching", "prepare", "validate"]
 
@@ -62,6 +68,8 @@ def match(
     columns: Sequence[str] = (),
     subscription_columns: Sequence[str] = (),
     on_error: OnError = "quarantine",
+    now: datetime | None = None,
+    ahead: Ahead = (),
 ) -> DataFrame:
     """Return which subscriptions want which events.
 
@@ -70,13 +78,22 @@ def match(
     will have: the set of rules that judged each micro-batch is recorded there. `engine` matches in the workers:
     bitmap, matrix, index or counting, with the same pairs. The zoned plan cuts `zones` zones, or takes those of `tree`.
 
+    A stream of more than 16 columns hands those to its workers that the rules read when it starts; `ahead` are columns
+    that rules to come may read, or "*" for all.
+
     `columns` of the event and `subscription_columns` of the rule go out with each match. A rule that does not compile
-    is quarantined, with a warning; with `on_error="raise"` the first such rule raises instead.
+    is quarantined, with a warning; with `on_error="raise"` the first such rule raises instead. `now` is what `now()` is
+    in the rules, the time of this call if it is not given; a stream has one for each micro-batch, which is recorded.
     """
     if tree is not None and plan != "zoned":
         raise PipelineError("a tree is for plan='zoned'")
     folded = folds_names(events.sparkSession)
-    reading = Reading(event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine, folded=folded)
+    if now is not None and events.isStreaming:
+        raise PipelineError("now= is for a batch: a stream has one for each micro-batch, and records it")
+    reading = Reading(
+        event_id=event_id, time=time, topic=topic, as_of=as_of, engine=engine, folded=folded,
+        now=now or datetime.now(UTC),
+    )  # fmt: skip
     reading, columns = reading.named(events.columns), reading.carried(columns, events.columns)
     if events.isStreaming:
         from rookery.spark.stream import match_stream
@@ -87,8 +104,10 @@ def match(
             raise PipelineError("matching a stream needs checkpoint=, the checkpointLocation that its query will have")
         return match_stream(
             events, Subscriptions.of(rules), reading, checkpoint=checkpoint, explain=explain,
-            columns=columns, subscription_columns=subscription_columns, on_error=on_error,
+            columns=columns, subscription_columns=subscription_columns, on_error=on_error, ahead=ahead,
         )  # fmt: skip
+    if ahead:
+        raise PipelineError("ahead= is for streams: the rules of a batch are known")
     require_all(events.columns, columns)
     compiled = prepare(events, rules, reading, on_error=on_error)
     chosen = choose(compiled.compiled, plan=plan)
@@ -123,17 +142,22 @@ def match_compiled(
 
     `columns` of the events and `rule_columns` cross with the matches, under the names that `carried` gives them. `most`
     is how many matches of a subscription a task need give of each of its batches: the ones whose ids are the least.
+    Where documents with arrays have several rows (`model/choices.py`), a match is given once.
     """
+    if asks_choices(rules.columns):
+        most = None
     if plan.name == "zoned":
         from rookery.spark.zones import match_zoned
 
-        return match_zoned(
+        found = match_zoned(
             events, rules, reading, zones=zones, tree=tree, explain=explain, columns=columns,
             rule_columns=rule_columns, most=most,
         )  # fmt: skip
-    return match_broadcast(
-        events, rules, reading, share=share, explain=explain, columns=columns, rule_columns=rule_columns, most=most
-    )
+    else:
+        found = match_broadcast(
+            events, rules, reading, share=share, explain=explain, columns=columns, rule_columns=rule_columns, most=most
+        )
+    return found.dropDuplicates(list(PAIR)) if asks_choices(rules.columns) else found
 
 
 def match_broadcast(
@@ -156,9 +180,8 @@ def match_broadcast(
     )  # fmt: skip
     needed = reading.columns([*rules.columns, *columns], events.columns)
     carrier = carry(events.sparkSession, rules.compiled, share=share)
-    found = events.select(*(f"`{name}`" for name in needed)).mapInArrow(
-        MatchRows(carrier, reading, output, most, rule_columns), spark_schema(output, events)
-    )
+    task = MatchRows(carrier, reading, output, most, rule_columns)
+    found = map_batches(events.select(*(f"`{name}`" for name in needed)), task, spark_schema(output, events))
     return unfold(found, version=version)
 
 

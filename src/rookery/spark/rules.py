@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -54,6 +54,8 @@ class Reading:
     as_of: datetime | None = None
     engine: str = "bitmap"
     folded: bool = False
+    #: What `now()` is: one wall time for a job, of a stream one for each micro-batch, which is recorded.
+    now: datetime = field(default_factory=lambda: datetime.now(UTC), compare=False)
 
     def __post_init__(self) -> None:
         from rookery.matching import INDEXES
@@ -118,11 +120,11 @@ def ddl_of(schema: Schema) -> str:
 
 def compile_rules(records: pa.Table, schema: Schema, *, reading: Reading | None = None) -> CompiledRules:
     """Compile the records; with `reading`, also refuse what the events cannot answer."""
-    import rookery
+    from rookery.matching import matcher as make_matcher
 
     if reading is not None:
         check_dates(records, reading)
-    matcher = rookery.matcher(schema, on_error="quarantine")
+    matcher = make_matcher(schema, on_error="quarantine")
     matcher.add_many(records)
     if matcher.quarantined and reading is not None and reading.folded:
         meant = with_actual_names(records, [error.text for error in matcher.quarantined], schema.to_arrow())

@@ -7,7 +7,6 @@ every setting that it gives.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rookery.errors import SparkUnavailableError
+from rookery.extras import have, lacking
 from rookery.kernels import cache_folder
 from rookery.spark.compat import check_version, checkpoint_file_manager
 from rookery.spark.java import Java, find_java
@@ -66,8 +66,8 @@ def session(
     """Return the active session, or start one on `master`: `sc://…` is Spark Connect; by default that of spark-submit,
     of `ROOKERY_MASTER`, or an embedded one.
     """
-    if importlib.util.find_spec("pyspark") is None:
-        raise SparkUnavailableError("this needs Spark: run `pip install 'rookery[spark]'`")
+    if not have("pyspark"):
+        raise SparkUnavailableError(f"this needs {lacking('pyspark')}")
     check_version()
     from pyspark.sql import SparkSession
 

@@ -24,6 +24,7 @@ from rookery.spark.data_sources import (
     WriterCommitMessage,
     stream_writer,
 )
+from rookery.spark.jobs import free_query_name
 from rookery.spark.manifests import Output, output_of
 from rookery.spark.staging import Staged
 from rookery.spark.types import arrow_schema_of
@@ -164,4 +165,6 @@ def write_stream(
         .option("query", query)
         .outputMode("append")
     )
+    name = free_query_name(matches.sparkSession, f"matches to {out}")
+    writer = writer if name is None else writer.queryName(name)
     return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start(absolute(out))

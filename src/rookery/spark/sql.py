@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery import extras
 from rookery.errors import PipelineError
 from rookery.spark.compat import arrow_batches, has, need
 from rookery.spark.functions import UncompiledRules, matches_of
@@ -56,9 +56,9 @@ def register_sources(spark: SparkSession, *names: str) -> None:
         if name not in SOURCES:
             raise PipelineError(f"there is no data source {name!r}: there are {', '.join(SOURCES)}")
         module, kind, package = SOURCES[name]
-        if package is not None and find_spec(package) is None:
+        if package is not None and not extras.have(package):
             if names:
-                raise PipelineError(f"{name} needs the package {package}: pip install 'rookery[{name[8:]}]'")
+                extras.need(package, name)
             continue
         spark.dataSource.register(getattr(import_module(f"rookery.spark.{module}"), kind))
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from time import thread_time
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from rookery.model.tables import TRIGGER_COLUMNS
 from rookery.spark.carried import rule_columns_as, rule_columns_of, shown_names
 from rookery.spark.crossing import shown, spark_schema, unfold
 from rookery.spark.progress import TOLD, observe_batch, observe_rules, told_row, with_told
+from rookery.spark.projection import Ahead, check_read, lacking, projected, within
 from rookery.spark.rules import (
     OnError,
     Reading,
@@ -59,12 +62,17 @@ UNREADABLE = "the rules cannot be read now, set_version %s stays in force: %s"
 
 @dataclass(frozen=True, slots=True)
 class LiveRules:
-    """The rules of one stream: the log of its sets, the source where a worker may look, and the events' schema."""
+    """The rules of one stream: the log of its sets, the source where a worker may look, and the events' schema.
+
+    `crossing` are the columns that workers see. What is `afresh` is signed too: another asks for a new set.
+    """
 
     log: VersionLog
     reading: Reading
     events: pa.Schema
     source: FileRules | MemoryRules | None
+    crossing: tuple[str, ...] | None = None  # all
+    afresh: str = ""
 
     def refresh(self, source: RuleSource | None = None) -> SetVersion:
         """Look at the source; when it changed, compile and publish. Returns the set now in force."""
@@ -89,11 +97,13 @@ class LiveRules:
         records = source.read()
         if self.sign(source) != sign:
             raise PipelineError("the rules changed while they were read")
-        return self.log.publish(compile_rules(records, schema_of(self.events), reading=self.reading), records, sign)
+        made = compile_rules(records, schema_of(self.events), reading=self.reading)
+        made = within(made, self.events, self.crossing, self.reading)
+        return self.log.publish(made, records, sign)
 
     def sign(self, source: RuleSource) -> str:
         """Sign the source together with the events' schema: either change asks for a new set."""
-        return blake2b(f"{source.fingerprint()}|{self.events}".encode(), digest_size=16).hexdigest()
+        return blake2b(f"{source.fingerprint()}|{self.events}{self.afresh}".encode(), digest_size=16).hexdigest()
 
     def judge(self, batch: int) -> SetVersion:
         """Return the set that judges a batch: the recorded one, or the one in force now, which is then recorded."""
@@ -102,7 +112,7 @@ class LiveRules:
             return known
         if batch and batch % SWEEP == 0:
             self.log.forget(before=batch - KEPT_BATCHES)
-        return self.log.bind(batch, self.refresh().number)
+        return self.log.bind(batch, self.refresh().number, datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +143,22 @@ class MatchStream:
             yield told_row(self.output, told)
 
     def _matches(self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        compiled, carried = None, None
+        compiled, carried, reading = None, None, self.rules.reading
         for batch in batches:
             if not batch.num_rows:
                 continue
             if compiled is None:
-                version = self.rules.judge(batch_number())
+                number = batch_number()
+                version = self.rules.judge(number)
+                reading = replace(reading, now=self.rules.log.moment(number) or reading.now)
                 compiled = loaded(self.rules.log.carrier(version), self.rules.reading)
+                check_read(compiled.columns, batch)
                 told |= {"events": 0, "seconds": 0.0, "set_version": version.number}
                 told["quarantined"] = len(version.quarantined)
                 if self.rule_fields:
                     carried = rule_columns_as(self.rules.log.records(version), self.rule_fields)
             told["events"] += batch.num_rows
-            yield from rows(compiled, batch, self.rules.reading, self.output, rule_columns=carried)
+            yield from rows(compiled, batch, reading, self.output, rule_columns=carried)
 
 
 def batch_number() -> int:
@@ -192,9 +205,19 @@ class RulePoll(threading.Thread):
 
 
 def open_rules(
-    events: DataFrame, rules: Subscriptions, reading: Reading, *, checkpoint: str, seconds: float = 1.0
+    events: DataFrame,
+    rules: Subscriptions,
+    reading: Reading,
+    *,
+    checkpoint: str,
+    columns: Sequence[str] = (),
+    ahead: Ahead = "*",
+    seconds: float = 1.0,
 ) -> tuple[LiveRules, SetVersion]:
-    """Prepare the rules of a stream on the driver: check, publish the first set, and poll what workers cannot read."""
+    """Prepare the rules of a stream on the driver: check, publish the first set, and poll what workers cannot read.
+
+    `columns` go out with the matches, and `ahead` are those that rules to come may read.
+    """
     from rookery.spark.pipeline import arrow_schema
 
     require_columns(events.columns, event_id=reading.event_id, time=reading.time)
@@ -204,12 +227,48 @@ def open_rules(
     live = LiveRules(
         version_log, reading, arrow_schema(events), source if isinstance(source, FileRules | MemoryRules) else None
     )
-    first = live.refresh(source)
+    live, first = _first(live, source, [*columns], ahead)
     for bad in first.quarantined:
         log.warning("quarantined %s: %s", bad["subscription_id"], bad["reason"])
     if not source.anywhere:
         RulePoll(live, source, seconds=seconds).start()
     return live, first
+
+
+def _first(live: LiveRules, source: RuleSource, columns: list[str], ahead: Ahead) -> tuple[LiveRules, SetVersion]:
+    """Return the rules with the columns that cross, and the set in force; compiled only where it is a new one."""
+    head, begun = live.log.head(), live.log.batches()
+    last = live.log.bound(begun[-1]) if begun else None
+
+    def seeing(needed: Sequence[str] | None, records: pa.Table) -> LiveRules:
+        # A log of before does not say what a set reads; the key of a trigger to come may be any column.
+        whole = needed is None or has_triggers(records)
+        asked = [*(needed or ()), *columns]
+        names = projected(live.events.names, live.reading, asked, "*" if whole else ahead, last)
+        return replace(live, crossing=tuple(names))
+
+    if head is not None and lacking(head):  # what was left out may be judged now
+        live = replace(live, afresh=uuid.uuid4().hex)
+    try:
+        sign = live.sign(source)
+        if head is not None and head.fingerprint == sign:
+            return seeing(head.columns, live.log.records(head)), head
+        records = source.read()
+        made = compile_rules(records, schema_of(live.events), reading=live.reading)
+        live = seeing(made.columns, records)
+        if live.sign(source) == sign:
+            return live, live.log.publish(made, records, sign)
+        return live, live.refresh(source)
+    except (RookeryError, OSError) as error:
+        if head is None:
+            raise
+        log.warning(UNREADABLE, head.number, error)
+        return seeing(head.columns, live.log.records(head)), head
+
+
+def has_triggers(records: pa.Table) -> bool:
+    """Say whether some of the rules may have a trigger."""
+    return any(name in records.column_names for name in TRIGGER_COLUMNS)
 
 
 def match_stream(
@@ -222,21 +281,23 @@ def match_stream(
     columns: Sequence[str] = (),
     subscription_columns: Sequence[str] = (),
     on_error: OnError = "quarantine",
+    ahead: Ahead = (),
 ) -> DataFrame:
     """Return the matches of a streaming DataFrame; with trigger columns in the rules, only those that fire.
 
     `on_error` is for the rules that are there now: one that is edited badly later never stops a stream.
     """
-    # Rules that are not written yet may read any column, so all that Spark can hand over go to the workers.
     held = [one.name for one in arrow_schema_of(events.schema) if crosses(one.type)]
     require_columns(held, event_id=reading.event_id, time=reading.time)
     events = events.select(*(f"`{name}`" for name in held))
     require_all(held, columns)
     if on_error == "raise":
         check_quarantined(rules.compiled(schema_of(arrow_schema_of(events.schema)), reading), on_error)
-    live, first = open_rules(events, rules, reading, checkpoint=checkpoint)
+    live, first = open_rules(events, rules, reading, checkpoint=checkpoint, columns=columns, ahead=ahead)
+    assert live.crossing is not None
+    events = events.select(*(f"`{name}`" for name in live.crossing))
     records = live.log.records(first)
-    if any(name in records.column_names for name in TRIGGER_COLUMNS):
+    if has_triggers(records):
         from rookery.spark.trigger import match_triggers
 
         if columns or subscription_columns or explain:

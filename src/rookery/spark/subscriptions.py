@@ -20,6 +20,8 @@ from rookery.model.datasets import Paths, dataset_sign
 from rookery.model.storage import paths_of
 from rookery.model.tables import read_subscriptions
 from rookery.spark.compat import table_of
+from rookery.spark.jobs import job_description
+from rookery.spark.names import catalog_name
 from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
 
 if TYPE_CHECKING:
@@ -35,13 +37,13 @@ class FileRules:
 
     anywhere = True
 
-    def __init__(self, paths: Paths, *, id_type: str | None = None) -> None:
-        self.id_type = id_type
+    def __init__(self, paths: Paths, *, id_type: str | None = None, dialect: str | None = None) -> None:
+        self.id_type, self.dialect = id_type, dialect
         self.paths = tuple(str(path.resolve()) for path in paths_of(paths))
 
     def read(self) -> pa.Table:
         """Read the records."""
-        return read_subscriptions(self.paths, id_type=self.id_type)
+        return read_subscriptions(self.paths, id_type=self.id_type, dialect=self.dialect)
 
     def fingerprint(self) -> str:
         """Sign a table by its version, files by name, size and what their file system says of a change."""
@@ -56,17 +58,22 @@ class FrameRules:
 
     anywhere = False
 
-    def __init__(self, spark: SparkSession, *, table: str | None = None, frame: DataFrame | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, *, table: str | None = None, frame: DataFrame | None = None,
+        id_type: str | None = None, dialect: str | None = None,
+    ) -> None:  # fmt: skip
         self.spark, self.table, self.frame = spark, table, frame
+        self.id_type, self.dialect = id_type, dialect
 
     def read(self) -> pa.Table:
         """Collect the records: a rule set is small beside the events."""
         if self.table is not None:
             self._check_table()
             self.spark.catalog.refreshTable(self.table)
-            return read_subscriptions(table_of(self.spark.table(self.table)))
-        assert self.frame is not None
-        return read_subscriptions(table_of(self.frame))
+        frame = self.frame if self.table is None else self.spark.table(self.table)
+        assert frame is not None
+        with job_description(self.spark, f"rules of {self}"):
+            return read_subscriptions(table_of(frame), id_type=self.id_type, dialect=self.dialect)
 
     def fingerprint(self) -> str:
         """Sign a table by its version or its files, where they are to be seen; else by all that it holds."""
@@ -128,17 +135,30 @@ class Subscriptions:
         self._compiled: tuple[str, CompiledRules] | None = None
 
     @classmethod
-    def files(cls, *paths: str | Path, id_type: str | None = None) -> Subscriptions:
+    def files(cls, *paths: str | Path, id_type: str | None = None, dialect: str | None = None) -> Subscriptions:
         """Take the records from files or folders: CSV, TSV, JSON lines, Parquet or Arrow.
 
-        The ids of text files are strings unless `id_type` is "int".
+        The ids of text files are strings unless `id_type` is "int". The conditions are in the `dialect` given or in
+        that of the column `dialect`: "sigma", or the language itself.
         """
-        return cls(FileRules(paths, id_type=id_type))
+        return cls(FileRules(paths, id_type=id_type, dialect=dialect))
 
     @classmethod
-    def table(cls, spark: SparkSession, name: str) -> Subscriptions:
+    def table(
+        cls, spark: SparkSession, name: str, *, id_type: str | None = None, dialect: str | None = None
+    ) -> Subscriptions:
         """Take the records from a table of Spark's catalog."""
-        return cls(FrameRules(spark, table=name))
+        return cls(FrameRules(spark, table=name, id_type=id_type, dialect=dialect))
+
+    @classmethod
+    def named(
+        cls, spark: SparkSession, text: str, *, id_type: str | None = None, dialect: str | None = None
+    ) -> Subscriptions:
+        """Take the records from what a text names: `table:ops.rules` is a table of Spark's catalog, else a path."""
+        table = catalog_name(text)
+        if table is None:
+            return cls.files(text, id_type=id_type, dialect=dialect)
+        return cls.table(spark, table, id_type=id_type, dialect=dialect)
 
     @classmethod
     def dataframe(cls, frame: DataFrame) -> Subscriptions:

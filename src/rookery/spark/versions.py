@@ -22,6 +22,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,10 @@ __all__ = ["SetVersion", "VersionLog"]
 
 @dataclass(frozen=True, slots=True)
 class SetVersion:
-    """One published set: its number, the fingerprint of its source, its content hash, and what was set aside."""
+    """One published set: its number, the fingerprint of its source, its content hash, and what was set aside.
+
+    `columns` of the events are what it reads; a log of before did not say.
+    """
 
     number: int
     fingerprint: str
@@ -57,6 +61,7 @@ class SetVersion:
     rules: int
     quarantined: tuple[dict[str, Any], ...]
     made: str
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class VersionLog:
             ) from error
         return SetVersion(
             number, known["fingerprint"], known["content_hash"], known["rules"], tuple(known["quarantined"]),
-            known["made"],
+            known["made"], None if known.get("columns") is None else tuple(known["columns"]),
         )  # fmt: skip
 
     def publish(self, rules: CompiledRules, records: pa.Table, fingerprint: str) -> SetVersion:
@@ -140,14 +145,15 @@ class VersionLog:
                     "rules": len(rules.compiled),
                     "quarantined": [describe(error) for error in rules.quarantined],
                     "made": made,
+                    "columns": list(rules.columns),
                 }
                 number = 1 if newest is None else newest.number + 1
                 if create(self.folder / "sets" / str(number), json.dumps(document, default=str).encode()):
                     return self.read(number)
 
-    def bind(self, batch: int, number: int) -> SetVersion:
-        """Decide which set judges `batch`: the first caller's, for ever."""
-        create(self.folder / "versions" / str(batch), str(number).encode())
+    def bind(self, batch: int, number: int, now: datetime) -> SetVersion:
+        """Decide which set judges `batch`, and what its now() is: the first caller's, for ever."""
+        create(self.folder / "versions" / str(batch), f"{number} {now.isoformat()}".encode())
         bound = self.bound(batch)
         assert bound is not None
         return bound
@@ -155,9 +161,17 @@ class VersionLog:
     def bound(self, batch: int) -> SetVersion | None:
         """Return the set that judges `batch`, or None when no task of it has begun."""
         try:
-            return self.read(int((self.folder / "versions" / str(batch)).read_text(encoding="utf-8")))
+            return self.read(int(self._binding(batch)[0]))
         except FileNotFoundError:
             return None
+
+    def moment(self, batch: int) -> datetime | None:
+        """Return what now() is in `batch`, None where an older Rookery began it."""
+        _, *moment = self._binding(batch)
+        return datetime.fromisoformat(moment[0]) if moment else None
+
+    def _binding(self, batch: int) -> list[str]:
+        return (self.folder / "versions" / str(batch)).read_text(encoding="utf-8").split()
 
     def batches(self) -> list[int]:
         """Return every batch that was begun."""
@@ -168,7 +182,7 @@ class VersionLog:
         found = {}
         for batch in self._numbers("versions"):
             with contextlib.suppress(FileNotFoundError):
-                found[batch] = int((self.folder / "versions" / str(batch)).read_text(encoding="utf-8"))
+                found[batch] = int(self._binding(batch)[0])
         return found
 
     def carrier(self, version: SetVersion) -> FileSet | StoredSet:

@@ -52,7 +52,7 @@ def crossing_schema(
 def matches(compiled: CompiledSet, batch: Any, reading: Reading) -> pa.Table:
     """Match one batch: `event_id, subscription_id, version`."""
     return compiled.match_many(
-        batch, event_id=reading.event_id, time=reading.time, topic=reading.topic, as_of=reading.as_of
+        batch, event_id=reading.event_id, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
     )
 
 
@@ -66,7 +66,9 @@ def flat(
     rule_columns: RuleColumns | None = None,
 ) -> pa.Table:
     """Match one batch into one row a match, with what it carries and, if asked, why."""
-    found, slots = compiled.match_indices(batch, time=reading.time, topic=reading.topic, as_of=reading.as_of)
+    found, slots = compiled.match_indices(
+        batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
+    )
     ids, versions = compiled.names(slots)
     made = {"event_id": batch.column(reading.event_id).take(pa.array(found)), "subscription_id": ids}
     made["version"] = versions
@@ -88,7 +90,9 @@ def _reasons(compiled: CompiledSet, batch: Any, reading: Reading, found: Any, sl
         event = events[row]
         topic = reading.topic if reading.topic is not None else event.get("topic")
         moment = reading.as_of if reading.as_of is not None else (event[reading.time] if reading.time else None)
-        why = compiled.explain(record["subscription_id"], event, topic=topic, time=moment, version=record["version"])
+        why = compiled.explain(
+            record["subscription_id"], event, topic=topic, time=moment, version=record["version"], now=reading.now
+        )
         texts.append(json.dumps(why.to_dict(), default=str, ensure_ascii=False))
     return texts
 

@@ -3,9 +3,9 @@
 A set that is too large for every worker is cut by place. Axes are learned from a sample of the events that Spark draws,
 and a K-D tree is fitted on the sample and on the boxes of the rules; or the tree is given, a broker network's say, and
 an event's zone is then its owner's. The tree becomes one SQL expression (`zone_sql.py`), so the zone of an event is
-computed inside the JVM; the rules of each zone are a set of their own, shipped as a file and mapped by the one worker
-that needs it. An event goes to exactly one zone and a rule to every zone that it meets, so each pair is found once
-(spec, spark 10, promise 5).
+computed inside the JVM; the rules of each zone are a set of their own, unpacked by the one worker that needs it. An
+event goes to exactly one zone and a rule to every zone that it meets, so each pair is found once (spec, spark 10,
+promise 5).
 
 Skew. The fit cuts the zone of the greatest load first. A zone that cannot be cut (its events share one point) and
 still carries too much is dealt out over several partitions with the same rules, by a hash of the event's id (promise
@@ -26,9 +26,11 @@ from rookery.model.schema import Schema
 from rookery.space import Axis, EventSpace, KdTree
 from rookery.space.axes import attribute_of
 from rookery.spark.carried import RuleColumns
-from rookery.spark.carriers import ShippedSet, ship
+from rookery.spark.carriers import Carrier, carry
+from rookery.spark.columns import map_batches
 from rookery.spark.compat import partition_by, table_of
 from rookery.spark.crossing import spark_schema, unfold
+from rookery.spark.jobs import job_description
 from rookery.spark.rules import CompiledRules, Reading, schema_of
 from rookery.spark.worker import crossing_schema, loaded, rows
 from rookery.spark.zone_sql import value_text, zone_expression
@@ -193,7 +195,9 @@ def match_zoned(
     order = np.argsort(zone, kind="stable")
     slots = np.split(row[order], np.cumsum(np.bincount(zone, minlength=zone_map.tree.zone_count))[:-1])
     spark = events.sparkSession
-    carriers = tuple(ship(spark, rules.compiled.take(np.sort(part))) if len(part) else None for part in slots)
+    carriers = tuple(
+        carry(spark, rules.compiled.take(np.sort(part)), hold=False) if len(part) else None for part in slots
+    )
     arrow, version = arrow_schema(events), rules.compiled.version
     output = crossing_schema(
         arrow.field(reading.event_id).type, rules.id_type, explain=explain, versions=version is None,
@@ -203,7 +207,8 @@ def match_zoned(
     spanning = [str(attribute.path[0]) for attribute in zone_map.space.attributes]
     needed = reading.columns([*rules.columns, *spanning, *columns], events.columns)
     placed = _placed(events.select(*(f"`{name}`" for name in needed)), zone_map, reading.event_id)
-    found = placed.mapInArrow(MatchZone(carriers, reading, output, most, rule_columns), spark_schema(output, events))
+    task = MatchZone(carriers, reading, output, most, rule_columns)
+    found = map_batches(placed, task, spark_schema(output, events))
     return unfold(found, version=version)
 
 
@@ -211,7 +216,7 @@ def match_zoned(
 class MatchZone:
     """The task of the zoned plan: all its rows are of one zone; `most` is as in `fold`."""
 
-    carriers: tuple[ShippedSet | None, ...]
+    carriers: tuple[Carrier | None, ...]
     reading: Reading
     output: pa.Schema
     most: int | None = None
@@ -263,7 +268,8 @@ def _sample(events: DataFrame, schema: Schema, attributes: list[str], rows_wante
     """Draw about so many events, of the axes' columns alone; the tree, not the data, comes to the driver."""
     names = dict.fromkeys(str(attribute_of(schema, text).path[0]) for text in attributes)
     points = events.select(*(f"`{name}`" for name in names))
-    total = points.count()
-    if total > rows_wanted:
-        points = points.sample(fraction=min(1.0, 1.1 * rows_wanted / total), seed=3)
-    return table_of(points.limit(2 * rows_wanted))
+    with job_description(events.sparkSession, f"a sample of the events, by {', '.join(names)}, for their zones"):
+        total = points.count()
+        if total > rows_wanted:
+            points = points.sample(fraction=min(1.0, 1.1 * rows_wanted / total), seed=3)
+        return table_of(points.limit(2 * rows_wanted))

@@ -37,12 +37,10 @@ def test_the_document_has_the_promised_shape_and_the_page_stands_alone(graph: Pa
     assert all(promised <= set(row) for row in document["protocols"].values())
     assert isinstance(document["verdict"], str)
     assert document["topology"]["participants"] == 24
-    assert set(document["views"]) == {
-        "unicast",
-        "multicast",
-        "unicast_without_infrastructure",
-        "multicast_without_infrastructure",
-    }
+    assert set(document["views"]) == {"unicast", "unicast_without_infrastructure"}
+    assert all(row["bytes_per_minute"] > 0 for row in document["protocols"].values())
+    assert set(document["stacks"]) == {"cyclone_unicast", "cyclone", "fastdds", "fastdds_server"}
+    assert all(row["bytes"] > 0 and row["bytes_per_minute"] > 0 for row in document["stacks"].values())
     text = page.read_text()
     seen = _Page()
     seen.feed(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from tests.twins.texts import plain_find, plain_glob
 
 import rookery
-from rookery.matching.texts.index import _buffers
+from rookery.matching.labels import LabelPart, Labels
+from rookery.matching.texts.index import TextIndex, _buffers
 from rookery.matching.texts.kernels import glob_holds
 from rookery.matching.texts.patterns import Pattern, PatternTable, like_parts, regex_parts
 from rookery.model.folding import folded, folded_column
@@ -137,6 +139,18 @@ def test_one_more_pattern_leaves_the_many_as_they_are() -> None:
     assert after._parts[0] is before._parts[0]
     matcher.remove("new")
     assert matcher.match({"s": "a zzz"}) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([f"k{n:02}" for n in range(40)]), unique=True, max_size=40), st.integers(0, 40))
+def test_new_conditions_stand_between_the_many_in_the_order_of_their_labels(words: list[str], cut: int) -> None:
+    keys = [text_key([TextLeaf(("s",), "like", f"%{word}%")]) for word in words]
+    values = {key: 8 * place - 100 for place, key in enumerate(sorted(keys))}
+    parts = [LabelPart(sorted(mine), [values[key] for key in sorted(mine)]) for mine in (keys[:cut], keys[cut:])]
+    texts = pa.array([" ".join(words), "none", None, *words])
+    truths = TextIndex(Labels(*parts)).truths(len(texts), lambda path: texts)
+    due = [sorted(values.values()), [], [], *([values[key]] for key in keys)]
+    assert [truths.labels[a:b].tolist() for a, b in pairwise(truths.first.tolist())] == due
 
 
 def test_the_edits_of_another_are_whole_for_who_matches() -> None:

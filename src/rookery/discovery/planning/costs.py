@@ -11,13 +11,18 @@ the plain protocol that is everything beyond what is needed; for a summary, its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rookery.discovery.planning.constants import Constants, Network
 from rookery.discovery.planning.sizes import DATAGRAM, datagrams_for, envelope_size, handshake_size
 from rookery.discovery.planning.traffic import Parts
 
-__all__ = ["Cost", "Load", "parts_of", "price"]
+__all__ = ["PERIOD", "Cost", "Load", "parts_of", "price"]
+
+#: Seconds after which a participant repeats its announcement, unless it is told otherwise.
+PERIOD = 3
+#: The runs behind the multipliers repeated it every eight seconds: in ten seconds two times fewer.
+_MORE_ANNOUNCEMENTS = 10 // PERIOD - 10 // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class Load:
     announcements: float
     """Datagrams to the group (to the server, where there is one)."""
     announcement_octets: float
+    repeated_octets: float
+    """Of one repetition at the period, by everyone: all that is sent once everyone knows everyone."""
     answers: float
     """Datagrams with an announcement to a single participant."""
     answer_octets: float
@@ -40,6 +47,10 @@ class Load:
     """How many streams the records are divided into: a pair and direction each, or a participant each."""
     matched_pairs: float
     matched_directions: float
+    needed_records: float
+    """What a perfect filter would tell, whatever the protocol: records, their octets, and pairs in contact."""
+    needed_octets: float
+    needed_contacts: float
     false_contacts: float
     memory: float
     """Octets that a participant keeps of the others, on average."""
@@ -61,6 +72,8 @@ class Cost:
     protocol: str
     packets: int
     octets: int
+    octets_per_minute: int
+    """Once everyone knows everyone."""
     memory_per_node: int
     largest_memory: int
     seconds: float
@@ -99,11 +112,14 @@ def parts_of(load: Load) -> tuple[Parts, Parts]:
 def price(load: Load, constants: Constants, network: Network) -> Cost:
     """Return what a load costs."""
     octets, datagrams = parts_of(load)
-    shares = Parts(*(often * once for often, once in zip(constants.octets.row(), octets.row(), strict=True)))
+    often = constants.octets
+    often = replace(often, announcements=often.announcements + _MORE_ANNOUNCEMENTS)
+    shares = Parts(*(each * once for each, once in zip(often.row(), octets.row(), strict=True)))
     return Cost(
         protocol=load.protocol,
-        packets=round(constants.datagrams.total(datagrams)),
+        packets=round(constants.datagrams.total(datagrams) + _MORE_ANNOUNCEMENTS * datagrams.announcements),
         octets=round(sum(shares.row())),
+        octets_per_minute=round(60 / PERIOD * load.repeated_octets) if load.participants > 1 else 0,
         memory_per_node=round(load.memory),
         largest_memory=round(load.largest_memory),
         seconds=_seconds(load, octets, constants, network) if load.participants > 1 else 0.0,

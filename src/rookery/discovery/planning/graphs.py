@@ -1,4 +1,4 @@
-"""From a graph in JSON to a topology.
+"""From a graph, in JSON, YAML or as `ros2 node info` prints it (`documents`), to a topology.
 
 Three families of documents are read, told apart by what they hold and never by their names:
 
@@ -16,10 +16,10 @@ the nodes that share its value are one participant, as nodes in one process are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rookery.discovery.planning.documents import read_document
 from rookery.discovery.planning.topology import (
     UNTYPED,
     PlannedEndpoint,
@@ -40,12 +40,7 @@ _TYPES = ("type", "msg_type", "srv_type", "types")
 
 def read_graph(text: str | bytes, *, name: str = "topology", group_by: str | None = None) -> Topology:
     """Read a graph; raise `TopologyError` that says where the document is wrong."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise TopologyError(f"{name} is no JSON ({error}); give {_SHAPES}, or a pcap of a running system") from None
-    if not isinstance(document, dict):
-        raise TopologyError(f"{name} holds a {type(document).__name__}; give {_SHAPES}")
+    document = read_document(text, name=name, expected=_SHAPES)
     kind = next((key for key in ("nodes", "topics", "participants") if key in document), None)
     if kind is None:
         raise TopologyError(f"{name} has none of nodes, topics, participants; give {_SHAPES}")

@@ -31,13 +31,10 @@ _Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RecordExchange:
-    """Records from row to column: how many, of how many octets; and how many endpoints are told to anyone at all."""
+    """Records from row to column: how many, of how many octets."""
 
     records: _Counts
     octets: _Counts
-    once: float
-    """Octets of the endpoints that are told to at least one other participant: what multicast sends."""
-    once_records: float
 
     @property
     def contacts(self) -> int:
@@ -109,13 +106,7 @@ class TopologyInterests:
         in_common = self.needed.records > 0
         gate = in_common | in_common.T
         every = self.all_told
-        reached = gate.any(axis=1)
-        return RecordExchange(
-            every.records * gate,
-            every.octets * gate,
-            float(self._octets.sum(axis=1)[reached].sum()),
-            float(self._counts.sum(axis=1)[reached].sum()),
-        )
+        return RecordExchange(every.records * gate, every.octets * gate)
 
     @cached_property
     def matched_pairs(self) -> int:
@@ -150,8 +141,4 @@ class TopologyInterests:
         records, octets = self._counts @ asked, self._octets @ asked
         np.fill_diagonal(records, 0)
         np.fill_diagonal(octets, 0)
-        # An endpoint goes out by multicast if anyone but its own participant wants it.
-        others = (wants.sum(axis=0)[None, :] - wants.astype(np.int64)) > 0
-        return RecordExchange(
-            records, octets, float((self._octets * others).sum()), float((self._counts * others).sum())
-        )
+        return RecordExchange(records, octets)

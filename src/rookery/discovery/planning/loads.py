@@ -1,9 +1,9 @@
 """What each protocol has to carry on a topology that fits into memory, counted exactly.
 
-The summaries are built and every key of the topology is asked of each. With `multicast`, an endpoint's record goes out
-once for all who want it instead of once to each; acknowledgments still come from each. The central server is a model
-altogether: every participant sends its announcement and its endpoints to one place, which passes each on to exactly
-those who need it, together with the announcement of the participant that has it.
+The summaries are built and every key of the topology is asked of each. A record goes to each who wants it by itself, as
+Rookery sends it. The central server is a model altogether: every participant sends its announcement and its endpoints
+to one place, which passes each on to exactly those who need it, together with the announcement of the participant that
+has it.
 """
 
 from __future__ import annotations
@@ -44,35 +44,39 @@ class ProtocolLoads:
             self._told[protocol] = self.interests.told_by([each.received for each in self._summaries_of(protocol)])
         return self._told[protocol]
 
-    def load(self, protocol: str, *, multicast: bool = False) -> Load:
-        """Return what a protocol carries, its records sent to each by itself or to the group."""
+    def load(self, protocol: str) -> Load:
+        """Return what a protocol carries."""
         if protocol == "server":
             return self._server_load()
         interests, told, summaries = self.interests, self.told(protocol), self._summaries_of(protocol)
         count = interests.count
         plain = [announcement_size()] * count
         announced = [announcement_size(summary.announced) for summary in summaries] or plain
+        repeated = [announcement_size(summary.repeated) for summary in summaries] or plain
         fetched = np.array([summary.fetched for summary in summaries] or [0] * count, dtype=np.float64)
         kept = np.array([each.payload for each in announced]) + fetched
         memory = kept.sum() - kept + told.octets.sum(axis=0)
         sizes = [summary.size for summary in summaries] or [0]
         inward, outward = told.octets.sum(axis=0), told.octets.sum(axis=1)
-        moved = inward + (0.0 if multicast else outward)
+        moved = inward + outward
         busiest = int(np.argmax(moved))
-        senders = (told.records > 0).any(axis=1) if multicast else told.records > 0
         return Load(
             protocol=protocol,
             participants=count,
             announcements=count,
             announcement_octets=sum(each.multicast for each in announced),
+            repeated_octets=sum(each.multicast for each in repeated),
             answers=count * (count - 1),
             answer_octets=(count - 1) * sum(each.directed for each in announced),
             contacts=told.contacts,
-            records=told.once_records if multicast else float(told.records.sum()),
-            record_octets=(told.once if multicast else float(told.octets.sum())) + float(fetched.sum()) * (count - 1),
-            flows=float(senders.sum()),
+            records=float(told.records.sum()),
+            record_octets=float(told.octets.sum()) + float(fetched.sum()) * (count - 1),
+            flows=float((told.records > 0).sum()),
             matched_pairs=interests.matched_pairs,
             matched_directions=interests.matched_directions,
+            needed_records=float(interests.needed.records.sum()),
+            needed_octets=float(interests.needed.octets.sum()),
+            needed_contacts=interests.needed.contacts,
             false_contacts=float(told.records.sum() - interests.needed.records.sum()),
             memory=float(memory.mean()),
             largest_memory=float(memory.max()),
@@ -97,6 +101,7 @@ class ProtocolLoads:
             participants=count,
             announcements=count,
             announcement_octets=count * plain.directed,
+            repeated_octets=count * plain.directed,
             answers=0.0,
             answer_octets=0.0,
             contacts=2 * count,
@@ -105,6 +110,9 @@ class ProtocolLoads:
             flows=count + float((needed.records.sum(axis=0) > 0).sum()),
             matched_pairs=interests.matched_pairs,
             matched_directions=interests.matched_directions,
+            needed_records=float(interests.needed.records.sum()),
+            needed_octets=float(interests.needed.octets.sum()),
+            needed_contacts=interests.needed.contacts,
             false_contacts=0.0,
             memory=float(memory.mean()),
             largest_memory=float(memory.max()),

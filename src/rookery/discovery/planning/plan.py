@@ -1,8 +1,8 @@
-"""A plan: what every protocol would cost on a topology, in four views, and a plain verdict.
+"""A plan: what every protocol and every stack would cost on a topology, in two views, and a plain verdict.
 
-The views are the two ways to send records (to each by itself, or once to the group) with and without the topics that
-connect every pair of ROS 2 nodes. The first view, unicast with everything, is the one whose figures stand alone: it is
-what happens on a network without multicast, which is where discovery hurts.
+The views are the protocols as Rookery speaks them, records to each by itself, with and without the topics that connect
+every pair of ROS 2 nodes. Beside them stands what other stacks send for their own plain discovery (`stacks`), and where
+there is a capture, what was sent indeed.
 """
 
 from __future__ import annotations
@@ -15,19 +15,28 @@ from rookery.discovery.planning.constants import Network, constants_of
 from rookery.discovery.planning.costs import Cost, Load, price
 from rookery.discovery.planning.interests import TopologyInterests
 from rookery.discovery.planning.loads import PROTOCOLS, ProtocolLoads
+from rookery.discovery.planning.observed import Observation
+from rookery.discovery.planning.stacks import CHECKED, STACKS, VENDORS, Stack, StackCost, stack_cost, stack_of
 from rookery.discovery.planning.topology import Topology
 from rookery.discovery.planning.verdict import PlanVerdict, judge
 from rookery.errors import TopologyError
+from rookery.rtps.identity import VENDOR
 
-__all__ = ["VIEWS", "DiscoveryPlan", "Gating", "PlanView", "make_plan", "priced", "with_simple"]
+__all__ = [
+    "VIEWS",
+    "DiscoveryPlan",
+    "Gating",
+    "PlanView",
+    "beyond_checked",
+    "make_plan",
+    "named_stack",
+    "priced",
+    "stack_costs",
+    "with_simple",
+]
 
-#: Each view's name, whether records go by multicast, and whether infrastructure topics are there.
-VIEWS = (
-    ("unicast", False, True),
-    ("multicast", True, True),
-    ("unicast_without_infrastructure", False, False),
-    ("multicast_without_infrastructure", True, False),
-)
+#: Each view's name, and whether infrastructure topics are there.
+VIEWS = (("unicast", True), ("unicast_without_infrastructure", False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,9 @@ class DiscoveryPlan:
     topics: int
     views: dict[str, PlanView]
     verdict: PlanVerdict
+    stacks: dict[str, StackCost]
+    stack: Stack | None = None
+    """Whose nodes they are, by the capture or as its owner says."""
     notes: tuple[str, ...] = ()
     topology: Topology | None = None
 
@@ -82,6 +94,12 @@ class DiscoveryPlan:
             "protocols": _protocols(self.views["unicast"]),
             "verdict": self.verdict.text,
             "recommended": self.verdict.protocol,
+            "apply": list(self.verdict.apply),
+            "stack": None if self.stack is None else self.stack.name,
+            "stacks": {
+                name: {"title": cost.stack.title, "bytes": cost.octets, "bytes_per_minute": cost.octets_per_minute}
+                for name, cost in self.stacks.items()
+            },
             "topology": {
                 "name": self.name,
                 "participants": self.participants,
@@ -97,26 +115,50 @@ class DiscoveryPlan:
 
 
 def make_plan(
-    topology: Topology, *, network: Network | None = None, protocols: Iterable[str] = PROTOCOLS
+    topology: Topology,
+    *,
+    network: Network | None = None,
+    protocols: Iterable[str] = PROTOCOLS,
+    stack: str | None = None,
+    observation: Observation | None = None,
 ) -> DiscoveryPlan:
-    """Work out every view of a topology."""
+    """Work out every view of a topology; what an `observation` of the running system saw decides the verdict.
+
+    `stack` says whose nodes they are; an observation says it itself, unless it is told otherwise.
+    """
     if not topology.participants:
         raise TopologyError(f"{topology.name} has no participants, so there is nothing to plan")
     chosen = with_simple(protocols)
     countings = {True: ProtocolLoads(topology), False: ProtocolLoads(topology.without_infrastructure())}
     views = {}
-    for name, multicast, infrastructure in VIEWS:
+    for name, infrastructure in VIEWS:
         counting = countings[infrastructure]
-        loads = {protocol: counting.load(protocol, multicast=multicast) for protocol in chosen}
+        loads = {protocol: counting.load(protocol) for protocol in chosen}
         views[name] = priced(name, loads, _gate(counting.interests), network or Network())
+    known, foreign, observed = named_stack(stack), None, None
+    if observation is not None:
+        observed = observation.start_bytes
+        if stack is None:
+            known, foreign = _seen_stack(observation)
+    plain = countings[True].load("simple")
+    costs = stack_costs(plain)
     return DiscoveryPlan(
         name=topology.name,
         participants=len(topology.participants),
         endpoints=topology.endpoint_count,
         topics=topology.topic_count,
         views=views,
-        verdict=judge(views, participants=len(topology.participants)),
-        notes=topology.notes,
+        verdict=judge(
+            views,
+            participants=len(topology.participants),
+            stack=known,
+            stacks=costs,
+            observed=observed,
+            foreign=foreign,
+        ),
+        stacks=costs,
+        stack=known,
+        notes=(*topology.notes, *beyond_checked(plain)),
         topology=topology,
     )
 
@@ -128,6 +170,39 @@ def with_simple(protocols: Iterable[str]) -> tuple[str, ...]:
     if unknown:
         raise TopologyError(f"no protocol is called {unknown[0]!r}; choose from {', '.join(PROTOCOLS)}")
     return tuple(chosen)
+
+
+def named_stack(name: str | None) -> Stack | None:
+    """Return a stack by its name; None for Rookery's own nodes."""
+    if name is None or name == "rookery":
+        return None
+    if name not in STACKS:
+        raise TopologyError(f"no stack is called {name!r}; choose from rookery, {', '.join(STACKS)}")
+    return STACKS[name]
+
+
+def beyond_checked(load: Load) -> tuple[str, ...]:
+    """Return a note where a system is larger than any on which other stacks were compared with a capture."""
+    if load.records <= CHECKED:
+        return ()
+    return (
+        f"{load.records:,.0f} tellings are more than the {CHECKED:,} up to which the figures of other stacks were "
+        "compared with captures: they are extrapolated",
+    )
+
+
+def stack_costs(load: Load) -> dict[str, StackCost]:
+    """Return what every stack would send, from the load of the plain protocol."""
+    return {name: stack_cost(stack, load) for name, stack in STACKS.items()}
+
+
+def _seen_stack(observation: Observation) -> tuple[Stack | None, str | None]:
+    """Return the stack that was heard, or the name of one that was never measured; neither for Rookery."""
+    vendor = observation.vendor
+    if vendor is None or vendor == VENDOR:
+        return None, None
+    stack = stack_of(vendor, multicast=observation.by_multicast)
+    return stack, None if stack else VENDORS.get(vendor, f"vendor {vendor.hex('.')}")
 
 
 def priced(name: str, loads: Mapping[str, Load], gating: Gating, network: Network) -> PlanView:
@@ -155,6 +230,7 @@ def _protocols(view: PlanView) -> dict[str, dict[str, Any]]:
         name: {
             "packets": cost.packets,
             "bytes": cost.octets,
+            "bytes_per_minute": cost.octets_per_minute,
             "memory_per_node": cost.memory_per_node,
             "seconds": round(cost.seconds, 6),
             "false_contacts": cost.false_contacts,

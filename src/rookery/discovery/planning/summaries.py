@@ -21,6 +21,8 @@ __all__ = ["SUMMARIES", "AnnouncedSummary", "build_summary"]
 #: The protocols that announce a summary.
 SUMMARIES = tuple(name for name in PROTOCOLS if name != "simple")
 _FIRST_EPOCH = 1
+#: A participant repeats no longer summary than this, but a reference to it.
+_REPEATED = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,8 @@ class AnnouncedSummary:
     """One participant's summary: what goes with each announcement, what a peer fetches once, and who is in it."""
 
     announced: bytes
+    repeated: bytes
+    """What is announced at the slow period: a reference where the summary is long."""
     fetched: int
     received: Any
 
@@ -47,7 +51,9 @@ def build_summary(protocol: str, keys: Iterable[str]) -> AnnouncedSummary:
         made.add(key)
     container = made.encode(epoch=_FIRST_EPOCH, room=SUMMARY_LIMIT)
     received = decode_summary(container)
+    if len(container) <= _REPEATED:
+        return AnnouncedSummary(container, container, 0, received)
+    reference = Reference(container[0], _FIRST_EPOCH, len(container), container_digest(container)).encode()
     if len(container) <= SUMMARY_LIMIT:
-        return AnnouncedSummary(container, 0, received)
-    reference = Reference(container[0], _FIRST_EPOCH, len(container), container_digest(container))
-    return AnnouncedSummary(reference.encode(), len(container), received)
+        return AnnouncedSummary(container, reference, 0, received)
+    return AnnouncedSummary(reference, reference, len(container), received)

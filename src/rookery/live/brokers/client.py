@@ -37,13 +37,15 @@ from rookery.live.admission import new_secret, session_number
 from rookery.live.credentials import Credentials
 from rookery.live.driver import Driver
 from rookery.live.subscription import Subscription
-from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
+from rookery.live.tcp import Address, Link, LinkSettings, frame_of
 from rookery.live.tcp_peers import node_address
+from rookery.live.tcp_ports import dial
 from rookery.live.transport import AnySchema, DdsWriterOptions, SubscriptionRequest, check_schema, refuse
 from rookery.model.check import checking
 from rookery.model.evaluate import condition
 from rookery.model.parser import parse
 from rookery.model.schema import Schema
+from rookery.model.shapes import refuse_wall_time
 
 __all__ = ["BrokerOptions", "BrokerTransport", "open_brokers"]
 
@@ -159,6 +161,7 @@ class BrokerTransport:
             raise ClientError("the brokers' window says how many events wait for a client: leave queue= away")
         schema = self.schema
         for where, parameters in request.conditions.values():  # a bad one raises here, with its place
+            refuse_wall_time(where, parse(where))
             checking(where, parse(where), lambda tree, values=parameters: condition(tree, schema, values))  # type: ignore[misc]
         number = self.machine.subscribe(request.conditions)
         self._subscriptions[number], self._numbers[subscription] = subscription, number

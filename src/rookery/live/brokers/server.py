@@ -31,8 +31,9 @@ from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.brokers.status import describe
 from rookery.live.driver import Driver
 from rookery.live.slices import Slices
-from rookery.live.tcp import Address, Link, LinkSettings, dial, frame_of
+from rookery.live.tcp import Address, Link, LinkSettings, frame_of
 from rookery.live.tcp_peers import Peers, node_address, node_id
+from rookery.live.tcp_ports import dial
 from rookery.machine import ClientId
 from rookery.model.schema import Schema
 

@@ -35,7 +35,7 @@ class Opening:
 
 def opening(source: Any, schema: Schema, *, topic: str, id_type: str | None = None) -> Opening:
     """Read subscriptions and say which of them are opened at the brokers of a topic."""
-    checked = matcher(schema, on_error="quarantine")
+    checked = matcher(schema, on_error="quarantine", wall_time=False)
     checked.add_many(read_subscriptions(source, id_type=id_type))
     rows: dict[str | int, dict[str, Any]] = {}
     left_out: dict[str | int, str] = {}

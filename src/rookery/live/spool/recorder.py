@@ -90,7 +90,7 @@ class SpoolRecorder:
         self._grouping = grouping or Grouping()
         self._filter: Any = None
         if where is not None:
-            self._filter = matcher(type.schema)
+            self._filter = matcher(type.schema, wall_time=False)
             self._filter.add(1, where)
         self._loop = asyncio.get_running_loop()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="spool")
@@ -114,7 +114,7 @@ class SpoolRecorder:
         self._reader = udp.participant.create_reader(
             description.topic,
             description.type_name,
-            self._qos,
+            self._type.requested(self._qos),
             keyed=self._type.is_keyed,
             now=udp.now(),
             type=self._type.struct,

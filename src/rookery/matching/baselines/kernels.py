@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rookery.kernels import kernel
-from rookery.matching.bitmap.kernels import trailing_zeros
+from rookery.matching.kernels import trailing_zeros
 
 __all__ = ["class_of", "count_matches", "covered_columns", "enter_topics", "index_matches", "matrix_matches"]
 

@@ -11,11 +11,12 @@ Theory (the specification's fast engine, an answer to seed 004's matrix for comp
 4. *Order.* Within a large partition the rows are sorted by their two most selective attributes (sort-tile-recursive,
    as an R-tree is packed), so that whole blocks are excluded together; a summary line has one bit per block and tells
    which.
+5. *Lists of values.* A row that tests an attribute for one of many values is filed under each (`lists.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -32,6 +33,7 @@ from rookery.matching.bitmap.build_kernels import (
     strip_keys,
 )
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
+from rookery.matching.bitmap.lists import ListKeys, choose_lists, file_lists
 from rookery.matching.bitmap.signatures import choose_signatures
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows
@@ -80,6 +82,12 @@ class BitmapIndex:
     attribute: Array  # uint16
     bounds: Array  # int64
     pool: Array  # int64
+    list_numbers: Array  # these as in `lists.ListKeys`; their rows are behind those of the last partition
+    list_keys: Array
+    list_code: Array
+    list_first: Array
+    list_table: Array
+    list_posting: Array
     seed: int = 0
     blocked_rows: int = 0
 
@@ -101,6 +109,15 @@ class BitmapIndex:
     def row_count(self) -> int:
         return len(self.slot)
 
+    def lists(self) -> ListKeys:
+        """Return the lists of values that rows are filed under."""
+        return ListKeys(*(getattr(self, field.name) for field in fields(ListKeys)))
+
+    @property
+    def listed_from(self) -> int:
+        """The first row that is filed under the values of a list."""
+        return int(self.partition_first[-1])
+
     def partition_signature(self) -> Array:
         """Return the signature of each partition: the one whose hash table holds it."""
         filled = np.flatnonzero(self.table >= 0)
@@ -109,9 +126,14 @@ class BitmapIndex:
         return signature
 
 
-def build_index(rows: Rows, attributes: int) -> BitmapIndex:
-    """Build the index of some rows over `attributes` attributes."""
+def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> BitmapIndex:
+    """Build the index of some rows over `attributes` attributes, some of which have labels for texts."""
     attributes = max(1, attributes)
+    listed = choose_lists(rows, labelled)
+    rest, keys = Rows.empty(), ListKeys.none()
+    if len(listed):
+        rest, keys = file_lists(rows, listed, len(rows) - len(listed))
+        rows = rows.take(np.delete(np.arange(len(rows)), rows.owners(listed))).trimmed()
     signature, first, numbers = choose_signatures(rows, attributes)
     order, partitions, seed = _partition(rows, signature, first, numbers)
     start = np.empty(len(rows) + 1, np.int64)
@@ -132,6 +154,7 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
         cuts,
         lines,
     )
+    whole = Rows.concatenate([stripped, rest]) if len(listed) else stripped
     return BitmapIndex(
         cuts=cuts,
         signature_first=first,
@@ -143,13 +166,14 @@ def build_index(rows: Rows, attributes: int) -> BitmapIndex:
         block_first=block_first,
         block_numbers=block_numbers,
         lines=lines,
-        slot=stripped.slot,
-        start=stripped.start,
-        attribute=stripped.attribute,
-        bounds=stripped.bounds,
-        pool=stripped.pool,
+        slot=whole.slot,
+        start=whole.start,
+        attribute=whole.attribute,
+        bounds=whole.bounds,
+        pool=whole.pool,
         seed=seed,
         blocked_rows=partitions.blocked_rows,
+        **{field.name: getattr(keys, field.name) for field in fields(keys)},
         **_summaries(partitions, block_first, block_numbers, lines),
     )
 

@@ -15,6 +15,8 @@ import numpy as np
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.build_kernels import restore_keys
 from rookery.matching.bitmap.kernels import match_events
+from rookery.matching.bitmap.list_kernels import match_lists
+from rookery.matching.bitmap.lists import restored
 from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
 from rookery.matching.rows import Rows
@@ -59,7 +61,7 @@ class BitmapEngine:
 
     def packed(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with exactly these rows."""
-        return BitmapEngine(build_index(rows, len(space)))
+        return BitmapEngine(build_index(rows, len(space), space.labels))
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""
@@ -74,6 +76,11 @@ class BitmapEngine:
                 if part.row_count:
                     pairs = _match(part, chunk, alive)
                     found.append(pairs + (first << 32) if first else pairs)
+            if len(self._index.list_posting):
+                pairs = _match_lists(self._index, chunk, alive)
+                found.append(pairs + (first << 32) if first else pairs)
+        if len(found) == 1:
+            return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
@@ -88,16 +95,31 @@ def _match(index: BitmapIndex, codes: Array, alive: Array) -> Array:
     return pairs
 
 
+def _match_lists(index: BitmapIndex, codes: Array, alive: Array) -> Array:
+    i = index
+    pairs: Array = match_lists(
+        codes, alive, i.list_numbers, i.list_keys, i.list_code, i.list_first, i.list_table, i.list_posting, i.slot,
+        i.start, i.attribute, i.bounds, i.pool,
+    )  # fmt: skip
+    return pairs
+
+
 def index_rows(index: BitmapIndex) -> Rows:
-    """Return the rows of an index as they were given, keys included."""
+    """Return the rows of an index as they were given, keys and lists included."""
+    keyed = index.listed_from
+    end = int(index.start[keyed])
     start, attribute, bounds = restore_keys(
         index.partition_first,
         index.partition_key,
         index.partition_signature(),
         index.signature_first,
         index.signature_numbers,
-        index.start,
-        index.attribute,
-        index.bounds,
+        index.start[: keyed + 1],
+        index.attribute[:end],
+        index.bounds[:end],
     )
-    return Rows(index.slot, start, attribute, bounds, index.pool)
+    rows = Rows(index.slot[:keyed], start, attribute, bounds, index.pool)
+    if keyed == index.row_count:
+        return rows
+    rest = Rows(index.slot[keyed:], index.start[keyed:] - end, index.attribute[end:], index.bounds[end:], index.pool)
+    return Rows.concatenate([rows.trimmed(), restored(rest.trimmed(), index.lists(), keyed)])

@@ -8,13 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from rookery.kernels import kernel
 from rookery.matching.bitmap.line_kernels import line_from_words, line_is_full, line_load, line_or, line_store
-from rookery.matching.kernels import NULL_CODE, append_pair, row_holds
+from rookery.matching.kernels import NULL_CODE, append_pair, row_holds, trailing_zeros
 
 __all__ = [
     "BLOCK_ROWS",
@@ -27,7 +24,6 @@ __all__ = [
     "bucket_of",
     "hash_key",
     "match_events",
-    "trailing_zeros",
 ]
 
 #: Rows in a block, and bits in a line.
@@ -45,14 +41,7 @@ GROUP_BLOCKS = 512
 #: What mixes a composite key.
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), generate
+_HALF, _LOW_HALF = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -98,12 +87,14 @@ def _verify(
                 count += 1
         return found, count
     for index in range(waiting):
-        event, row = candidates[index] >> 32, candidates[index] & 0xFFFFFFFF
-        held = np.int64(alive[slot[row]])
-        for place in range(start[row], start[row + 1]):
-            code = codes[event, attribute[place]]
+        # Unsigned, so that no index is asked whether it counts from the end.
+        event, row = np.uint64(candidates[index]) >> _HALF, np.uint64(candidates[index]) & _LOW_HALF
+        mine = np.uint64(slot[row])
+        held = np.int64(alive[mine])
+        for place in range(np.uint64(start[row]), np.uint64(start[row + _ONE])):
+            code = codes[event, np.uint64(attribute[place])]
             held &= np.int64(code >= bounds[place, 0]) & np.int64(code <= bounds[place, 1])
-        found[count] = (event << 32) | np.int64(slot[row])
+        found[count] = np.int64((event << _HALF) | mine)
         count += held
     return found, count
 
@@ -252,7 +243,8 @@ def match_events(
                 buckets[event, number] = bucket_of(cuts, number, codes[event, number])
     found = np.empty(1024, np.int64)
     count = 0
-    head = np.full(partition_first.shape[0], -1, np.int32)
+    # Partitions with bitmaps are the first; there may be a million others, of a row each.
+    head = np.full(np.searchsorted(partition_first, blocked_rows), -1, np.int32)
     following = np.empty(count_events, np.int32)
     touched = np.empty(count_events, np.int64)
     events = np.empty(count_events, np.int32)

@@ -7,6 +7,7 @@ in a line at no bit of one. Who would write where another has written already ta
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, line_words
 from rookery.matching.bitmap.build_kernels import fill_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS
+from rookery.matching.bitmap.lists import ListKeys
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.rows import Rows
 
@@ -24,6 +26,7 @@ Array = np.ndarray[Any, Any]
 _NONE = np.empty(0, np.int64)
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _NO_LINES = np.empty(0, np.uint64)
+_NO_LISTS: dict[str, Any] = {field.name: getattr(ListKeys.none(), field.name) for field in fields(ListKeys)}
 
 
 class Tail:
@@ -148,6 +151,7 @@ class _Arrays:
             attribute=self.attribute[: self.places],
             bounds=self.bounds[: self.places],
             pool=self.pool[: self.pooled],
+            **_NO_LISTS,
             seed=0,
             blocked_rows=self.rows if self.rows > DIRECT_ROWS else 0,
         )

@@ -64,9 +64,10 @@ class _Column:
 class _Conditions:
     """The conditions of one part of the labels."""
 
-    __slots__ = ("columns", "leaves", "owner_first", "owners", "regexes")
+    __slots__ = ("columns", "labels", "leaves", "owner_first", "owners", "regexes")
 
-    def __init__(self, keys: list[str]) -> None:
+    def __init__(self, keys: list[str], labels: list[int]) -> None:
+        self.labels = np.array(labels, np.int64)
         leaves: dict[TextLeaf, int] = {}
         owners: list[list[int]] = []
         for number, key in enumerate(keys):
@@ -92,7 +93,8 @@ class _Conditions:
     @property
     def nbytes(self) -> int:
         texts = sum(len(leaf.pattern) for leaf in self.leaves) + 200 * len(self.leaves)
-        return self.owners.nbytes + self.owner_first.nbytes + texts + sum(one.table.nbytes for one in self.columns)
+        arrays = self.owners.nbytes + self.owner_first.nbytes + self.labels.nbytes
+        return arrays + texts + sum(one.table.nbytes for one in self.columns)
 
     def find(self, column: _Column, texts: pa.Array) -> Array:
         """Return the pairs `event << 32 | condition` of one column of plain strings."""
@@ -142,51 +144,69 @@ def _buffers(texts: pa.Array) -> tuple[Array, Array, Array]:
 
 def _conditions(part: LabelPart) -> _Conditions:
     if part.derived is None:
-        part.derived = _Conditions(part.texts)  # who comes second makes the same
+        part.derived = _Conditions(part.texts, part.labels)  # who comes second makes the same
     found: _Conditions = part.derived
     return found
 
 
 class TextIndex:
-    """The conditions on texts of one state of a set."""
+    """The conditions on texts of one state of a set; it takes time by how many are new, not by how many there are."""
 
-    __slots__ = ("_parts", "_rank", "labels")
+    __slots__ = ("_before", "_parts")
 
     def __init__(self, labels: Labels) -> None:
         self._parts = [_conditions(part) for part in labels.parts]
-        every = np.concatenate([np.array(part.labels, np.int64) for part in labels.parts])
-        order = np.argsort(every, kind="stable")
-        #: The labels in order, and the place in it of each condition of a part.
-        self.labels = every[order]
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        self._rank = np.split(rank, np.cumsum([len(part.labels) for part in labels.parts])[:-1])
+        many, few = self._parts
+        #: How many of the many stand before each of the few, both in the order of their labels.
+        self._before = np.searchsorted(many.labels, few.labels)
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._parts) + 2 * self.labels.nbytes
+        return sum(part.nbytes for part in self._parts) + self._before.nbytes
 
     def truths(self, count: int, read: Callable[[Path], pa.Array], wanted: Collection[int] | None = None) -> Truths:
         """Return what is TRUE of `count` events, whose columns `read` gives; with `wanted`, of these labels only."""
         found = []
-        for part, rank in zip(self._parts, self._rank, strict=True):
+        for number, part in enumerate(self._parts):
             for column in part.columns:
-                if wanted is not None and not self._is_wanted(part, rank, column, wanted):
+                if wanted is not None and not _is_wanted(part, column, wanted):
                     continue
                 pairs = _in_column(part, column, read(column.path))
-                found.append((pairs & ~np.int64(0xFFFFFFFF)) | rank[pairs & 0xFFFFFFFF])
+                found.append((pairs & ~np.int64(0xFFFFFFFF)) | self._places(number, pairs & 0xFFFFFFFF))
         if not found:
             return Truths(np.zeros(count + 1, np.int64), np.empty(0, np.int64))
         events, places = order_pairs(np.concatenate(found), count)
         first = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(events, minlength=count), out=first[1:])
-        return Truths(first, self.labels[places])
+        return Truths(first, self._labels(places))
 
-    def _is_wanted(self, part: _Conditions, rank: Array, column: _Column, wanted: Collection[int]) -> bool:
-        leaves = column.table.leaf
-        owners = [part.owners[part.owner_first[one] : part.owner_first[one + 1]] for one in leaves.tolist()]
-        mine = self.labels[rank[np.concatenate(owners)]]
-        return not set(wanted).isdisjoint(mine.tolist())
+    def _places(self, number: int, conditions: Array) -> Array:
+        """Return the places of conditions of a part among those of both, in the order of their labels."""
+        if number:
+            few: Array = self._before[conditions] + conditions
+            return few
+        return conditions + np.searchsorted(self._before, conditions, side="right") if len(self._before) else conditions
+
+    def _labels(self, places: Array) -> Array:
+        """Return the labels of places."""
+        many, few = self._parts
+        if not len(few.labels):
+            found: Array = many.labels[places]
+            return found
+        mine = self._before + np.arange(len(self._before))
+        behind = np.searchsorted(mine, places)
+        is_few = mine[np.minimum(behind, len(mine) - 1)] == places
+        labels = np.empty(len(places), np.int64)
+        labels[is_few] = few.labels[behind[is_few]]
+        labels[~is_few] = many.labels[(places - behind)[~is_few]]
+        return labels
+
+
+def _is_wanted(part: _Conditions, column: _Column, wanted: Collection[int]) -> bool:
+    leaves = column.table.leaf
+    owners = [part.owners[part.owner_first[one] : part.owner_first[one + 1]] for one in leaves.tolist()]
+    mine = part.labels[np.concatenate(owners)]
+    return not set(wanted).isdisjoint(mine.tolist())
 
 
 def _in_column(part: _Conditions, column: _Column, texts: pa.Array) -> Array:

@@ -84,9 +84,7 @@ def find_grams(
     filter_shift: Any,
     bucket_first: Any,
     bucket_shift: Any,
-    gram: Any,
-    gram_offset: Any,
-    pattern: Any,
+    entries: Any,
     kind: Any,
     literal_first: Any,
     literals: Any,
@@ -95,47 +93,48 @@ def find_grams(
 ) -> Any:
     """Return the pairs `event << 32 | pattern` of the patterns that are filed under a window of `width` bytes.
 
-    Every window of a text is looked up; where one is known, the rest of its pattern is compared. A pattern of the kind
-    REGEX is returned where its literal stands: the caller asks the regular expression.
+    Every window of a text is looked up; where one is known, the eight bytes that end with it are compared with those of
+    an entry (`patterns.py`), which is all of most patterns and touches no other memory; then the rest of its pattern.
+    A pattern of the kind REGEX is returned where its literal stands: the caller asks the regular expression.
     """
     found = np.empty(1024, np.int64)
     count = 0
     seen = np.full(kind.shape[0], -1, np.int32)
-    mask = np.uint32(0xFFFFFFFF) if width == 4 else np.uint32((1 << (8 * width)) - 1)
-    high = np.uint32(8 * (width - 1))
+    low = np.uint64(64 - 8 * width)
     for event in range(offsets.shape[0] - 1):
         if not valid[event]:
             continue
         first, last = offsets[event], offsets[event + 1]
         if last - first < width:
             continue
-        window = np.uint32(0)
+        recent = np.uint64(0)
         for at in range(first, first + width - 1):
-            window |= np.uint32(data[at]) << np.uint32(8 * (at - first + 1))
-        for at in range(first, last - width + 1):
-            window = np.uint32((window >> np.uint32(8)) | (np.uint32(data[at + width - 1]) << high)) & mask
-            spread = np.uint32(window * np.uint32(HASH))
+            recent = (recent >> np.uint64(8)) | (np.uint64(data[at]) << np.uint64(56))
+        for stop in range(first + width, last + 1):
+            recent = (recent >> np.uint64(8)) | (np.uint64(data[stop - 1]) << np.uint64(56))
+            spread = np.uint32(np.uint32(recent >> low) * np.uint32(HASH))
             bit = np.uint32(spread >> np.uint32(filter_shift))
             if not (filter_words[bit >> np.uint32(6)] >> np.uint64(bit & np.uint32(63))) & np.uint64(1):
                 continue
             bucket = np.int64(np.uint32(spread >> np.uint32(bucket_shift)))
             for place in range(bucket_first[bucket], bucket_first[bucket + 1]):
-                if gram[place] != window:
+                if (recent ^ entries[place, 0]) & entries[place, 1]:
                     continue
-                one = pattern[place]
+                one = np.int64(entries[place, 2] & np.uint64(0xFFFFFFFF))
                 if seen[one] == event:
                     continue
-                start = at - gram_offset[place]
-                begin, end = literal_first[one], literal_first[one + 1]
-                stop = start + end - begin
-                if start < first or stop > last:
+                start = stop - np.int64(entries[place, 2] >> np.uint64(32))
+                end = start + np.int64(entries[place, 3] >> np.uint64(8))
+                if start < first or end > last:
                     continue
-                sort = kind[one]
+                sort = np.int64(entries[place, 3] & np.uint64(0x7F))
                 if start != first and sort in (PREFIX, EQUALS):
                     continue
-                if stop != last and sort in (SUFFIX, EQUALS):
+                if end != last and sort in (SUFFIX, EQUALS):
                     continue
-                if not _literal_at(data, start, literals, begin, end):
+                if entries[place, 3] & np.uint64(0x80) and not _literal_at(
+                    data, start, literals, literal_first[one], literal_first[one + 1]
+                ):
                     continue
                 seen[one] = event
                 if sort == GLOB and not glob_holds(data, first, last, tokens, token_first[one], token_first[one + 1]):

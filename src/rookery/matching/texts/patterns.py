@@ -2,9 +2,10 @@
 
 Theory. A pattern that holds has its fragments in the text, so it has each window of four bytes of them. One window of
 the longest fragment is chosen, and the text is read window by window: a bit says whether any pattern is filed under it,
-a hash table which. What is found is compared in full, so the choice costs time at most. An automaton (Aho-Corasick)
-would need a state a byte, a megabyte of states for 10⁵ patterns, where this needs some 30 bytes a pattern and stays in
-the cache. Shorter fragments are filed under three, two or one bytes, patterns without any are asked of every text.
+a hash table which. An entry of the table has the eight bytes that end with the window, so most that are not there are
+dismissed by one line of memory. What is found is compared in full, so the choice costs time at most. An automaton
+(Aho-Corasick) would need a state a byte, a megabyte of states for 10⁵ patterns, where this needs some 50 bytes a
+pattern. Shorter fragments are filed under three, two or one bytes, patterns without any are asked of every text.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ __all__ = ["Pattern", "PatternTable", "like_parts", "regex_parts"]
 Array = np.ndarray[Any, Any]
 
 WIDEST = 4
+#: The bytes that an entry has at once.
+WORD = 8
+_WHOLE = (1 << 64) - 1
+#: A window that so many more patterns share than another is as good.
+_SHARED = 4
 _LEAST_FILTER_BITS, _MOST_FILTER_BITS = 10, 22
 
 
@@ -114,7 +120,12 @@ class PatternTable:
 
 
 def _window_table(width: int, mine: list[int], patterns: list[Pattern]) -> tuple[Any, ...]:
-    """Return the windows that some patterns are filed under, as the kernel takes them."""
+    """Return the windows that some patterns are filed under, as the kernel takes them.
+
+    An entry has the eight bytes that end with the window and a mask of those that the literal has; the pattern, with
+    how far the window's end is from the literal's start above it; the literal's length, with the kind below it and a
+    bit that says whether there is more to compare than those eight.
+    """
     shared = Counter(
         window
         for place in mine
@@ -122,13 +133,17 @@ def _window_table(width: int, mine: list[int], patterns: list[Pattern]) -> tuple
             patterns[place].literal[at : at + width] for at in range(len(patterns[place].literal) - width + 1)
         }
     )
-    grams, offsets = [], []
-    for place in mine:
+    rows = np.empty((len(mine), 4), np.uint64)
+    for row, place in zip(rows, mine, strict=True):
         literal = patterns[place].literal
-        at = min(range(len(literal) - width + 1), key=lambda one: shared[literal[one : one + width]])
-        grams.append(int.from_bytes(literal[at : at + width], "little"))
-        offsets.append(at)
-    gram = np.array(grams, np.uint32)
+        end = _end_of_window(literal, width, shared)
+        known = literal[max(0, end - WORD) : end]
+        unknown = 8 * (WORD - len(known))
+        row[0] = int.from_bytes(known, "little") << unknown
+        row[1] = (_WHOLE >> unknown) << unknown
+        row[2] = place | end << 32
+        row[3] = len(literal) << 8 | (len(known) < len(literal)) << 7 | patterns[place].kind
+    gram = (rows[:, 0] >> np.uint64(64 - 8 * width)).astype(np.uint32)
     spread = gram * np.uint32(HASH)
     bits = (len(mine) - 1).bit_length()
     filter_bits = min(max(bits + 5, _LEAST_FILTER_BITS), _MOST_FILTER_BITS)
@@ -138,8 +153,12 @@ def _window_table(width: int, mine: list[int], patterns: list[Pattern]) -> tuple
     np.bitwise_or.at(words, set_bits >> 6, np.uint64(1) << (set_bits & 63).astype(np.uint64))
     buckets = (spread >> np.uint32(32 - bucket_bits)).astype(np.int64)
     order = np.argsort(buckets, kind="stable")
-    first = np.searchsorted(buckets[order], np.arange((1 << bucket_bits) + 1))
-    return (
-        width, words, 32 - filter_bits, first, 32 - bucket_bits, gram[order], np.array(offsets, np.int64)[order],
-        np.array(mine, np.int64)[order],
-    )  # fmt: skip
+    first = np.searchsorted(buckets[order], np.arange((1 << bucket_bits) + 1)).astype(np.int32)
+    return width, words, 32 - filter_bits, first, 32 - bucket_bits, rows[order]
+
+
+def _end_of_window(literal: bytes, width: int, shared: Counter[bytes]) -> int:
+    """Return where the window ends that a literal is filed under: the last of those that few others share."""
+    counts = [shared[literal[at : at + width]] for at in range(len(literal) - width + 1)]
+    most = 2 * min(counts) + _SHARED
+    return width + max(at for at, count in enumerate(counts) if count <= most)

@@ -5,7 +5,7 @@ Every other host measures the landmarks and places itself among them by the same
 simplex; here it is least squares with its Jacobian, the best of a few seeded starts. A fit takes milliseconds: keep it
 off the event loop.
 
-SciPy is needed: `pip install rookery[routing]`.
+SciPy is needed: the extra `routing` brings it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rookery.errors import SpaceError
+from rookery.extras import need
 
 __all__ = ["choose_landmarks", "extent_of", "place_host", "place_landmarks", "relative_errors"]
 
@@ -53,6 +54,7 @@ def choose_landmarks(times: Floats, count: int, *, rounds: int = 20) -> list[int
 
 def place_landmarks(times: Floats, dimensions: int, generator: np.random.Generator, *, starts: int = 6) -> Floats:
     """Return coordinates (landmarks, dimensions) from the landmarks' times to each other."""
+    need("scipy", "placing hosts by network coordinates")
     from scipy.optimize import least_squares
 
     count = len(times)
@@ -91,6 +93,7 @@ def place_host(landmarks: Floats, times: Floats) -> Floats:
     Near the closest landmark, amid all, and where the times' squares, less those to the closest, cross: the last is
     exact for times that are distances, and keeps hosts from being mirrored into a wrong place.
     """
+    need("scipy", "placing hosts by network coordinates")
     from scipy.optimize import least_squares
 
     wanted = np.maximum(times, SHORTEST)

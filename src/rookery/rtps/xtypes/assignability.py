@@ -5,6 +5,9 @@ extensibility, members of one name have one id, keys are on both sides, and the 
 the same places unless it is mutable, and all of them if it is final. A struct inside must be alike if it is final,
 because a reader cannot tell where another one would end. Bounds of strings and sequences do not count, those of keys
 do: these are the defaults of the standard's consistency policy, and no other policy is offered here.
+
+Whether octets can be read is a second question: XCDR1 does not say where an appendable struct inside another one ends,
+so there two that differ in their members do not fit, whatever the types say.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from rookery.rtps.types import (
 )
 from rookery.rtps.xtypes.objects import describe, name_hash
 
-__all__ = ["Mismatch", "mismatch", "spoken"]
+__all__ = ["Mismatch", "mismatch", "spoken", "undelimited"]
 
 _NUMBERS = {Primitive.FLOAT32: "float32", Primitive.FLOAT64: "float64"}
 
@@ -80,6 +83,25 @@ def mismatch(reader: Type, writer: Type, path: str = "the type") -> Mismatch | N
         case CdrStruct(), CdrStruct():
             return _between_structs(reader, writer, "" if path == "the type" else f"{path}.")
     return Mismatch(path, spoken(reader), spoken(writer))
+
+
+def undelimited(reader: Type, writer: Type, path: str = "") -> Mismatch | None:
+    """Return the appendable struct of two types that fit whose end cannot be told in XCDR1; None if there is none."""
+    match reader, writer:
+        case CdrSequence() | CdrArray(), CdrSequence() | CdrArray():
+            return undelimited(reader.element, writer.element, path)
+        case CdrStruct(), CdrStruct():
+            ours, theirs = len(reader.fields), len(writer.fields)
+            if path and reader.extensibility is Extensibility.APPENDABLE and ours != theirs:
+                return Mismatch(path, f"of {ours} members", f"of {theirs} members in XCDR1")
+            by_id = dict(writer.numbered)
+            for number, member in reader.numbered:
+                other = by_id.get(number)
+                inner = f"{path}.{member.name}" if path else member.name
+                apart = None if other is None else undelimited(member.type, other.type, inner)
+                if apart is not None:
+                    return apart
+    return None
 
 
 def _are_alike(one: Type, other: Type) -> bool:

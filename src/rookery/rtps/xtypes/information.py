@@ -7,6 +7,7 @@ that whoever needs them can ask for all at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rookery.errors import WireFormatError
 from rookery.rtps.octets import Cursor
@@ -14,7 +15,7 @@ from rookery.rtps.xtypes.identifiers import TypeHash, read_identifier, write_ide
 from rookery.rtps.xtypes.objects import Described
 from rookery.rtps.xtypes.writing import Xcdr2Writer, delimited, members
 
-__all__ = ["TypeInformation", "read_information", "write_sized"]
+__all__ = ["AnnouncedType", "TypeInformation", "read_information", "write_sized"]
 
 _MINIMAL, _COMPLETE = 0x1001, 0x1002
 
@@ -54,10 +55,17 @@ class TypeInformation:
         return out.octets()
 
 
+class AnnouncedType(NamedTuple):
+    """A type as somebody else announced it: the names, and the objects behind them as far as they are known."""
+
+    information: TypeInformation
+    objects: tuple[bytes, ...]
+
+
 def read_information(octets: bytes, *, little: bool) -> TypeInformation:
     """Read the octets of the parameter; raise `WireFormatError` where they are wrong."""
     found: dict[int, tuple[tuple[TypeHash, int], ...]] = {}
-    for number, cursor in members(Cursor(octets, little=little)):
+    for number, _, cursor in members(Cursor(octets, little=little)):
         if number in (_MINIMAL, _COMPLETE):
             found[number] = _read_parts(delimited(cursor))
     minimal, complete = found.get(_MINIMAL, ()), found.get(_COMPLETE, ())

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rookery.errors import WireFormatError
+from rookery.rtps.cdr import wrap
 from rookery.rtps.identity import Guid, guid_from_octets
 from rookery.rtps.octets import Cursor
 from rookery.rtps.xtypes.identifiers import TypeHash, hash_of, read_identifier, write_identifier
@@ -39,7 +40,8 @@ REPLY_READER: Final = 0x000301C4
 #: Bits of the builtin endpoint set: writer and reader of requests, writer and reader of replies.
 LOOKUP_ENDPOINTS: Final = 0xF << 12
 
-_CDR2_LE: Final = b"\x00\x07\x00\x00"
+#: XCDR2 of a final type.
+_CDR2: Final = 0x06
 _GET_TYPES: Final = 0x018252D3
 _GET_DEPENDENCIES: Final = 0x05AAFB31
 
@@ -72,7 +74,7 @@ class TypeRequest:
             out.number("i", _GET_DEPENDENCIES if self.dependencies else _GET_TYPES)
             with out.delimited(), out.member(_TYPE_IDS), out.delimited():
                 _write_names(out, self.names)
-        return _CDR2_LE + out.octets()
+        return wrap(out.octets(), kind=_CDR2)
 
     @classmethod
     def decode(cls, payload: bytes) -> TypeRequest:
@@ -86,7 +88,7 @@ class TypeRequest:
         if what not in (_GET_TYPES, _GET_DEPENDENCIES):
             raise WireFormatError(f"a question of kind 0x{what:08x} about types")
         names: list[TypeHash] = []
-        for member, inner in members(call):
+        for member, _, inner in members(call):
             if member == _TYPE_IDS:
                 names += _read_names(delimited(inner))
         return cls(asker, number, tuple(names), what == _GET_DEPENDENCIES)
@@ -117,7 +119,7 @@ class TypeReply:
         if result.i32() != 0:
             return None
         objects: list[tuple[TypeHash, bytes]] = []
-        for member, inner in members(result):
+        for member, _, inner in members(result):
             if member == _TYPES:
                 objects += _read_objects(delimited(inner))
         return cls(asker, number, tuple(objects))
@@ -140,7 +142,7 @@ def encode_types(request: TypeRequest, objects: Iterable[tuple[TypeHash, bytes]]
                         out.raw(octets[4:])
                 with out.member(_PAIRS), out.delimited():
                     out.number("I", 0)
-    return _CDR2_LE + out.octets()
+    return wrap(out.octets(), kind=_CDR2)
 
 
 def encode_dependencies(request: TypeRequest, names: Sequence[tuple[TypeHash, int]]) -> bytes:
@@ -157,7 +159,7 @@ def encode_dependencies(request: TypeRequest, names: Sequence[tuple[TypeHash, in
                         write_sized(out, name, size)
                 with out.member(_CONTINUATION):
                     out.number("I", 0)
-    return _CDR2_LE + out.octets()
+    return wrap(out.octets(), kind=_CDR2)
 
 
 def _reply(request: TypeRequest) -> Xcdr2Writer:

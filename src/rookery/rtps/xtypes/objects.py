@@ -229,12 +229,15 @@ def _read_enum(cursor: Cursor, kind: int, extensibility: Extensibility) -> TypeO
     name = _read_detail(header) if kind == COMPLETE else "#"
     if bits <= 16:
         return TypeObject(CdrForeign(f"an enumeration of {bits} bits"))
-    labels, every = [], delimited(cursor)
+    labels: list[tuple[str, int]] = []
+    every = delimited(cursor)
     for literal in _sequence(every):
         value = delimited(literal)
         value.align(4)
         number = value.i32()
-        labels.append((_read_name(literal, kind), number))
+        label = (_read_name(literal, kind), number)
+        # The default comes first, as in a type of our own.
+        labels.insert(0 if value.u16() & _DEFAULT else len(labels), label)
     try:
         return TypeObject(CdrEnum(name, tuple(labels), extensibility))
     except TopicError as error:

@@ -72,8 +72,8 @@ def delimited(cursor: Cursor) -> Cursor:
     return inner
 
 
-def members(cursor: Cursor) -> Iterator[tuple[int, Cursor]]:
-    """Return the members of a mutable thing, by id; the cursor is that of the whole thing."""
+def members(cursor: Cursor) -> Iterator[tuple[int, bool, Cursor]]:
+    """Return the members of a mutable thing: id, whether it must be understood, octets; the cursor is of the whole."""
     inner = delimited(cursor)
     while inner.remaining >= 4:
         inner.align(4)
@@ -93,4 +93,4 @@ def members(cursor: Cursor) -> Iterator[tuple[int, Cursor]]:
         part = Cursor(inner.data, little=inner.little, start=inner.start, end=inner.position + length)
         part.position = inner.position
         inner.skip(length)
-        yield header & 0x0FFFFFFF, part
+        yield header & 0x0FFFFFFF, bool(header >> 31), part

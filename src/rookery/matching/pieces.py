@@ -1,0 +1,70 @@
+"""Matches in order, in pieces: events by some hundreds to thousands, so that what is in work stays near the processor.
+
+Rule 1: a piece holds all matches of its events; pieces follow each other as the events do, so one behind the other they
+are in order.
+Rule 2: how many events are matched at a time follows the matches that they have. Where each has thousands, fewer are
+taken, since memory that was never touched costs more than the matches that are written to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rookery.matching.kernels import order_pairs
+
+__all__ = ["LARGE_PIECE", "Piece", "joined", "ordered_pieces"]
+
+Array = np.ndarray[Any, Any]
+#: Events and slots of matches, by event and then by slot.
+Piece = tuple[Array, Array]
+
+#: Events matched at a time: at first, and at least and at most later on.
+FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
+#: Pairs that are wanted of the events that are matched at a time.
+WANTED_PAIRS = 1 << 21
+#: Matches from which on a piece is left as it is; smaller ones are joined.
+LARGE_PIECE = 1 << 20
+
+
+def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> list[Piece]:
+    """Return the matches of coded events, by what finds the pairs `event << 32 | slot` of some of them."""
+    pieces: list[Piece] = []
+    first, size = 0, FIRST_EVENTS
+    while first < len(codes):
+        mine = codes[first : first + size]
+        pairs = probe(mine)
+        events, slots = order_pairs(pairs, len(mine))
+        if first:
+            events += first
+        pieces.append((events, slots))
+        first += len(mine)
+        size = min(MOST_EVENTS, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
+    return merged(pieces)
+
+
+def merged(pieces: list[Piece]) -> list[Piece]:
+    """Return the same matches in fewer pieces: none is small but the last."""
+    large: list[Piece] = []
+    waiting: list[Piece] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += len(piece[0])
+        if count >= LARGE_PIECE:
+            large.append(joined(waiting))
+            waiting, count = [], 0
+    if count or not large:
+        large.append(joined(waiting))
+    return large
+
+
+def joined(pieces: list[Piece]) -> Piece:
+    """Return all matches of some pieces as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return np.concatenate([events for events, _ in pieces]), np.concatenate([slots for _, slots in pieces])

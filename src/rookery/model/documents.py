@@ -1,0 +1,181 @@
+"""Events as they come: nested JSON, one document an event, laid out in the columns of a schema.
+
+Rule 1: a missing field is NULL, and so is a JSON null. A column `a.b` takes the value at that key, else the value `b`
+inside `a`; where the schema has structs, their fields are found in the same way.
+Rule 2: a text column takes any value: a number and a boolean as JSON writes them, a list or an object as its JSON. A
+column of another type takes what fits it, and a number also from a text that is one; what does not fit is NULL.
+Rule 3: a Windows event as its viewers export it (`{"Event": {"System": …, "EventData": …}}`) has its fields by their
+own names: `EventID`, `Channel`, `Provider_Name`, and all that stands in EventData or UserData.
+Rule 4: a schema that asks for choices (`choices.py`: `a#text`, `a#leaf`, …) has a row for each choice of items of a
+document's arrays; the document matches what one of its rows matches.
+Rule 5: `_event` is all values of a document, a line each: what keywords are sought in; `a#number` is `a` as a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from rookery.errors import EventError
+from rookery.model.arrow_types import type_to_arrow
+from rookery.model.choices import ABSENT, LEAF, TEXT, VALUE, Choices
+from rookery.model.schema import Schema
+from rookery.model.types import BooleanType, StringType, StructType, TimestampType, Type
+
+__all__ = ["documents_of", "field_names", "laid_out", "layout"]
+
+_KEYWORDS = "_event"
+_NUMBER = "#number"
+#: The objects of a Windows event whose fields go by their own names, in the order in which they are asked.
+_WINDOWS = (("Event", "EventData"), ("Event", "UserData"), ("Event", "System"))
+#: Fields of a Windows event that stand deeper.
+_ALIASES = {"Event.System.Provider.#attributes.Name": "Provider_Name", "Event.System.EventID.#text": "EventID"}
+
+_render = msgspec.json.encode
+
+
+def documents_of(lines: Iterable[bytes | str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the documents of JSON lines; EventError names the line that is none."""
+    decode = msgspec.json.decode
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            document = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise EventError(f"line {number} is no JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise EventError(f"line {number} is no JSON object")
+        yield document
+
+
+def field_names(document: Mapping[str, Any]) -> set[str]:
+    """Return the names by which conditions may reach the fields of a document."""
+    return {name for name, _ in _leaves(document)} | {_KEYWORDS}
+
+
+def layout(documents: Iterable[Mapping[str, Any]], schema: Schema) -> pa.Table:
+    """Return documents as a table with the columns of a schema."""
+    return laid_out(documents, schema)[0]
+
+
+def laid_out(documents: Iterable[Mapping[str, Any]], schema: Schema) -> tuple[pa.Table, list[int] | None]:
+    """Return documents as a table, and the document of each row where a document may have several."""
+    choices = Choices(schema)
+    if not choices.asked:
+        return _table(list(documents), schema, None), None
+    rows: list[Mapping[str, Any]] = []
+    chosen: list[dict[str, Any]] = []
+    origins: list[int] = []
+    for number, document in enumerate(documents):
+        made = choices(document)
+        chosen += made
+        rows += [document] * len(made)
+        origins += [number] * len(made)
+    return _table(rows, schema, chosen), origins
+
+
+def _table(rows: list[Mapping[str, Any]], schema: Schema, chosen: list[dict[str, Any]] | None) -> pa.Table:
+    columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in schema}
+    numbers = {name.removesuffix(_NUMBER): name for name in schema if name.endswith(_NUMBER)}
+    keywords = columns.get(_KEYWORDS)
+    structs = {name: kind for name, kind in schema.types.items() if isinstance(kind, StructType)}
+    for row, made in enumerate(chosen or ()):
+        for name, value in made.items():
+            columns[name][row] = value
+    plain = chosen is None or any(not name.endswith((TEXT, VALUE, LEAF, ABSENT)) for name in schema)
+    for row, document in enumerate(rows if plain else ()):
+        found: list[str] = []
+        for name, value in _leaves(document):
+            column = columns.get(name)
+            if column is not None and column[row] is None:
+                column[row] = value
+            if numbers and name in numbers and columns[numbers[name]][row] is None:
+                columns[numbers[name]][row] = value
+            if keywords is not None and not isinstance(value, dict):
+                found.append(_text(value))
+        for name, struct in structs.items():
+            columns[name][row] = _fit(document.get(name), struct)
+        if keywords is not None:
+            keywords[row] = "\n".join(dict.fromkeys(found))
+    arrays = []
+    for name, kind in schema.types.items():
+        values = columns[name]
+        if name not in structs:
+            values = [None if value is None else _fit(value, kind) for value in values]
+        arrays.append(pa.array(values, type_to_arrow(kind)))
+    return pa.table(arrays, names=list(schema))
+
+
+def _leaves(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield names and values: of every field by its path, of a Windows event's fields by their own names too."""
+    windows = document.get("Event")
+    if isinstance(windows, dict):
+        yield from _windows(document)
+    stack = [("", document)]
+    while stack:
+        prefix, inside = stack.pop()
+        for key, value in inside.items():
+            if value is None:
+                continue
+            name = prefix + key
+            yield name, value
+            if isinstance(value, dict):
+                stack.append((name + ".", value))
+
+
+def _windows(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for home in _WINDOWS:
+        inside: Any = document
+        for step in home:
+            inside = inside.get(step) if isinstance(inside, dict) else None
+        if not isinstance(inside, dict):
+            continue
+        for key, value in inside.items():
+            if isinstance(value, dict):
+                if home[-1] == "UserData":  # its fields stand one object deeper, under a name of the provider's
+                    yield from ((name, one) for name, one in value.items() if one is not None)
+                for name, one in value.items():
+                    inner = f"{'.'.join(home)}.{key}.{name}"
+                    if inner in _ALIASES:
+                        yield _ALIASES[inner], one
+                    elif isinstance(one, dict):
+                        yield from (
+                            (_ALIASES[f"{inner}.{deep}"], last)
+                            for deep, last in one.items()
+                            if f"{inner}.{deep}" in _ALIASES
+                        )
+            elif value is not None:
+                yield key, value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _render(value).decode()
+
+
+def _fit(value: Any, kind: Type) -> Any:
+    """Return a value as a column of this type holds it; None where it does not fit."""
+    if value is None:
+        return None
+    if isinstance(kind, StringType):
+        return _text(value)
+    if isinstance(kind, StructType):
+        return {name: _fit(value.get(name), one) for name, one in kind.fields} if isinstance(value, dict) else None
+    if isinstance(kind, BooleanType):
+        return value if isinstance(value, bool) else None
+    if isinstance(kind, TimestampType):
+        from rookery.model.instants import instant_of
+
+        try:
+            return instant_of(value) // kind.nanoseconds if isinstance(value, str) else None
+        except ValueError:
+            return None
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
