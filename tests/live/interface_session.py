@@ -18,7 +18,7 @@ async def main() -> None:
         other.subscribe("numbers", "number >= 5", overflow="wait", schema=SCHEMA) as numbers,
     ):
         one.advertise("numbers", schema=SCHEMA)
-        await one.dds.wait_for_readers("numbers")
+        await one.dds.wait_for_readers("numbers", seconds=600)
         for number in range(10):
             one.publish("numbers", {"number": number})
         async with asyncio.timeout(600):

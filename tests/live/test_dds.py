@@ -37,7 +37,7 @@ def test_two_nodes_with_filters(domain_id: int) -> None:
             one.subscribe("quotes", overflow="drop-oldest", schema=SCHEMA) as everything,
         ):
             other.advertise("quotes", schema=rookery.Schema(symbol=str, price=float, size=int))
-            await other.dds.wait_for_readers("quotes")
+            await other.dds.wait_for_readers("quotes", seconds=600)
             for quote in QUOTES:
                 other.publish("quotes", quote)
             await other.flush("quotes")
@@ -82,7 +82,7 @@ def test_a_subscription_ends_and_the_reader_with_the_last_one(domain_id: int) ->
             async with one.subscribe("quotes", "price < 10", overflow="drop-oldest", schema=SCHEMA):
                 async with one.subscribe("quotes", "price > 10", overflow="drop-oldest", schema=SCHEMA):
                     other.advertise("quotes", schema=SCHEMA)
-                    await other.dds.wait_for_readers("quotes")
+                    await other.dds.wait_for_readers("quotes", seconds=600)
                 assert len(one.dds.udp.participant.local_endpoints) == 1
             assert one.dds.udp.participant.local_endpoints == ()
             async with asyncio.timeout(600):
@@ -192,7 +192,7 @@ def test_without_multicast_the_peers_are_told(domain_id: int) -> None:
                 rookery.open(f"dds://{domain_id}", told) as other,
                 other.subscribe("quotes", "price > 38", overflow="drop-oldest", schema=SCHEMA) as quotes,
             ):
-                await one.dds.wait_for_readers("quotes")
+                await one.dds.wait_for_readers("quotes", seconds=600)
                 for quote in QUOTES:
                     one.publish("quotes", quote)
                 assert await first(quotes, 1) == QUOTES[-1:]
@@ -219,7 +219,7 @@ def test_filters_work_on_data_of_an_unmodified_cyclone_writer(
                 wanted = [quote for quote in QUOTES if quote["price"] < 10 and quote["symbol"] != "S2"]
                 got = await first(cheap, len(wanted))
                 assert got == wanted
-                await node.dds.wait_for_readers("cheap")
+                await node.dds.wait_for_readers("cheap", seconds=600)
                 for event in got:
                     node.publish("cheap", event)
                 taken = await peer.ask("take", entity=reader, count=len(wanted))

@@ -78,7 +78,7 @@ def test_samples_go_both_ways(
                         break
                 assert got == samples
             client.advertise("back", schema=of)
-            await client.dds.wait_for_readers("back")
+            await client.dds.wait_for_readers("back", seconds=600)
             for sample in samples:
                 client.publish("back", sample)
             assert await peer.ask("take", entity=back, count=2) == [[sample, "alive"] for sample in samples]
@@ -141,7 +141,7 @@ def test_xcdr2_of_a_final_type_is_written_where_it_is_asked_for(cyclone: Cyclone
         of = CdrStruct("test::Message", (CdrMember("number", Primitive.INT32), CdrMember("text", CdrString())))
         async with rookery.open(f"dds://{domain_id}") as client:
             client.advertise("back", schema=of, dds=DdsWriterOptions(type_name="test::Message", xcdr=2))
-            await client.dds.wait_for_readers("back")
+            await client.dds.wait_for_readers("back", seconds=600)
             client.publish("back", {"number": 1, "text": "one"})
             assert await peer.ask("take", entity=back, count=1) == [[{"number": 1, "text": "one"}, "alive"]]
 

@@ -65,7 +65,7 @@ def test_what_is_disposed_and_unregistered_here_ends_there(cyclone: Cyclone, dom
         there = await peer.ask("reader", topic="quotes", type="Quote")
         async with rookery.open(f"dds://{domain_id}") as client:
             client.advertise("quotes", schema=QUOTE, dds=DdsWriterOptions(type_name="test::Quote"))
-            await client.dds.wait_for_readers("quotes")
+            await client.dds.wait_for_readers("quotes", seconds=600)
             client.publish("quotes", A)
             client.publish("quotes", B)
             client.dds.dispose("quotes", {"symbol": "A"})

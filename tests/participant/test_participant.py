@@ -81,6 +81,21 @@ def test_what_is_not_there_says_so() -> None:
     assert participant.local_endpoints == ()
 
 
+def test_a_reliable_reader_is_attentive_once_it_has_spoken() -> None:
+    network = SimulatedNetwork(1)
+    one, other, quick = network.join(), network.join(), network.join()
+    writer = one.participant.create_writer("topic", "T", RELIABLE, keyed=False, now=0)
+    best_effort = replace(RELIABLE, reliability=Reliability.BEST_EFFORT)
+    slow = other.participant.create_reader("topic", "T", RELIABLE, keyed=False, now=0)
+    never_speaks = quick.participant.create_reader("topic", "T", best_effort, keyed=False, now=0)
+    for member in (one, other, quick):
+        member.flush()
+    both = {slow, never_speaks}
+    assert network.run(SECOND, until=lambda: set(one.participant.matched(writer)) == both)
+    assert one.participant.attentive(writer) == (never_speaks,)
+    assert network.run(5 * SECOND, until=lambda: set(one.participant.attentive(writer)) == both)
+
+
 def test_a_writer_whose_reader_does_not_answer_fills_up() -> None:
     network = SimulatedNetwork(1)
     one, other = network.join(limits=Limits(history_samples=5)), network.join()

@@ -239,12 +239,15 @@ class DdsTransport:
                 await asyncio.sleep(_LOOK)
 
     async def wait_for_readers(self, topic: str, *, count: int = 1, seconds: float = 10.0) -> None:
-        """Wait until the topic has so many readers; raise `TimeoutError` if that takes longer."""
+        """Wait until so many readers of the topic listen; raise `TimeoutError` if that takes longer.
+
+        A reader that we know may not know us yet, and drops what we send: a reliable one counts from its first
+        acknowledgment on. A best-effort reader never says anything, and counts as soon as it is matched.
+        """
         writer = self._writer(topic)
         async with asyncio.timeout(seconds):
-            while len(self.udp.participant.matched(writer)) < count:
-                self._changed.clear()
-                await self._changed.wait()
+            while len(self.udp.participant.attentive(writer)) < count:
+                await asyncio.sleep(_LOOK)
 
     async def learn(self, topic: str, *, seconds: float | None = None) -> CdrStruct:
         """Return the type that some endpoint of a topic announces; wait for one, `TimeoutError` if it takes too long.

@@ -370,6 +370,13 @@ class Participant:
         """Return the endpoints that a local endpoint is paired with."""
         return self._pairing.matched(local)
 
+    def attentive(self, local: Guid) -> tuple[Guid, ...]:
+        """Return those of its pairs that a local endpoint has reason to think know of it: the reliable ones that have
+        spoken to it, and those that never speak.
+        """
+        silent = set(self._pairing.silent(local))
+        return tuple(guid for guid in self._pairing.matched(local) if guid not in silent)
+
     def is_known(self, local: Guid) -> bool:
         """Say whether all that a local endpoint is paired with know of it: their participants have acknowledged its
         announcement, and the reliable ones have spoken to it.
