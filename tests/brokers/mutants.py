@@ -17,6 +17,7 @@ from rookery.brokers.leases import Leases
 from rookery.brokers.messages import PlacedSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.placement import Placement
+from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.versions import Versions
 from rookery.machine import ClientId
 from rookery.simulated.brokers import SimulatedClient
@@ -72,6 +73,7 @@ def no_leases(patch: pytest.MonkeyPatch) -> None:
 def no_waking_up(patch: pytest.MonkeyPatch) -> None:
     """A broker that slept takes over, lets leases end and matches for the last time as if it had listened."""
     patch.setattr(Broker, "_advance", lambda self, now: setattr(self, "now", max(now, self.now)))
+    patch.setattr(RoutingTable, "held_up", lambda self, late: None)
 
 
 def zones_overlap_by_their_paths(patch: pytest.MonkeyPatch) -> None:

@@ -137,6 +137,26 @@ def test_a_broker_that_slept_takes_over_from_nobody() -> None:
     assert made.brokers[3].counters["yielded"] == 1
 
 
+def test_who_is_late_for_its_beats_has_heard_less_and_holds_no_longer() -> None:
+    """A busy process: nobody is silent because it was late, and its own lease ends by the clock all the same."""
+    made, _ = pair()
+    broker, beat = made.brokers[1], made.brokers[1].configuration.beat
+    (owned,) = broker.owned.values()
+    (neighbor,) = owned.neighbors
+    heard = broker.routing_table.heard[neighbor.owner] = broker.now
+    end = broker.leases._end(owned)
+    for number in (1, 2):  # each beat three quarters late, and nothing comes
+        due = broker.timer()
+        assert due is not None
+        broker.wake(due + 3 * beat // 4)
+        assert broker.routing_table.heard[neighbor.owner] == heard + number * 3 * beat // 4
+        assert broker.leases.is_held(owned) == (broker.now < end)
+        assert broker.routing_table.alive(neighbor.owner)
+    assert broker.now > end
+    assert broker.counters["taken over"] == 0
+    assert broker.counters["stalled"] == 0
+
+
 def test_nobody_takes_over_before_his_own_grant_has_run_out() -> None:
     """That a broker cannot be reached makes no difference: it may live, and count on it."""
     made = network(5)
@@ -148,9 +168,9 @@ def test_nobody_takes_over_before_his_own_grant_has_run_out() -> None:
     assert sum(broker.counters["taken over"] for broker in made.brokers.values()) == 1
 
 
-def sleepers() -> tuple[SimulatedBrokers, Broker]:
+def sleepers(**configuration: BrokerDurability) -> tuple[SimulatedBrokers, Broker]:
     """Four brokers, of which one has no lease: a neighbor stands still, for less than it takes to be taken over."""
-    made = network(4, dimensions=1)
+    made = network(4, dimensions=1, **configuration)
     owner = made.brokers[1]
     (owned,) = owner.owned.values()
     victim = next(iter(owned.neighbors)).owner
@@ -203,6 +223,34 @@ def test_what_is_matched_without_a_lease_is_matched_again_under_it(yielded: bool
     made.run(owner.configuration.grace_period + 30 * SECOND)
     assert event in made.accepted
     assert wire in delivered
+
+
+def test_a_batch_whose_zone_goes_in_two_parts_is_matched_in_both() -> None:
+    """The second part goes while the first is on its way: its events are nobody's yet, and not the first owner's."""
+    made, owner = sleepers(durability=BrokerDurability.MEMORY)
+    (owned,) = owner.owned.values()
+    low, high = owned.box.lower[0], owned.box.upper[0]
+    made.client(1).publish({"x": low}, {"x": low + 0.99 * (high - low)})
+    made.run(SECOND // 10)
+    ((number, entry),) = owner.deliveries.in_flight.items()
+    assert entry.batch.count == 2
+    newcomer = made.join(bootstrap=1)
+    owner.membership.joining.give(owned, JoinRequest(newcomer, ()))
+    made.perform(1)
+    made.run(SECOND // 10)
+    made.world.pause(newcomer)
+    (rest,) = owner.owned.values()
+    owner.deliveries.beaten()
+    assert entry.moving
+    (gone,) = entry.gone
+    owner.membership.takeover.contest(ZoneOwnership(rest.path, rest.ownership.epoch + 5, 3, 0))
+    assert not owner.owned
+    entry.grace_until = 1
+    owner.deliveries.end_grace_periods()
+    assert entry.grace_until  # it cannot be matched again here
+    owner.deliveries.moved_on(number)  # as if the owner of the first part had accepted it
+    assert entry.moving
+    assert entry.gone == {gone, 1 - gone}
 
 
 def test_subscriptions_end_under_a_lease_only(monkeypatch: pytest.MonkeyPatch) -> None:

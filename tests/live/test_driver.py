@@ -272,25 +272,21 @@ def test_no_wake_is_lost_when_the_timer_is_taken_back_and_set_again() -> None:
     run(proof)
 
 
-def test_time_in_which_the_process_was_held_up_does_not_count_where_it_should_not() -> None:
+def test_the_time_goes_on_while_the_process_is_held_up() -> None:
+    """Others count on it: what they have promised ends by their clocks, whether this process ran or not."""
+
     async def proof() -> None:
-        for without_pauses in (True, False):
-            machine, ends = Scripted(), Ends()
-            driver = ends.driver(machine, without_pauses=without_pauses)
-            before, began = driver.now(), asyncio.get_running_loop().time()
-            machine.alarm = before + 1_000
-            driver.flush()
-            while asyncio.get_running_loop().time() < began + 0.2:  # holds up the loop
-                pass
-            while not machine.heard:
-                await asyncio.sleep(0.001)
-            passed = asyncio.get_running_loop().time() - began
-            late = machine.heard[0][1] - (before + 1_000)
-            if without_pauses:
-                assert late < 150_000
-                assert driver.now() - before < passed * SECOND - 150_000
-            else:
-                assert late >= 150_000
+        machine, ends = Scripted(), Ends()
+        driver = ends.driver(machine)
+        before, began = driver.now(), asyncio.get_running_loop().time()
+        machine.alarm = before + 1_000
+        driver.flush()
+        while asyncio.get_running_loop().time() < began + 0.2:  # holds up the loop
+            pass
+        while not machine.heard:
+            await asyncio.sleep(0.001)
+        assert machine.heard[0][1] - (before + 1_000) >= 150_000
+        assert driver.now() - before >= 200_000
 
     run(proof)
 

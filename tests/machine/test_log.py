@@ -101,6 +101,23 @@ def test_half_of_a_large_log_is_moved_away_and_what_is_live_stays() -> None:
     assert found(open_log(disk)) == {(1, 39): "x" * 20}
 
 
+def test_a_log_makes_room_on_a_disk_that_it_fills_itself() -> None:
+    """A small disk: what is done with must not keep what is new off it."""
+    disk = SimulatedDisk()
+    disk.capacity = 512 << 10
+    log = open_log(disk)
+    for part in range(1_000):
+        write(log, {(1, part): "x" * 4_000}, ((1, part - 1),) if part else ())
+    assert log.moves > 5
+    assert log.moves_failed == 0
+    assert found(open_log(disk)) == {(1, 999): "x" * 4_000}
+    roomy = SimulatedDisk()
+    other = open_log(roomy)
+    for part in range(100):
+        write(other, {(1, part): "x" * 4_000}, ((1, part - 1),) if part else ())
+    assert other.moves == 0  # it is not worth it
+
+
 def test_a_torn_tail_is_cut_off_and_counted() -> None:
     disk = SimulatedDisk()
     log = open_log(disk)

@@ -197,6 +197,7 @@ class Broker:
         self._advance(now)
         if self._next_beat is None or self.now < self._next_beat or self.membership.left:
             return
+        self.routing_table.held_up(self.now - self._next_beat)
         self._next_beat = self.now + self.configuration.beat
         self._beat()
         self._settle()

@@ -245,12 +245,18 @@ class Deliveries:
     @property
     def can_assure(self) -> bool:
         """Whether something was held that is so no more."""
-        return bool(self._held) and self._broker.leases.are_held()
+        return any(not entry.moving for entry in self._held.values()) and self._broker.leases.are_held()
 
     def assure(self) -> None:
-        """The leases are held again: what was matched meanwhile is safe, but for what lies elsewhere by now."""
+        """The leases are held again: what was matched meanwhile is safe, but for what lies elsewhere by now.
+
+        Of a batch that is on its way in part, more may have gone since, and goes when that part has arrived.
+        """
         held, self._held = self._held, {}
         for entry in held.values():
+            if entry.moving:
+                self._held[entry.number] = entry
+                continue
             entry.assured = True
             self._send_on(entry)
             self._check(entry)
@@ -462,6 +468,7 @@ class Deliveries:
             left = matches.without_rows(entry.gone, entry.batch.count)
             if left is not matches:
                 self._shrink(entry, delivery, left)
+        self._send_on(entry)  # what has gone elsewhere meanwhile
         self._check_finished(entry)
 
     def stalled(self, slept: int) -> None:
@@ -486,9 +493,9 @@ class Deliveries:
         broker, self.is_grace_due = self._broker, False
         if not broker.leases.are_held():
             return
-        for entry in [
-            entry for entry in self.in_flight.values() if entry.grace_until and entry.grace_until <= broker.now
-        ]:
+        for entry in list(self.in_flight.values()):
+            if not entry.grace_until or entry.grace_until > broker.now or entry.moving:
+                continue
             entry.grace_until = 0
             self._send_on(entry)
             rows: list[int] = []

@@ -81,6 +81,14 @@ class RoutingTable:
         heard = self._broker.now - age
         self.heard[owner] = max(heard, self.heard.get(owner, heard))
 
+    def held_up(self, late: int) -> None:
+        """Being late for a beat: that long others were not listened to, and it does not make them silent.
+
+        It only prolongs what was granted to them; the own lease goes by the clock (`leases.py`).
+        """
+        if late:
+            self.heard = {owner: min(self._broker.now, when + late) for owner, when in self.heard.items()}
+
     def stalled(self) -> None:
         """Having slept: nobody is silent before it has been listened to for as long as ever."""
         self.heard = dict.fromkeys(self.heard, self._broker.now)

@@ -104,3 +104,8 @@ class FolderDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def room(self) -> int:
+        """Return how many bytes more it would take, as far as it knows."""
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize

@@ -70,13 +70,8 @@ class Driver:
         log: Log | None = None,
         on_wake: Callable[[], None] = _no_wake,
         is_held: Callable[[], bool] | None = None,
-        without_pauses: bool = False,
     ) -> None:
-        """`on_wake` is called each time the machine has been woken; while `is_held` it is not.
-
-        With `without_pauses` the time in which the process was held up, stopped or too busy, does not count: it has not
-        heard the others meanwhile, and that does not make them silent.
-        """
+        """`on_wake` is called each time the machine has been woken; while `is_held` it is not."""
         self.machine = machine
         self.transport = transport
         self.log = log
@@ -84,8 +79,6 @@ class Driver:
         self._on_event = on_event
         self._on_wake = on_wake
         self._is_held = is_held
-        self._without_pauses = without_pauses
-        self._held_up = 0
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         #: When the timer runs out; the machine may want to be woken later than that.
@@ -98,8 +91,12 @@ class Driver:
         self._turn = 0
 
     def now(self) -> int:
-        """Return the time of the machine: monotonic microseconds."""
-        return time.monotonic_ns() // 1_000 - self._held_up
+        """Return the time of the machine: monotonic microseconds.
+
+        It goes on while the process is stopped or too busy, for the promises of others do (`brokers/leases.py`): that
+        one has not listened meanwhile is for the machine to make good.
+        """
+        return time.monotonic_ns() // 1_000
 
     # ---- what happens to the machine -------------------------------------------------------------------------------
 
@@ -251,8 +248,6 @@ class Driver:
         elif self._is_held is not None and self._is_held():
             self._arm(now + SECOND // 10)
         else:
-            if self._without_pauses:
-                self._held_up += now - when
-            self.machine.wake(self.now())
+            self.machine.wake(now)
             self._on_wake()
             self.flush()

@@ -58,6 +58,9 @@ class Disk(Protocol):
     def sync(self) -> None:
         """Force the names to the disk."""
 
+    def room(self) -> int:
+        """Return how many bytes more it would take, as far as it knows."""
+
 
 def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
     """Write everything at a place, or raise; the disk may take less at a time."""

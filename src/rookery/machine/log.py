@@ -6,7 +6,8 @@ the log is opened. Any other record that does not check is damage: those behind 
 and how many places are damaged is said (`damaged`), so that nobody takes what is left for all.
 Rule 2: what is written together is there whole or not at all (`AppendFile`). Where the disk does not let a refused one
 be cut off, and where a sync has failed, nothing is taken until that is mended.
-Rule 3: when more than half of a large file is done with, the rest moves to a new one. The new file is whole, checked
+Rule 3: when more than half of a file is done with that is large, or larger than the room that is left on the disk, the
+rest moves to a new one. The new file is whole, checked
 and on the disk before it takes the old one's name; where that cannot be, the old one stays in force, and the move is
 tried again when there is half as much to move or the file has grown by a quarter.
 """
@@ -40,8 +41,8 @@ _MAGIC = b"rookery log 3\n"
 _MARK = b"\xe7rk\x1e"
 #: No record is longer; a length beyond it is damage.
 LONGEST = 1 << 30
-#: A log smaller than this is not worth moving.
-COMPACT_FROM = 64 << 20
+#: A log smaller than this is not worth moving while the disk has room; one smaller than that never is.
+COMPACT_FROM, SMALLEST = 64 << 20, 64 << 10
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -209,7 +210,9 @@ class RecordLog(Generic[Value]):
 
     def _is_worth_moving(self) -> bool:
         size = self._file.end
-        if size <= self._compact_from or 2 * self._live_bytes >= size:
+        if size <= min(self._compact_from, SMALLEST) or 2 * self._live_bytes >= size:
+            return False
+        if size <= self._compact_from and size <= self._disk.room():
             return False
         return self._again is None or self._live_bytes < self._again[0] or size >= self._again[1]
 

@@ -136,6 +136,10 @@ class SimulatedDisk:
             raise OSError(errno.EIO, "Input/output error")
         self._safe_names = dict(self._files)
 
+    def room(self) -> int:
+        """Return how many bytes more it would take, as far as it knows."""
+        return 1 << 62 if self.capacity is None else max(0, self.capacity - self.used)
+
     # ---- faults ----------------------------------------------------------------------------------------------------
 
     def fill(self) -> None:

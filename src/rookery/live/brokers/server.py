@@ -112,7 +112,6 @@ class LiveBroker:
             on_event=self._on_event,
             log=self.log,
             on_wake=self._on_wake,
-            without_pauses=True,
         )
         entries = self._recovered()
         self.address = await self.peers.listen(settings.listen)
