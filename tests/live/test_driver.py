@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.machine.scripted import Scripted
 
-from rookery.live.driver import SECOND, Driver
+from rookery.live.driver import Driver
 from rookery.machine import Close, Compute, ComputeFailed, Emit, Send, Write
 
 
