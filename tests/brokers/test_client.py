@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -173,7 +174,7 @@ def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() 
     assert client.timer() == 10 + 2 * SECOND
     client.wake(10 + 2 * SECOND)
     assert sent(client) == [request]  # the other one is not late yet
-    assert client.timer() == 20 + 2 * SECOND
+    assert client.timer() == 20 + 4 * SECOND
     tell(client, Accepted(0xA, 0, (2, 0)))
     assert events(client) == []
     tell(client, Accepted(0xA, 0, (1,)), Accepted(0xA, 0, ()))
@@ -184,6 +185,31 @@ def test_events_of_one_turn_travel_together_and_are_sent_again_until_accepted() 
     tell(client, Refused(0xA, 3, "no", final=True), Refused(0xA, 3, "no", final=True))
     assert events(client) == [BatchRefused(3, 1, "no", final=True)]
     assert (client.in_flight, client.timer()) == (0, None)
+
+
+def test_brokers_that_accept_nothing_are_asked_less_and_less_often() -> None:
+    client = a_client(retry=2 * SECOND)
+    client.publish({"n": 0}, 0)
+    client.effects()
+    times = [0]
+    for _ in range(5):
+        due = client.timer()
+        assert due is not None
+        client.wake(due)
+        assert len(sent(client)) == 1
+        times.append(due)
+    assert [(later - before) // SECOND for before, later in pairwise(times)] == [2, 4, 8, 8, 8]
+    now = times[-1]
+    tell(client, Accepted(0xA, 0, ()))  # of whichever time it was sent: says nothing of how long it takes
+    for took, wait in ((3, 6), (100, 8), (1, 2)):  # in seconds
+        number = client.publish({"n": 1}, now)
+        client.effects()
+        client.now = now = now + took * SECOND
+        tell(client, Accepted(0xA, number, ()))
+        number = client.publish({"n": 2}, now)
+        client.effects()
+        assert client.timer() == now + wait * SECOND
+        tell(client, Refused(0xA, number, "no", final=True))
 
 
 def test_a_batch_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

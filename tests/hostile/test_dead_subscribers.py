@@ -68,9 +68,27 @@ class BrokerProcesses:
         self._parent.stdout.close()
 
 
-async def _publish(publisher: Client, size: int, events: int, brokers: BrokerProcesses) -> int:
-    """Publish large events until all are acknowledged; return the most that a broker had meanwhile, above the start."""
-    text, begin, most = "x" * size, brokers.memory(), 0
+class Watch:
+    """The most memory that a broker has had, above the start, while events go in and while they come out."""
+
+    def __init__(self, brokers: BrokerProcesses) -> None:
+        self._brokers = brokers
+        self._begin = brokers.memory()
+        self.most = 0
+
+    def look(self) -> None:
+        now = self._brokers.memory()
+        self.most = max(self.most, *(one - before for one, before in zip(now, self._begin, strict=True)))
+
+    async def keep_looking(self) -> None:
+        while True:
+            self.look()
+            await asyncio.sleep(0.02)
+
+
+async def _publish(publisher: Client, size: int, events: int) -> None:
+    """Publish large events until all are acknowledged."""
+    text = "x" * size
     for number in range(events):
         event = {"symbol": text, "price": float(number * 997 % 1000), "number": number}
         await publisher.publish_many("quotes", [event])
@@ -81,9 +99,7 @@ async def _publish(publisher: Client, size: int, events: int, brokers: BrokerPro
                     break
                 except BrokerError:
                     continue
-        most = max(most, *(now - before for now, before in zip(brokers.memory(), begin, strict=True)))
     await publisher.flush("quotes", seconds=600)
-    return most
 
 
 def check(folder: Path, *, subscribers: int, size: int, events: int, memory: int) -> int:
@@ -96,8 +112,11 @@ def check(folder: Path, *, subscribers: int, size: int, events: int, memory: int
             await client.subscribe("quotes", "price >= 0", overflow="wait").__aenter__()
             secrets.append(client.brokers.secret)
             await client.brokers.detach()
+        watch = Watch(brokers)
+        watching = asyncio.get_running_loop().create_task(watch.keep_looking())
         async with rookery.open(addresses[0], patient) as publisher:
-            most = await _publish(publisher, size, events, brokers)
+            await _publish(publisher, size, events)
+        sys.stdout.write(f"{watch.most} bytes more when all were published\n")
         again = await rookery.open(addresses[0], BrokerOptions(attempts=600.0, secret=secrets[0]))
         async with again.subscribe("quotes", "price >= 0", overflow="wait") as feed:
             got: set[int] = set()
@@ -106,7 +125,9 @@ def check(folder: Path, *, subscribers: int, size: int, events: int, memory: int
                 if len(got) == events:
                     break
         await again.brokers.detach()
-        return most
+        watching.cancel()
+        watch.look()
+        return watch.most
 
     brokers = BrokerProcesses(folder, memory=memory)
     try:

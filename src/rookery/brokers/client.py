@@ -2,8 +2,9 @@
 
 A client is attached to one broker and learns of others. When the connection is gone it attaches to another one,
 subscribes again under the same names and publishes again what was not accepted. Events are numbered by their publisher,
-and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again counts once. A
-delivery is acknowledged when the program has taken it: what a slow program leaves waits at the brokers.
+and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again counts once. What
+is not accepted is sent again after `retry`, and each time twice as late where nothing is accepted meanwhile: brokers
+that are behind already get no more to do. A delivery is acknowledged when the program has taken it: what a slow program leaves waits at the brokers.
 
 Brokers are known by whatever the driver can reach them by; those that a broker names are numbers.
 """
@@ -51,6 +52,8 @@ from rookery.machine.redelivery import Redelivery
 __all__ = ["ClientMachine"]
 
 SECOND = 1_000_000
+#: How many times `retry` a batch that is not accepted waits at the most until it is sent again.
+MOST_PATIENCE = 4
 #: Events of one batch, at most.
 MOST_EVENTS = 1024
 #: Bytes of a batch of more than one.
@@ -72,6 +75,8 @@ class _InFlight:
 
     request: PublishBatch
     accepted: set[int]
+    #: When it was sent; None where that was more than once, and what is accepted may be any of them.
+    sent: int | None = None
 
 
 @dataclass(slots=True)
@@ -123,6 +128,7 @@ class ClientMachine:
         self._events: list[dict[str, Any]] = []
         self._sequence = 0
         self._batches: dict[int, _InFlight] = {}
+        self._retry = retry
         self._redelivery: Redelivery[int] = Redelivery(retry)
         #: Deliveries that the program has not acknowledged, and by which subscriptions.
         self._unacknowledged: dict[DeliveryKey, set[int]] = {}
@@ -256,7 +262,10 @@ class ClientMachine:
             return
         if self._next_attempt is not None and self._next_attempt <= self.now:
             self._attach()
-        for first in self._redelivery.due(self.now):
+        due = self._redelivery.due(self.now)
+        if due:
+            self._wait(2 * self._redelivery.patience)
+        for first in due:
             self._send(first)
 
     def timer(self) -> int | None:
@@ -298,6 +307,7 @@ class ClientMachine:
         self._effects.append(Emit(Attached(welcome)))
         for number, opened in self._open.items():
             self._place(number, opened)
+        self._wait(self._retry)
         for first in self._batches:
             self._send(first)
 
@@ -413,13 +423,19 @@ class ClientMachine:
             self._pack_batch(events[: len(events) // 2])
             self._pack_batch(events[len(events) // 2 :])
             return
-        self._batches[self._sequence] = _InFlight(request, set())
+        self._batches[self._sequence] = waiting = _InFlight(request, set())
         self._send(self._sequence)
+        waiting.sent = self.now
         self._sequence += len(events)
 
     def _send(self, first: int) -> None:
         self._redelivery.sent(first, self.now)
+        self._batches[first].sent = None
         self._say(self._batches[first].request)
+
+    def _wait(self, patience: int) -> None:
+        """Send again what is not accepted after so long, within bounds."""
+        self._redelivery.patience = max(self._retry, min(patience, MOST_PATIENCE * self._retry))
 
     def _accepted(self, first: int, offsets: tuple[int, ...]) -> None:
         waiting = self._batches.get(first)
@@ -428,6 +444,8 @@ class ClientMachine:
         waiting.accepted.update(offsets)
         count = waiting.request.batch.count
         if not offsets or len(waiting.accepted) >= count:
+            if waiting.sent is not None:
+                self._wait(2 * (self.now - waiting.sent))
             self._over(first, count)
             self._effects.append(Emit(BatchAccepted(first, count)))
 

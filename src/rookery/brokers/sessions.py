@@ -191,7 +191,7 @@ class Sessions:
     def _has_room(self, client: int, size: int) -> bool:
         """Tell whether a client may be given so many bytes more: one delivery always, others within the budget."""
         memory = self._broker.configuration.memory
-        if self.bytes_in_flight + size > memory // 4 and self.bytes_in_flight:
+        if self.bytes_in_flight + size > memory // 8 and self.bytes_in_flight:
             self._is_short = True
             return False
         return not self._bytes[client] or self._bytes[client] + size <= memory // 16

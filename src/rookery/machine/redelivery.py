@@ -26,10 +26,11 @@ Key = TypeVar("Key", bound=Hashable)
 class Redelivery(Generic[Key]):
     """Keys of what is not acknowledged, each with the time at which it was sent last."""
 
-    __slots__ = ("_patience", "_sent")
+    __slots__ = ("_sent", "patience")
 
     def __init__(self, patience: int) -> None:
-        self._patience = patience
+        #: The same for all; its owner may change it.
+        self.patience = patience
         # A plain dict has the same order, but to find its first key it steps over all that were deleted before.
         self._sent: OrderedDict[Key, int] = OrderedDict()
 
@@ -53,11 +54,11 @@ class Redelivery(Generic[Key]):
 
     def due(self, now: int) -> list[Key]:
         """Return what is to be sent again, what has waited longest first."""
-        since = now - self._patience
+        since = now - self.patience
         return [key for key, _ in takewhile(lambda item: item[1] <= since, self._sent.items())]
 
     def timer(self) -> int | None:
         """Return when something is due; None where nothing waits."""
         for sent in self._sent.values():
-            return sent + self._patience
+            return sent + self.patience
         return None
