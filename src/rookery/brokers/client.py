@@ -4,7 +4,8 @@ A client is attached to one broker and learns of others. When the connection is 
 subscribes again under the same names and publishes again what was not accepted. Events are numbered by their publisher,
 and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again counts once. What
 is not accepted is sent again after `retry`, and each time twice as late where nothing is accepted meanwhile: brokers
-that are behind already get no more to do. A delivery is acknowledged when the program has taken it: what a slow program leaves waits at the brokers.
+that are behind already get no more to do. A delivery is acknowledged when the program has taken it: what a slow program
+leaves waits at the brokers.
 
 Brokers are known by whatever the driver can reach them by; those that a broker names are numbers.
 """
