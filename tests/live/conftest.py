@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rookery.live.survey import Survey, survey
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.rtps import CdrMember, CdrString, CdrStruct, Guid, Primitive, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash
@@ -73,7 +74,7 @@ class CyclonePeer:
         assert self.process.stdin is not None
         self.process.stdin.write('{"do": "leave"}\n')
         self.process.stdin.flush()
-        self.process.wait(20)
+        self.process.wait(600)
 
     def end(self) -> None:
         """End the process, whatever state it is in."""
@@ -100,7 +101,7 @@ class OurPeer:
         """Return what happened of one kind."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    async def until(self, condition: Callable[[], object], *, timeout: float = 30) -> None:
+    async def until(self, condition: Callable[[], object], *, timeout: float = 600) -> None:
         """Wait until something holds; the limit only turns a hang into a failure."""
         async with asyncio.timeout(timeout):
             while not condition():
@@ -144,6 +145,14 @@ class OurPeer:
     async def matched(self, guid: Guid, count: int = 1) -> None:
         """Wait until a local endpoint has that many partners."""
         await self.until(lambda: len(self.udp.participant.matched(guid)) == count)
+
+
+async def survey_until(condition: Callable[[Survey], object], **options: Any) -> Survey:
+    """Survey, and where the machine was too slow for that, again and longer; the limit only ends a hang."""
+    seconds = 0.5
+    while not condition(found := await survey(seconds=seconds, **options)) and seconds < 200:
+        seconds *= 2
+    return found
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ def test_a_broker_is_measured_by_its_zones() -> None:
             opening = rookery.open(f"brokers://{address[0]}:{address[1]}")
             async with opening as client, client.subscribe("quotes", "price < 10", overflow="wait"):
                 client.publish("quotes", {"price": 5.0})
-                await client.flush("quotes")
+                await client.flush("quotes", seconds=600)
                 return exposition(broker_metrics(broker))
         finally:
             await broker.stop(leave=False)

@@ -199,7 +199,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
             async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(600):
                 while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
-                    await client.flush("quotes")
+                    await client.flush("quotes", seconds=600)
                     await asyncio.sleep(0.1)
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)

@@ -45,7 +45,7 @@ async def compare(fleet: Fleet, *, subscriptions: int, events: int, scanned: int
     async with Crowd(fleet, chosen, BROKERS) as crowd, clients_of(fleet.addresses()[3:]) as publisher:
         published = [an_event(crowd.first + number, generator) for number in range(events)]
         await publisher.publish_many("quotes", published)
-        await publisher.flush("quotes", seconds=120)
+        await publisher.flush("quotes", seconds=600)
         due = wanted(chosen, published, engine="bitmap")
         assert {pair for pair in due if pair[1] < crowd.first + scanned} == wanted(
             chosen, published[:scanned], engine="scan"
@@ -138,7 +138,7 @@ async def get_all(fleet: Fleet, feed: Subscription[Any], count: int = 200) -> No
     async with clients_of(fleet.addresses()[::-1]) as publisher:
         for number in range(count):
             publisher.publish("quotes", an_event(first + number, generator))
-        await publisher.flush("quotes", seconds=120)
+        await publisher.flush("quotes", seconds=600)
     got: Counter[int] = Counter()
     while len(got) < count:
         number = (await anext(feed))["number"]
