@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import itertools
 import json
 import os
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.domains import new_domain
 
 from rookery.live.survey import Survey, survey
 from rookery.live.udp import UdpParticipant, open_participant
@@ -21,9 +21,6 @@ from rookery.rtps import CdrMember, CdrString, CdrStruct, Guid, Primitive, Quali
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash
 from rookery.rtps.events import Event, SampleReceived
 
-#: Domains of this process: each worker of a run has a share of its own, so that strangers do not meet.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
-_DOMAINS = itertools.count(os.getpid() * 7)
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 BEST_EFFORT = QualityOfService(reliability=Reliability.BEST_EFFORT, history_depth=None)
 
@@ -158,7 +155,7 @@ async def survey_until(condition: Callable[[Survey], object], **options: Any) ->
 @pytest.fixture
 def domain_id() -> int:
     """A domain that no other test uses at the same time."""
-    return 1 + _WORKER * 57 + next(_DOMAINS) % 57
+    return new_domain()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.domains import new_domain
 
 import rookery
 from rookery import Client, IslandOptions, Subscription
@@ -16,8 +17,6 @@ from rookery.live.credentials import Credentials
 from rookery.live.opening import ClientOpening
 from rookery.model import Schema
 
-from .conftest import _DOMAINS
-
 QUOTES = Schema(symbol=str, price=float)
 HERE = ("127.0.0.1", 0)
 
@@ -25,7 +24,7 @@ HERE = ("127.0.0.1", 0)
 @pytest.fixture
 def domains() -> Callable[[], int]:
     """Domains that no other test uses at the same time."""
-    return lambda: 1 + next(_DOMAINS) % 230
+    return new_domain
 
 
 def gateway(site: str, *join: tuple[str, int] | None, **options: Any) -> ClientOpening:
