@@ -148,6 +148,12 @@ def test_works_from_another_folder_and_through_links(with_uv: Checkout, tmp_path
     assert with_uv.run(launcher=elsewhere / "twice", cwd=elsewhere).stdout == f"rookery {__version__}\n"
     again = with_uv.run(launcher=elsewhere / "relative", cwd=Path("/"))
     assert (again.stdout, again.stderr) == (f"rookery {__version__}\n", "")
+    # As docs/how-to/install.md has it: the checkout and its environment on the path.
+    path = f"{with_uv.root}:{with_uv.root}/.venv/bin:{with_uv.tools}"
+    by_path = with_uv.run(
+        "-c", "rookery --version && command -v python", launcher=Path("/bin/sh"), cwd=tmp_path, PATH=path
+    )
+    assert by_path.stdout == f"rookery {__version__}\n{with_uv.root}/.venv/bin/python\n"
 
 
 @pytest.mark.parametrize("installer", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
