@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,11 +58,16 @@ def write_patterns(path: Path, patterns: Iterable[tuple[str, str]]) -> None:
             out.write(json.dumps({"id": name, "pattern": text}) + "\n")
 
 
-def run_peer(command: list[str], patterns: Path, events: Path, out: Path | None = None) -> dict[str, Any]:
-    """Run a peer on one core; return what it reports."""
+def run_peer(
+    command: list[str], patterns: Path, events: Path, out: Path | None = None, *, limit: int | None = None
+) -> dict[str, Any]:
+    """Run a peer on one core, with no more than so many seconds of CPU; return what it reports."""
     core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if shutil.which("taskset") else []
     call = [*core, *command, str(patterns), str(events), *([str(out)] if out else [])]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    bound = ["prlimit", f"--cpu={limit}", "--"] if limit and shutil.which("prlimit") else []
+    done = subprocess.run([*bound, *call], capture_output=True, text=True, check=False)
+    if bound and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise PeerMissingError(f"not done within {limit} seconds of CPU")
     if done.returncode:
         raise PeerMissingError(f"{command[-1]} exited {done.returncode}: {done.stderr.strip()[-400:]}")
     report: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
