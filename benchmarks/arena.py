@@ -6,9 +6,9 @@
 
 One table for each workload: events a CPU second on one core with JSON parsing in, bytes a subscription, CPU time to
 build and to edit one subscription. A count that differs from the oracle's voids the cell. What is left out is said with
-its reason: a toolchain that the machine lacks, a predicate for which the arena has no notation of that peer. Slow peers
-get fewer events, those that come first; the oracle counts the same. Python peers are installed into a folder of the
-arena's own.
+its reason: a toolchain that the machine lacks, a predicate for which the arena has no notation of that peer, more CPU
+time than `--limit` for a cell. Slow peers get fewer events, those that come first; the oracle counts the same. Python
+peers are installed into a folder of the arena's own.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--subscriptions", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=300, help="seconds of CPU a cell; who needs more is left out")
     parser.add_argument("--write", type=Path, help="write the workloads as files, and stop")
     parser.add_argument("--json", type=Path, help="write every report here too")
     options = parser.parse_args(arguments)
@@ -71,7 +72,7 @@ def main(arguments: list[str]) -> int:
         print("| peer | events a CPU second | bytes a subscription | build, µs each | edit, µs | counts |")
         print("|---|---|---|---|---|---|")
         for peer, command in commands.items():
-            report = _run(peer, command, workload, options.events)
+            report = _run(peer, command, workload, options.events, options.limit)
             reports.append({"workload": name, "peer": peer, **report})
             print(_row(peer, report, options.subscriptions), flush=True)
     if options.json:
@@ -79,7 +80,7 @@ def main(arguments: list[str]) -> int:
     return 1 if any(report.get("void") for report in reports) else 0
 
 
-def _run(peer: str, command: list[str], workload: ArenaWorkload, events: int) -> dict[str, Any]:
+def _run(peer: str, command: list[str], workload: ArenaWorkload, events: int, limit: int) -> dict[str, Any]:
     """Run one peer on one workload; return its report, with `left out` or `void` where it has no cell."""
     render = NOTATIONS["rookery" if peer.startswith("rookery") else peer]
     rendered = [render(predicates) for predicates in workload.subscriptions]
@@ -91,7 +92,7 @@ def _run(peer: str, command: list[str], workload: ArenaWorkload, events: int) ->
         write_patterns(patterns, [(str(number), str(text)) for number, text in enumerate(rendered)])
         lines.write_text("".join(json.dumps(event) + "\n" for event in workload.events(count)))
         try:
-            report = peers.run_peer(command, patterns, lines)
+            report = peers.run_peer(command, patterns, lines, limit=limit)
         except PeerMissingError as error:
             return {"left out": str(error).splitlines()[-1][-120:]}
     expected = oracle_count(workload, count)

@@ -121,14 +121,15 @@ def _quamina(predicates: Predicates) -> str | None:
     return json.dumps(pattern)
 
 
-def _rsigma(predicates: Predicates) -> str | None:
+def _rsigma(predicates: Predicates) -> str:
+    modifiers = {"prefix": "|startswith", "suffix": "|endswith", "contains": "|contains", "=": "", "in": ""}
     lines = []
-    for field, operator, value, *_ in predicates:
-        modifier = {"prefix": "|startswith", "suffix": "|endswith", "contains": "|contains", "=": "", "in": ""}.get(
-            operator
-        )
-        if modifier is None:
-            return None
+    for field, operator, value, *rest in predicates:
+        if operator == "between":
+            ends = {"gte": value, "lte": rest[0]}
+            lines += [f"    {field}|{sign}: {end!r}" for sign, end in ends.items() if end is not None]
+            continue
+        modifier = modifiers[operator]
         values = value if isinstance(value, list) else [value]
         texts = [one.replace("\\", "\\\\") if isinstance(one, str) else one for one in values]
         lines.append(f"    {field}{modifier}: {json.dumps(texts)}")

@@ -77,7 +77,7 @@ def test_a_wrong_count_voids_the_cell_and_a_missing_word_is_said(
     right = oracle_count(make("stock", subscriptions=20, events=20), 20)
     said = {"rookery": right, "duckdb": right + 1}
 
-    def report(command: list[str], patterns: Path, events: Path) -> dict[str, Any]:
+    def report(command: list[str], patterns: Path, events: Path, *, limit: int) -> dict[str, Any]:
         return {"refused": [], "matches": said[command[0]], "events": 20, "cpu_s": 0.5, "load_cpu_s": 0.1}
 
     commands = {peer: [peer] for peer in ("rookery", "duckdb", "quamina")}
@@ -89,3 +89,17 @@ def test_a_wrong_count_voids_the_cell_and_a_missing_word_is_said(
     assert f"| rookery | 40 |  | 5,000.0 |  | {right} = {right} of 20 events |" in printed
     assert f"| duckdb | void | | | | {right + 1} matches, the oracle has {right} |" in printed
     assert "| quamina | left out | | | | the arena has no notation for it of a predicate here |" in printed
+
+
+def test_a_peer_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
+    from benchmarks.peers import PeerMissingError, run_peer
+
+    with pytest.raises(PeerMissingError, match="not done within 1 seconds of CPU"):
+        run_peer([sys.executable, "-c", "while True: pass"], tmp_path, tmp_path, limit=1)
+
+
+def test_a_range_has_a_notation_in_sigma() -> None:
+    from benchmarks.arena_notations import NOTATIONS
+
+    text = str(NOTATIONS["rsigma"]([["price", "between", 1.5, 2.0], ["size", "between", None, 9.0]]))
+    assert "    price|gte: 1.5\n    price|lte: 2.0\n    size|lte: 9.0\n" in text

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,8 +80,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where one environment after the other is made: at the same path the kernels of the first serve the next."""
+    return tmp_path_factory.mktemp("place")
+
+
 def fresh(folder: Path, wheel: Path, *extras: str) -> Path:
     """Install the wheel with extras into a new environment; return its folder of programs."""
+    shutil.rmtree(folder, ignore_errors=True)
     uv = [sys.executable, "-m", "uv"]
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
     wanted = f"rookery[{','.join(extras)}] @ {wheel.as_uri()}" if extras else str(wheel)
@@ -153,9 +161,9 @@ def test_a_bare_wheel_works_or_names_the_extra(wheel: Path, tmp_path: Path) -> N
         assert (done.returncode, reason in done.stderr) == (1, True), done.stderr
 
 
-def check_brokers(programs: Path, folder: Path) -> None:
+def check_brokers(programs: Path, folder: Path, cache: Path) -> None:
     """A broker, a subscriber and a publisher of a bare install, each a process."""
-    settings = {**environment(), "ROOKERY_CACHE": str(folder / "cache")}
+    settings = {**environment(), "ROOKERY_CACHE": str(cache)}
     options = shlex.split(
         f"--listen 127.0.0.1:0 {TOPIC} --space price:0:10 --durability one-disk --data {folder / 'log'}"
     )
@@ -193,11 +201,11 @@ def check_brokers(programs: Path, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extras", [(), *((extra,) for extra in PACKAGES), tuple(PACKAGES)], ids="+".join)
-def test_a_wheel_with_extras(wheel: Path, tmp_path: Path, extras: tuple[str, ...]) -> None:
-    programs = fresh(tmp_path / "environment", wheel, *extras)
+def test_a_wheel_with_extras(wheel: Path, place: Path, tmp_path: Path, extras: tuple[str, ...]) -> None:
+    programs = fresh(place / "environment", wheel, *extras)
     names = [name for extra in extras for name in PACKAGES[extra]]
     code = f"import importlib; [importlib.import_module(name) for name in {names!r}]"
     subprocess.run([programs / "python", "-c", code], cwd=tmp_path, env=environment(), check=True)
     brought = {extra for extra, packages in PACKAGES.items() if set(packages) <= set(names)}
-    smoke(programs, tmp_path, brought, ROOKERY_CACHE=str(tmp_path / "cache"))
-    check_brokers(programs, tmp_path)
+    smoke(programs, tmp_path, brought, ROOKERY_CACHE=str(place / "cache"))
+    check_brokers(programs, tmp_path, place / "cache")

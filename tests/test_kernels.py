@@ -94,7 +94,7 @@ def test_who_waits_for_a_compilation_is_told_once(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=120,
+            timeout=600,
         ).stderr.splitlines()
         for _ in range(2)
     ]

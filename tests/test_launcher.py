@@ -82,7 +82,7 @@ class Checkout:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
 
     def imports(self, module: str) -> bool:
@@ -148,6 +148,12 @@ def test_works_from_another_folder_and_through_links(with_uv: Checkout, tmp_path
     assert with_uv.run(launcher=elsewhere / "twice", cwd=elsewhere).stdout == f"rookery {__version__}\n"
     again = with_uv.run(launcher=elsewhere / "relative", cwd=Path("/"))
     assert (again.stdout, again.stderr) == (f"rookery {__version__}\n", "")
+    # As docs/how-to/install.md has it: the checkout and its environment on the path.
+    path = f"{with_uv.root}:{with_uv.root}/.venv/bin:{with_uv.tools}"
+    by_path = with_uv.run(
+        "-c", "rookery --version && command -v python", launcher=Path("/bin/sh"), cwd=tmp_path, PATH=path
+    )
+    assert by_path.stdout == f"rookery {__version__}\n{with_uv.root}/.venv/bin/python\n"
 
 
 @pytest.mark.parametrize("installer", [pytest.param("pip", marks=pytest.mark.slow), "uv"])
@@ -206,7 +212,7 @@ def test_an_environment_made_by_someone_else_is_not_touched(with_uv: Checkout) -
 def silent_index() -> Iterator[socket.socket]:
     """A package index on loopback that accepts and never answers: an installation that is under way for ever."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(60)
+        server.settimeout(600)
         yield server
 
 
@@ -277,7 +283,7 @@ def test_two_first_uses_at_once_make_one_environment(with_uv: Checkout) -> None:
         )
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=120) for process in both]
+    outputs = [process.communicate(timeout=600) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     assert [data for data, _ in outputs] == [f"rookery {__version__}\n"] * 2
     assert sum(errors.count("making .venv with") for _, errors in outputs) == 1

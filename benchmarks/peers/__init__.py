@@ -57,15 +57,31 @@ def write_patterns(path: Path, patterns: Iterable[tuple[str, str]]) -> None:
             out.write(json.dumps({"id": name, "pattern": text}) + "\n")
 
 
-def run_peer(command: list[str], patterns: Path, events: Path, out: Path | None = None) -> dict[str, Any]:
-    """Run a peer on one core; return what it reports."""
+def run_peer(
+    command: list[str], patterns: Path, events: Path, out: Path | None = None, *, limit: int | None = None
+) -> dict[str, Any]:
+    """Run a peer on one core, with no more than so many seconds of CPU; return what it reports."""
     core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if shutil.which("taskset") else []
     call = [*core, *command, str(patterns), str(events), *([str(out)] if out else [])]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise PeerMissingError(f"{command[-1]} exited {done.returncode}: {done.stderr.strip()[-400:]}")
-    report: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while True:
+            try:
+                said, errors = process.communicate(timeout=0.5)
+                break
+            except subprocess.TimeoutExpired:
+                if limit and _cpu_seconds(process.pid) > limit:
+                    process.kill()
+                    raise PeerMissingError(f"not done within {limit} seconds of CPU") from None
+    if process.returncode:
+        raise PeerMissingError(f"{command[-1]} exited {process.returncode}: {errors.strip()[-400:]}")
+    report: dict[str, Any] = json.loads(said.strip().splitlines()[-1])
     return report
+
+
+def _cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process; a resource limit would coarsen the clock by which the peer measures itself."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _call(command: list[str], place: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                     # Twice: what came of the first event without being wanted would be read before the second's.
                     for turn in (1, 2):
                         publisher.publish(TOPIC, {**EVENT, "s": "a", "x": 1.0})
-                        await publisher.flush()
+                        await publisher.flush(seconds=600)
                         while len(got) < turn * len(wanted):
                             got.append(shown(await anext(feed)))
                     assert sorted(str(one["subscription_id"]) for one in got) == sorted(map(str, wanted * 2)), case.name

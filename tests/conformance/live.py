@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.domains import new_domain
 
 import rookery
 from rookery import BrokerOptions, Client, DdsOptions, IslandOptions, OverlayOptions, Subscription
@@ -25,15 +26,8 @@ __all__ = ["LIVE", "LiveNetwork", "Reached"]
 
 Reached = Callable[[Path], AbstractAsyncContextManager["LiveNetwork"]]
 
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
-_DOMAINS = itertools.count(os.getpid() * 11)
 #: Seconds in which what should not come has the time to.
 _QUIET = 0.3
-
-
-def new_domain() -> int:
-    """Return a DDS domain that no other test of this run is in."""
-    return 1 + 4 * (next(_DOMAINS) % 57) + _WORKER
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import itertools
 import json
 import os
 import subprocess
@@ -14,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.domains import new_domain
 
+from rookery.live.survey import Survey, survey
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.rtps import CdrMember, CdrString, CdrStruct, Guid, Primitive, QualityOfService, Reliability, SampleKind
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample, key_hash
 from rookery.rtps.events import Event, SampleReceived
 
-#: Domains of this process: each worker of a run has a share of its own, so that strangers do not meet.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
-_DOMAINS = itertools.count(os.getpid() * 7)
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 BEST_EFFORT = QualityOfService(reliability=Reliability.BEST_EFFORT, history_depth=None)
 
@@ -73,7 +71,7 @@ class CyclonePeer:
         assert self.process.stdin is not None
         self.process.stdin.write('{"do": "leave"}\n')
         self.process.stdin.flush()
-        self.process.wait(20)
+        self.process.wait(600)
 
     def end(self) -> None:
         """End the process, whatever state it is in."""
@@ -100,7 +98,7 @@ class OurPeer:
         """Return what happened of one kind."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    async def until(self, condition: Callable[[], object], *, timeout: float = 30) -> None:
+    async def until(self, condition: Callable[[], object], *, timeout: float = 600) -> None:
         """Wait until something holds; the limit only turns a hang into a failure."""
         async with asyncio.timeout(timeout):
             while not condition():
@@ -146,10 +144,18 @@ class OurPeer:
         await self.until(lambda: len(self.udp.participant.matched(guid)) == count)
 
 
+async def survey_until(condition: Callable[[Survey], object], **options: Any) -> Survey:
+    """Survey, and where the machine was too slow for that, again and longer; the limit only ends a hang."""
+    seconds = 0.5
+    while not condition(found := await survey(seconds=seconds, **options)) and seconds < 200:
+        seconds *= 2
+    return found
+
+
 @pytest.fixture
 def domain_id() -> int:
     """A domain that no other test uses at the same time."""
-    return 1 + _WORKER * 57 + next(_DOMAINS) % 57
+    return new_domain()
 
 
 @pytest.fixture

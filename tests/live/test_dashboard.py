@@ -119,7 +119,7 @@ async def live_metrics() -> AsyncIterator[int]:
                 while not site.island.status()["counters"]:  # until the two sites have met
                     await asyncio.sleep(0.05)
                 client.publish("quotes", {"price": 5.0})
-                await client.flush("quotes")
+                await client.flush("quotes", seconds=600)
                 page = [
                     measured("page_records_total", {"events": 1, "refused": 0, "rejected": 0}),
                     measured("page_entries", {"zones": 1}),

@@ -17,7 +17,7 @@ def a_socket(counters: Counters, *, batches: bool) -> tuple[DatagramSocket, sock
     own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     own.bind(("127.0.0.1", 0))
     own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-    own.settimeout(10)
+    own.settimeout(600)
     return DatagramSocket(own, counters, batches=batches), own
 
 

@@ -40,7 +40,7 @@ def test_two_nodes_with_filters(domain_id: int) -> None:
             await other.dds.wait_for_readers("quotes", seconds=600)
             for quote in QUOTES:
                 other.publish("quotes", quote)
-            await other.flush("quotes")
+            await other.flush("quotes", seconds=600)
             assert await first(everything, 40) == QUOTES
             assert await first(cheap, 10) == [quote for quote in QUOTES if quote["price"] < 10]
             wanted = [quote for quote in QUOTES if quote["symbol"] == "S1" and quote["size"] >= 100]

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.domains import new_domain
 
 import rookery
 from rookery import Client, IslandOptions, Subscription
@@ -16,8 +17,6 @@ from rookery.live.credentials import Credentials
 from rookery.live.opening import ClientOpening
 from rookery.model import Schema
 
-from .conftest import _DOMAINS
-
 QUOTES = Schema(symbol=str, price=float)
 HERE = ("127.0.0.1", 0)
 
@@ -25,7 +24,7 @@ HERE = ("127.0.0.1", 0)
 @pytest.fixture
 def domains() -> Callable[[], int]:
     """Domains that no other test uses at the same time."""
-    return lambda: 1 + next(_DOMAINS) % 230
+    return new_domain
 
 
 def gateway(site: str, *join: tuple[str, int] | None, **options: Any) -> ClientOpening:
@@ -65,7 +64,7 @@ def test_events_cross_and_a_condition_acts_at_their_source(domains: Callable[[],
             second.subscribe("quotes", "price < 3", overflow="drop-oldest", schema=QUOTES) as cheap,
         ):
             first.advertise("quotes", schema=QUOTES)
-            await first.dds.wait_for_readers("quotes", seconds=120)
+            await first.dds.wait_for_readers("quotes", seconds=600)
             for number in range(6):
                 first.publish("quotes", {"symbol": "ACME", "price": float(number)})
             assert await prices(cheap, 3) == [0.0, 1.0, 2.0]
@@ -82,7 +81,7 @@ def test_a_link_that_breaks_is_dialed_again_and_nothing_is_missed(domains: Calla
             second.subscribe("quotes", overflow="drop-oldest", schema=QUOTES) as events,
         ):
             first.advertise("quotes", schema=QUOTES)
-            await first.dds.wait_for_readers("quotes", seconds=120)
+            await first.dds.wait_for_readers("quotes", seconds=600)
             await until(lambda: len(second.dds.udp.participant.local_endpoints) == 2)  # its reader, and the proxy
             for number in range(40):
                 first.publish("quotes", {"symbol": "ACME", "price": float(number)})
@@ -103,7 +102,7 @@ def test_an_older_gateway_of_a_site_is_told_that_it_is_taken_over(domains: Calla
             await until(lambda: reaches(second, "a"))
             assert first.island.address is not None
             async with gateway("b", first.island.address, domain_id=domains()) as newer:
-                await asyncio.wait_for(second.island.taken_over.wait(), 30)
+                await asyncio.wait_for(second.island.taken_over.wait(), 600)
                 assert not newer.island.taken_over.is_set()
 
     asyncio.run(test())

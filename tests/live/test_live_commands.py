@@ -73,7 +73,7 @@ def test_node_prints_the_events_that_a_filter_wants(cyclone: Cyclone, domain_id:
         got = [json.loads(process.stdout.readline()) for _ in range(6)]
         assert got == [{"symbol": "A", "price": n / 2, "size": n} for n in range(6)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(600) == 130
         assert peer.do("wait_matched", entity=writer, count=0)
     finally:
         process.kill()

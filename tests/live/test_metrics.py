@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import os
 import re
 import socket
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.domains import new_domain
 
 import rookery
 from rookery.brokers.configuration import BrokerDurability
@@ -111,7 +111,7 @@ def test_the_port_answers_one_question_of_this_machine() -> None:
 @pytest.mark.wire
 def test_a_participant_is_measured_by_its_own_counters() -> None:
     async def test() -> str:
-        domain_id = 1 + (os.getpid() * 3) % 230
+        domain_id = new_domain()
         async with rookery.open(f"dds://{domain_id}") as one, rookery.open(f"dds://{domain_id}") as other:
             other.advertise("quotes", schema={"price": "float64"})
             async with one.subscribe("quotes", overflow="wait", schema={"price": "float64"}):
@@ -140,7 +140,7 @@ def test_a_broker_is_measured_by_its_zones() -> None:
             opening = rookery.open(f"brokers://{address[0]}:{address[1]}")
             async with opening as client, client.subscribe("quotes", "price < 10", overflow="wait"):
                 client.publish("quotes", {"price": 5.0})
-                await client.flush("quotes")
+                await client.flush("quotes", seconds=600)
                 return exposition(broker_metrics(broker))
         finally:
             await broker.stop(leave=False)

@@ -26,7 +26,7 @@ from .overlay_session import SCHEMA, grid_of
 SESSION = Path(__file__).with_name("overlay_session.py")
 QUOTES = Path(__file__).parents[3] / "shared" / "data" / "market" / "sp500_daily_quotes.csv"
 #: How long deliveries may take; a test that needs it all has failed.
-PATIENCE = 90.0
+PATIENCE = 600.0
 Event = dict[str, Any]
 
 
@@ -67,7 +67,7 @@ class Process:
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         self.popen.stdin.close()
-        self.popen.wait(30)
+        self.popen.wait(600)
         self.popen.stdout.close()
 
 

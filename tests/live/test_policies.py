@@ -10,10 +10,9 @@ import pytest
 
 import rookery
 from rookery import DdsReaderOptions, DdsWriterOptions
-from rookery.live.survey import survey
 from rookery.participant.instances import InstanceState
 
-from .conftest import QUOTE, CyclonePeer
+from .conftest import QUOTE, CyclonePeer, survey_until
 
 pytestmark = pytest.mark.wire
 
@@ -70,7 +69,7 @@ def test_what_is_disposed_and_unregistered_here_ends_there(cyclone: Cyclone, dom
             client.publish("quotes", B)
             client.dds.dispose("quotes", {"symbol": "A"})
             client.dds.unregister("quotes", {"symbol": "B"})
-            await client.flush("quotes")
+            await client.flush("quotes", seconds=600)
             taken = await peer.ask("take", entity=there, count=2)
             assert {(sample or {}).get("symbol"): state for sample, state in taken} == {
                 "A": "disposed",
@@ -144,7 +143,9 @@ def test_lifespan_and_user_data_are_said_and_read(cyclone: Cyclone, domain_id: i
             assert found["user_data"] == "of the office"
             assert found["lifespan"] == pytest.approx(9.0)
             assert found["partitions"] == ["p"]
-            seen = await survey(domain_id=domain_id, seconds=3.0)
+            seen = await survey_until(
+                lambda seen: any(one.topic == "there" for one in seen.endpoints), domain_id=domain_id
+            )
             quality = {one.topic: one.quality for one in seen.endpoints if one.kind == "writer"}
             assert quality["there"]["user_data"] == "of the plant"
             assert quality["there"]["lifespan_seconds"] == pytest.approx(7.0)

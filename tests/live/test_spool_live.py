@@ -137,7 +137,7 @@ def test_only_what_the_disk_has_is_acknowledged(cyclone: Cyclone, domain_id: int
         disk, append = threading.Event(), spool.append
 
         def slow_disk(*group: Any) -> range:
-            disk.wait(60)
+            disk.wait(600)
             return append(*group)
 
         spool.append = slow_disk  # type: ignore[method-assign] # a disk that takes its time

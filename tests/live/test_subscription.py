@@ -31,7 +31,7 @@ def with_subscription(
         subscription.come_into_force()
         await scenario(subscription, taken)
 
-    asyncio.run(asyncio.wait_for(run(), 10))
+    asyncio.run(asyncio.wait_for(run(), 600))
 
 
 def test_a_batch_is_taken_when_the_program_wants_the_next_one() -> None:

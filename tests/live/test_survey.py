@@ -14,9 +14,10 @@ from rookery.discovery import PROTOCOLS
 from rookery.errors import JoinError
 from rookery.live.groups import group_socket
 from rookery.live.interfaces import find_interface
-from rookery.live.survey import survey
 from rookery.live.udp import open_participant
 from rookery.rtps import Address, Limits
+
+from .conftest import survey_until
 
 SECRET = b"a key of 16 octets or more"
 
@@ -33,7 +34,7 @@ def test_a_survey_finds_participants_endpoints_and_summaries(
             node.advertise("quotes", schema={"symbol": "string"}, dds=writing)
             reading = DdsReaderOptions(reliable=False)
             node.subscribe("news", overflow="drop-oldest", schema={"text": "string"}, dds=reading)
-            found = await survey(seconds=0.5, **options)
+            found = await survey_until(lambda found: len(found.endpoints) == 2, **options)
             (participant,) = found.participants
             assert participant.prefix == node.dds.udp.participant.prefix.hex()
             expected = None if protocol == "simple" else protocol
@@ -61,7 +62,9 @@ def test_a_limit_that_is_reached_is_a_warning_and_can_be_raised(
     async def test() -> None:
         place = f"dds://{domain_id}"
         async with rookery.open(place, DdsOptions(name="one")), rookery.open(place, DdsOptions(name="two")):
-            few = await survey(domain_id=domain_id, seconds=1, limits=Limits(participants=1))
+            few = await survey_until(
+                lambda found: found.limits_reached, domain_id=domain_id, limits=Limits(participants=1)
+            )
             assert len(few.participants) == 1
             assert few.limits_reached == {
                 "participants": "participants = 1 is reached, participants are not taken in: "
@@ -69,7 +72,9 @@ def test_a_limit_that_is_reached_is_a_warning_and_can_be_raised(
             }
             assert [line for line in caplog.messages if "participants = 1 is reached" in line and "--limit" in line]
             caplog.clear()
-            all_of_them = await survey(domain_id=domain_id, seconds=1, limits=Limits(participants=2))
+            all_of_them = await survey_until(
+                lambda found: len(found.participants) == 2, domain_id=domain_id, limits=Limits(participants=2)
+            )
             assert {each.name for each in all_of_them.participants} == {"one", "two"}
             assert not all_of_them.limits_reached
             assert not [line for line in caplog.messages if "is reached" in line]

@@ -105,7 +105,7 @@ class Driver:
         assert self.process.stdin is not None
         self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(60)
+            self.process.wait(600)
         stop(self.process)
         if self.process.stdout is not None:
             self.process.stdout.close()
@@ -118,7 +118,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
             os.kill(one, signal.SIGKILL)
     if process.poll() is None:
         process.kill()
-    process.wait(30)
+    process.wait(600)
 
 
 def kill_one(parents: list[int], sign: str, *, deepest: bool = False) -> None:

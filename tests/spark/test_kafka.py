@@ -38,7 +38,7 @@ def produce(kafka: KafkaServer, topic: str, values: list[Any], *, transaction: s
         producer.begin_transaction()
     for value in values:
         producer.produce(topic, value=json.dumps(value), **how)
-    assert producer.flush(30) == 0
+    assert producer.flush(600) == 0
     if transaction == "commit":
         producer.commit_transaction(30)
     elif transaction == "abort":
@@ -59,7 +59,7 @@ def consume(kafka: KafkaServer, topic: str) -> list[Any]:
             "enable.partition.eof": True, "isolation.level": "read_committed", "log_level": 0,
         }
     )  # fmt: skip
-    parts = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    parts = consumer.list_topics(topic, timeout=600).topics[topic].partitions
     consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in parts])
     got, ended = [], 0
     while ended < len(parts):

@@ -219,13 +219,13 @@ def test_spark_counts_in_each_zone_what_a_broker_process_took(fleet: Fleet, spar
         opening = rookery.open(f"brokers://{','.join(fleet.addresses())}", BrokerOptions(attempts=60.0))
         async with opening as client:
             await client.publish_many("quotes", events)
-            await client.flush()
+            await client.flush(seconds=600)
         documents = await ask_all(fleet.addresses()[0])
         tree, owners = network_tree(documents)
         took = {one["broker"]: sum(zone["events"] for zone in one["zones"]) for one in documents}
         return tree, Counter({number: took[owner] for number, owner in enumerate(owners)})
 
-    tree, took = asyncio.run(asyncio.wait_for(publish(), 300))
+    tree, took = asyncio.run(asyncio.wait_for(publish(), 1200))
     assert tree.zone_count == 4
     rows = [{"event_id": number, **event} for number, event in enumerate(events)]
     table = pa.Table.from_pylist(rows, pa.schema([("event_id", pa.int64()), *QUOTES.to_arrow()]))

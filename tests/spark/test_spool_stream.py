@@ -97,17 +97,17 @@ def test_from_a_cyclone_writer_through_spool_and_match_to_a_cyclone_reader(
     sent = quotes(400)
     expected = expected_pairs(sent)
     here, there = cyclone(), cyclone()
-    writer = here.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=60)
+    writer = here.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=600)
     reader = there.do("reader", topic="matches", type="Match")
     checkpoint = str(tmp_path / "checkpoint")
     events = spark.readStream.format("rookery").option("spool", str(recording)).option("rowsPerBatch", 90).load()
     hits = match(events, RULES, event_id="_offset", checkpoint=checkpoint).drop("zone")
-    publish = publish_to("matches", domain_id=domain_id, type_name="test::Match", seconds=60)
+    publish = publish_to("matches", domain_id=domain_id, type_name="test::Match", seconds=600)
     writing = threading.Thread(target=lambda: here.do("write", entity=writer, samples=sent, pause=0.002))
     writing.start()
     query = hits.writeStream.foreachBatch(publish).option("checkpointLocation", checkpoint).start()
     try:
-        taken = there.do("take", entity=reader, count=len(expected), timeout=120)
+        taken = there.do("take", entity=reader, count=len(expected), timeout=600)
     finally:
         query.stop()
         publish.close()
@@ -237,7 +237,7 @@ def test_a_micro_batch_that_is_sent_again_can_be_told_by_its_number(spark: Any, 
 
     listener = threading.Thread(target=lambda: asyncio.run(listen()))
     listener.start()
-    assert listening.wait(60)
+    assert listening.wait(600)
     first = publish_to("rows", domain_id=domain_id)
     first(rows, 6)
     first(rows, 7)
@@ -246,7 +246,7 @@ def test_a_micro_batch_that_is_sent_again_can_be_told_by_its_number(spark: Any, 
     second(rows, 7)
     second(rows, 8)
     second.close()
-    assert done.wait(60)
+    assert done.wait(600)
     listener.join()
     numbers = [event["batch_id"] for event in got]
     assert numbers == [6] * 40 + [7] * 80 + [8] * 40

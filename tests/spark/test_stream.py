@@ -324,5 +324,5 @@ def test_rules_in_a_table_are_polled(spark: Any, bench: Bench, warned: list[logg
     time.sleep(0.6)
     assert poll.is_alive()
     shutil.rmtree(bench.checkpoint)
-    poll.join(60)
+    poll.join(600)
     assert not poll.is_alive()  # it goes with the checkpoint

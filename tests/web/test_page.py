@@ -188,6 +188,9 @@ def test_a_replay_is_steered(ended: Any) -> None:
     page.locator("#position").focus()
     page.keyboard.press("Home")
     expect(page.locator("#events-total")).to_have_text("0")
+    page.click("#tab-spark")
+    expect(page.locator("#batches-canvas")).to_be_hidden()  # no empty frames
+    page.locator("#position").focus()
     for _ in range(3):
         page.keyboard.press("PageUp")
     expect(page.locator("#position-text")).to_contain_text(" of ")
@@ -200,6 +203,7 @@ def test_a_replay_is_steered(ended: Any) -> None:
     expect(page.locator("#routes-table .line").first).to_be_visible()
     page.click("#tab-spark")
     expect(page.locator("#spark-batches")).to_have_text("6")
+    expect(page.locator("#batches-canvas")).to_be_visible()
     page.click("#tab-ledger")
     expect(page.locator("#notes li")).to_have_count(1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.domains import new_domain
 
 import rookery
 from rookery import DdsOptions, IslandOptions
@@ -199,7 +199,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
             async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(600):
                 while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
-                    await client.flush("quotes")
+                    await client.flush("quotes", seconds=600)
                     await asyncio.sleep(0.1)
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -222,7 +222,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
 
 @pytest.mark.wire
 def test_two_sites_record_their_participants_and_what_passes_between_them(tmp_path: Path) -> None:
-    domains = [1 + (os.getpid() + step) % 230 for step in (0, 1)]
+    domains = [new_domain(), new_domain()]
     heard: list[Record] = []
 
     async def test() -> None:

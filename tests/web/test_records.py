@@ -132,7 +132,7 @@ def test_a_tail_follows_several_processes_and_counts_bad_lines(tmp_path: Path) -
     writers = [
         subprocess.Popen([sys.executable, "-c", program, path, name], env={**os.environ}) for name in ("ab", "cd")
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(600) for writer in writers] == [0, 0]
     with path.open("ab") as file:
         file.write(b"\x00 no record\n" + encode(records.NoteRecord(at=1, text="half"))[:-3])
         file.flush()

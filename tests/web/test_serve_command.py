@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.domains import new_domain
 from tests.web.conftest import Serve
 
 from rookery.cli import main
@@ -133,11 +134,10 @@ def test_a_node_records_its_domain(capsys: pytest.CaptureFixture[str], tmp_path:
 @pytest.mark.wire
 def test_a_live_domain_is_shown(serve: Serve) -> None:
     import asyncio
-    import os
 
     import rookery
 
-    domain_id = 1 + os.getpid() % 230
+    domain_id = new_domain()
 
     async def test(url: str) -> dict[str, Any]:
         async with (

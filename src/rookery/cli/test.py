@@ -6,6 +6,7 @@ closing line closes the output. Naming tests (paths, `-k`, `-m`) runs pytest alo
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -31,8 +32,10 @@ EXAMPLES = [
     "rookery test tests/model -- --pdb -x",
 ]
 
-#: All cores, each file in one process; tests/conftest.py says which files share one.
-SPREAD = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
+#: One process more than there are cores, since many tests wait for a peer or a disk; at most four. Each file is in one
+#: process; tests/conftest.py says which files share one.
+PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 4)
+SPREAD = ("-n", str(PROCESSES), "--dist", "loadgroup", "--no-loadscope-reorder")
 
 
 #: The tests behind --sparks.

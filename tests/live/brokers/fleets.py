@@ -214,4 +214,4 @@ class Load:
     async def end(self) -> None:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
-        await self._publisher.flush("quotes", seconds=120)
+        await self._publisher.flush("quotes", seconds=600)

@@ -45,7 +45,7 @@ async def compare(fleet: Fleet, *, subscriptions: int, events: int, scanned: int
     async with Crowd(fleet, chosen, BROKERS) as crowd, clients_of(fleet.addresses()[3:]) as publisher:
         published = [an_event(crowd.first + number, generator) for number in range(events)]
         await publisher.publish_many("quotes", published)
-        await publisher.flush("quotes", seconds=120)
+        await publisher.flush("quotes", seconds=600)
         due = wanted(chosen, published, engine="bitmap")
         assert {pair for pair in due if pair[1] < crowd.first + scanned} == wanted(
             chosen, published[:scanned], engine="scan"
@@ -106,9 +106,9 @@ async def owner_with_heir(fleet: Fleet) -> list[int]:
     raise AssertionError("nobody has a backup")
 
 
-def run(scenario: Any, seconds: float) -> None:
+def run(scenario: Any) -> None:
     async def limited() -> None:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(1_500):  # it ends a hang and decides nothing
             await scenario
 
     asyncio.run(limited())
@@ -117,18 +117,18 @@ def run(scenario: Any, seconds: float) -> None:
 def begin(fleet: Fleet) -> None:
     while len(fleet.alive) < BROKERS:
         fleet.start()
-    run(settled(fleet), 60)
+    run(settled(fleet))
 
 
 def test_every_pair_equals_the_answer_of_scan(fleet: Fleet) -> None:
     begin(fleet)
-    run(compare(fleet, subscriptions=1000, events=2000, scanned=100), 200)
+    run(compare(fleet, subscriptions=1000, events=2000, scanned=100))
 
 
 @pytest.mark.parametrize("victims", [one, two_unrelated, owner_with_heir])
 def test_kill_9_loses_and_doubles_nothing(fleet: Fleet, victims: Any) -> None:
     begin(fleet)
-    run(survive(fleet, victims, subscriptions=200, restart=victims is owner_with_heir), 200)
+    run(survive(fleet, victims, subscriptions=200, restart=victims is owner_with_heir))
 
 
 async def get_all(fleet: Fleet, feed: Subscription[Any], count: int = 200) -> None:
@@ -138,7 +138,7 @@ async def get_all(fleet: Fleet, feed: Subscription[Any], count: int = 200) -> No
     async with clients_of(fleet.addresses()[::-1]) as publisher:
         for number in range(count):
             publisher.publish("quotes", an_event(first + number, generator))
-        await publisher.flush("quotes", seconds=120)
+        await publisher.flush("quotes", seconds=600)
     got: Counter[int] = Counter()
     while len(got) < count:
         number = (await anext(feed))["number"]
@@ -161,7 +161,7 @@ async def step_back(fleet: Fleet, patch: pytest.MonkeyPatch) -> None:
 
 def test_a_client_whose_clock_steps_back_loses_nothing(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(fleet)
-    run(step_back(fleet, monkeypatch), 200)
+    run(step_back(fleet, monkeypatch))
 
 
 @asynccontextmanager
@@ -194,14 +194,14 @@ async def resume(fleet: Fleet, secret: bytes) -> None:
 def test_a_client_that_has_forgotten_its_count_goes_on_above_what_is_stored(fleet: Fleet) -> None:
     """The zones hold what a process of the same number made by its clock; the broker that knew of it is dead."""
     begin(fleet)
-    run(resume(fleet, b"remembered"), 200)
+    run(resume(fleet, b"remembered"))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_ten_thousand_subscriptions(patient_fleet: Fleet) -> None:
     begin(patient_fleet)
-    run(compare(patient_fleet, subscriptions=10_000, events=5000, scanned=300), 1500)
+    run(compare(patient_fleet, subscriptions=10_000, events=5000, scanned=300))
 
 
 @pytest.mark.slow
@@ -210,4 +210,4 @@ def test_ten_thousand_subscriptions(patient_fleet: Fleet) -> None:
 def test_kill_9_again_and_again(fleet: Fleet, victims: Any) -> None:
     begin(fleet)
     for _ in range(5):
-        run(survive(fleet, victims, subscriptions=1000, restart=True, pause=3.0), 600)
+        run(survive(fleet, victims, subscriptions=1000, restart=True, pause=3.0))

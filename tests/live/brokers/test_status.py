@@ -23,7 +23,7 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
         ):
             for number in range(3):
                 client.publish("quotes", {"symbol": "a", "price": 1.0, "number": number})
-            await client.flush("quotes")
+            await client.flush("quotes", seconds=600)
             assert (await anext(events))["number"] == 0
             found = {}
             for address in brokers:
@@ -43,4 +43,4 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
                 "memory",
             )
 
-    asyncio.run(asyncio.wait_for(scenario(), 60))
+    asyncio.run(asyncio.wait_for(scenario(), 600))

@@ -52,6 +52,9 @@ class SparkView {
       zones.forEach(([events, subscriptions, , skew], zone) => this.bars.push({ query, zone, events, subscriptions, skew }));
     }
     this.zones.show(this.bars);
+    // An empty frame says less than the line below it.
+    find("batches-canvas").closest("figure").hidden = !run.batches.length;
+    find("skew-canvas").closest("figure").hidden = !this.bars.length;
     write(find("spark-skew"), this.bars.length ? `${Math.max(...this.bars.map((bar) => bar.skew)).toFixed(2)} ×` : "–");
     soon(this.redraw);
   }
