@@ -152,7 +152,7 @@ class WriterFilters:
                 found[place] = []
         matches = self._set.match_many(events, event_id=_PLACE)
         for place, number in zip(matches["event_id"].to_pylist(), matches["subscription_id"].to_pylist(), strict=True):
-            found[place].append(number)  # type: ignore[union-attr]
+            found[place].append(number)
         return found
 
     def _read(self, payload: bytes) -> dict[str, Any] | None:

@@ -282,7 +282,7 @@ class Writer:
             for proxy in self.readers.values():
                 if proxy.reliable and proxy.acknowledged == change.sequence:
                     self._level[proxy.guid] = proxy
-        wanting = [proxy for guid in change.readers.wanted if (proxy := self.readers.get(guid)) is not None]
+        wanting = [self.readers[guid] for guid in change.readers.wanted if guid in self.readers]
         wanting += self._unfiltered
         for proxy in wanting:
             if self._level.pop(proxy.guid, None) is not None:
