@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ from rookery.discovery.planning.loads import ProtocolLoads
 from rookery.discovery.planning.summaries import SUMMARIES
 from rookery.discovery.planning.topology import PlannedEndpoint, PlannedParticipant, Topology
 from rookery.discovery.planning.traffic import Multipliers, Parts, fit_parts
+from rookery.discovery.protocols import rate_among
 
 __all__ = ["fitted", "main", "predictions"]
 
@@ -37,6 +39,8 @@ PROTOCOLS = ("simple", *SUMMARIES)
 SHAPES = (("ring", 10), ("disjoint", 10), ("dense", 10), ("ring", 50))
 SMALL, LARGE = (2, 4, 8), 16
 _SECONDS = 10
+#: Of the rate that summaries have in scenes of this size.
+_BITS = round(-math.log2(rate_among(LARGE)))
 #: Runs of each scene that is fitted, seconds before a live scene counts as failed, microseconds between starts.
 _FITTED_RUNS, _PATIENCE, _SPREAD = 2, 120, 100_000
 
@@ -58,12 +62,14 @@ def scene_topology(shape: str, participants: int, endpoints: int) -> Topology:
 
 def expected(run: dict[str, Any]) -> tuple[Parts, Parts]:
     """Return octets and datagrams of a scene's parts, if everything were sent once."""
-    return _expected(run["protocol"], run["shape"], run["participants"], run["endpoints"])
+    # Runs that do not say otherwise were made when summaries had this rate; how often they are sent is the same.
+    rate = 2.0 ** -run.get("bits", 11)
+    return _expected(run["protocol"], run["shape"], run["participants"], run["endpoints"], rate)
 
 
 @cache
-def _expected(protocol: str, shape: str, participants: int, endpoints: int) -> tuple[Parts, Parts]:
-    return parts_of(ProtocolLoads(scene_topology(shape, participants, endpoints)).load(protocol))
+def _expected(protocol: str, shape: str, participants: int, endpoints: int, rate: float) -> tuple[Parts, Parts]:
+    return parts_of(ProtocolLoads(scene_topology(shape, participants, endpoints), rate=rate).load(protocol))
 
 
 def fitted(runs: list[dict[str, Any]], protocol: str) -> tuple[Multipliers, Multipliers]:
@@ -182,7 +188,7 @@ def _simulate(protocol: str, shape: str, participants: int, endpoints: int, seed
         member.flush()
     network.run(_SECONDS * 1_000_000 - network.calendar.now)
     names = {"protocol": protocol, "shape": shape, "participants": participants, "endpoints": endpoints}
-    return {**names, "seed": seed, **describe(sent)}
+    return {**names, "seed": seed, "bits": _BITS, **describe(sent)}
 
 
 def _play(protocol: str, shape: str, participants: int, endpoints: int, seed: int) -> dict[str, Any] | None:
@@ -201,7 +207,7 @@ def _play(protocol: str, shape: str, participants: int, endpoints: int, seed: in
         run: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
         kept = ("shape", "participants", "endpoints", "seconds", "missing", "complete", "packets", "bytes")
         print(f"{protocol} {shape} {participants}: {run['bytes']:,} bytes, {run['missing']} missing", file=sys.stderr)
-        return {"protocol": protocol, **{name: run[name] for name in (*kept, "octets", "datagrams")}}
+        return {"protocol": protocol, "bits": _BITS, **{name: run[name] for name in (*kept, "octets", "datagrams")}}
     print(f"left out: {protocol} {shape} {participants}: {problem}", file=sys.stderr)
     return None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rookery.discovery import FALSE_POSITIVE_RATE, PROTOCOLS
 from rookery.discovery.carriage import decode_summary
 from rookery.discovery.hashes import HashList
-from rookery.discovery.protocols import Summary, require_protocol, summary_of
+from rookery.discovery.protocols import Summary, rate_among, require_protocol, summary_of
 from rookery.errors import FilterError, TopicError
 from rookery.filters import DomainKey
 
@@ -126,3 +126,9 @@ def test_a_list_of_hashes_that_is_none_is_refused() -> None:
             HashList.from_bytes(wrong)
     with pytest.raises(FilterError, match="16 bits"):
         HashList.from_bytes(octets[:3] + b"\x10" + octets[4:])
+
+
+def test_the_rate_follows_the_number_of_participants() -> None:
+    assert [rate_among(count) for count in (1, 512, 513, 1_024, 2_000, 100_000)] == [
+        2.0**-bits for bits in (17, 17, 18, 18, 19, 25)
+    ]

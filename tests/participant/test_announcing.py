@@ -6,10 +6,12 @@ import itertools
 
 import pytest
 
+from rookery.discovery import protocols
+from rookery.discovery.carriage import carried_container, decode_summary
 from rookery.filters import endpoint_key
 from rookery.papers.announced import Announced, ListeningNetwork
 from rookery.rtps import Guid, QualityOfService
-from rookery.simulated.domain import SimulatedParticipant
+from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 SECOND = 1_000_000
 QUALITY = QualityOfService()
@@ -131,3 +133,26 @@ def test_a_long_summary_is_announced_whole_while_it_moves_and_by_reference_after
     kept = other.participant._contacts.directory.view(member.participant.prefix).summary
     keys = [endpoint_key(kind="W", topic=f"t{number}", type_name="T") for number in range(103)]
     assert kept.contains_many(keys).all()
+
+
+def test_among_many_a_summary_is_told_more_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next repetition, without another datagram: nobody is asked more often in vain because there are more."""
+    monkeypatch.setattr(protocols, "_FEWEST_READERS", 4)
+    network = SimulatedNetwork(1)
+    members = []
+    for number in range(10):
+        member = network.join(discovery="ribbon", period=3 * SECOND, lease=60 * SECOND)
+        member.participant.create_writer(f"topic{number}", "T", QualityOfService(), keyed=False, now=member.now)
+        member.flush()
+        members.append(member)
+        network.run(SECOND // 10)
+
+    def layers(of: SimulatedParticipant) -> int:
+        (announced,) = (
+            peer.announcement for peer in members[1].participant.peers if peer.prefix == of.participant.prefix
+        )
+        return int(decode_summary(carried_container(announced.vendor_parameters) or b"").layers)
+
+    assert layers(members[0]) == 17
+    network.run(4 * SECOND)
+    assert layers(members[0]) == layers(members[9]) == 19

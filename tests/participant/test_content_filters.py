@@ -12,8 +12,9 @@ from rookery.participant import content_filters
 from rookery.participant.content_filters import WriterFilters, filter_of
 from rookery.participant.event_types import event_type
 from rookery.participant.exchange import Exchange
+from rookery.rtps import Limits
 from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, decode_endpoint
-from rookery.rtps.events import EndpointMatched
+from rookery.rtps.events import EndpointMatched, SampleReceived
 from rookery.rtps.identity import Guid
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
@@ -104,6 +105,42 @@ def test_nothing_wanted_is_left_out_whatever_is_lost_and_however_filters_change(
         assert node.got[subscription] == [number for number, price in prices.items() if price < limit]
 
 
+def test_many_readers_with_filters_and_a_short_history() -> None:
+    """Those who want nothing do not hold up the writer, and a history looked through at times still has room."""
+    network = SimulatedNetwork(1, conditions_between(50, 5_000, loss=0.05))
+    limits = Limits(history_samples=32)
+    one, others = Node(network, limits=limits), [Node(network) for _ in range(4)]
+    writer = one.advertise()
+    for node in others:
+        for number in range(20):
+            guid = node.member.participant.create_reader(
+                "quotes",
+                "Quote",
+                RELIABLE,
+                keyed=False,
+                now=node.member.now,
+                type=TYPE.struct,
+                content_filter=ContentFilter("quotes", f"size = {number} OR size = {number + 1_000}"),
+            )
+            node.got[guid.entity] = []
+        node.member.on_event = lambda event, node=node: (  # type: ignore[misc]
+            node.got[event.reader.entity].append(TYPE.decode(event.payload)["size"])
+            if isinstance(event, SampleReceived)
+            else None
+        )
+        node.member.flush()
+    matched(network, one, writer, 80)
+    for size in [*range(60), *range(1_000, 1_060)]:
+        assert network.run(60 * SECOND, until=lambda: one.member.participant.has_room(writer))
+        one.publish(size, 1.0)
+    assert network.run(60 * SECOND, until=lambda: one.member.participant.is_acknowledged(writer))
+    for node in others:
+        for number, got in enumerate(node.got.values()):
+            # What another reader of its participant wants comes along; its owner filters in any case.
+            assert [size for size in got if size % 1_000 == number] == [number, number + 1_000]
+            assert all(size % 1_000 < 20 for size in got)
+
+
 @pytest.mark.parametrize("protocol", ["simple", "ribbon"])
 def test_a_later_subscription_of_the_same_reader_gets_what_it_wants(protocol: str) -> None:
     """The filter is announced anew, also to those who are told of endpoints by choice."""
@@ -181,9 +218,17 @@ def test_filters_with_parameters_and_filters_that_do_not_compile() -> None:
     filters.set(readers[2], ContentFilter("quotes", "price > 0", class_name="other"))
     filters.set(readers[3], ContentFilter("quotes", "price > 100"))
     dear, cheap = (TYPE.encode({"symbol": "a", "price": price, "size": 1}) for price in (50.0, 5.0))
-    assert filters.unwanted_by(dear) == {readers[0], readers[3]}
-    assert filters.unwanted_by(cheap) == {readers[3]}
-    assert filters.unwanted_by(b"\0\1\0\0") == frozenset()
+
+    def left_out(*payloads: bytes) -> list[list[int]]:
+        return [
+            [number for number, reader in enumerate(readers) if not choice.includes(reader)]
+            for choice in filters.choices(payloads)
+        ]
+
+    assert left_out(dear) == [[0, 3]]
+    assert left_out(cheap, b"\0\1\0\0") == [[3], []]
+    # As a batch, the same.
+    assert left_out(*[dear, cheap, b"\0\1\0\0"] * 10) == [[0, 3], [3], []] * 10
     filters.set(readers[3], None)
-    assert filters.unwanted_by(cheap) == frozenset()
+    assert left_out(cheap) == [[]]
     assert len(filters) == 1

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rookery.rtps import Address
-from rookery.rtps.events import ParticipantDiscovered, ParticipantLost
-from rookery.rtps.identity import UNKNOWN_PREFIX
-from rookery.rtps.spdp import read_repetition
+from rookery.rtps import Address, QualityOfService
+from rookery.rtps.events import EndpointMatched, ParticipantDiscovered, ParticipantLost
+from rookery.rtps.identity import SPDP_WRITER, UNKNOWN_PREFIX
+from rookery.rtps.spdp import CROWD, read_repetition
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 SECOND = 1_000_000
+_SPDP_WRITER = SPDP_WRITER.to_bytes(4, "big")
 
 
 class Timed(SimulatedNetwork):
@@ -33,6 +34,40 @@ def test_quick_repetitions_and_then_the_period() -> None:
     network.run(7 * SECOND)
     times = (0, 100_000, 500_000, 2 * SECOND, 4 * SECOND, 6 * SECOND)
     assert network.announced == [(when, 1) for when in times]
+
+
+@pytest.mark.parametrize("protocol", ["simple", "ribbon"])
+def test_a_crowd_is_answered_at_once_by_one_announcement(protocol: str) -> None:
+    """The first few are answered each, then those to whom there is something to say; one multicast is for the rest."""
+    network = SimulatedNetwork(1)
+    old = network.join(discovery=protocol, period=600 * SECOND, lease=900 * SECOND)
+    old.participant.create_writer("wanted", "T", QualityOfService(), keyed=False, now=old.now)
+    old.flush()
+    network.run(2 * SECOND)
+    said: list[Address] = []
+
+    def see(sender: SimulatedParticipant, datagram: bytes, to: Address) -> None:
+        if sender is old and _SPDP_WRITER in datagram:
+            said.append(to)
+
+    network.on_datagram = see
+    crowd = []
+    for number in range(40):
+        member = network.join(discovery=protocol, period=600 * SECOND, lease=900 * SECOND)
+        if number == 30:
+            member.participant.create_reader("wanted", "T", QualityOfService(), keyed=False, now=member.now)
+        crowd.append(member)
+        member.flush()
+    network.run(SECOND // 2)
+    # Who has something to say to the old one and the other way round does not wait.
+    assert any(isinstance(event, EndpointMatched) for event in crowd[30].events)
+    network.run(SECOND)
+    assert all(old.participant.prefix in {peer.prefix for peer in one.participant.peers} for one in crowd)
+    to_all = [to for to in said if to.host.startswith("239.")]
+    if protocol == "simple":  # there is something to say to everybody
+        assert (len(said) - len(to_all), len(to_all)) == (40, 0)
+    else:
+        assert (len(said) - len(to_all), len(to_all)) == (CROWD + 1, 1)
 
 
 def test_a_repetition_is_told_from_everything_else_by_its_first_bytes() -> None:

@@ -102,8 +102,8 @@ class CuckooSummary:
         """Take out a key that is in it."""
         self._filter.remove(key)
 
-    def encode(self, *, epoch: int, room: int) -> bytes:
-        """Return the container; its size is what it is."""
+    def encode(self, *, epoch: int, room: int, rate: float | None = None) -> bytes:
+        """Return the container; its size is what it is, and so is its rate."""
         self._filter.epoch = epoch
         return self._filter.to_bytes()
 

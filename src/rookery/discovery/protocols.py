@@ -38,15 +38,24 @@ from rookery.errors import FilterError, TopicError
 if TYPE_CHECKING:
     from rookery.filters import DomainKey
 
-__all__ = ["FALSE_POSITIVE_RATE", "PROTOCOLS", "Summary", "require_protocol", "summary_of", "warm"]
+__all__ = ["FALSE_POSITIVE_RATE", "PROTOCOLS", "Summary", "rate_among", "require_protocol", "summary_of", "warm"]
 
-#: A false match costs some 400 octets and a summary is sent once, so eleven halvings are the cheapest (filters, 3.4).
+#: What structures are compared at, and made for where nobody says otherwise: a false match costs some 400 octets, so
+#: for a summary that a handful read once eleven halvings are the cheapest (filters, 3.4).
 FALSE_POSITIVE_RATE = 2.0**-11
+#: The more read a summary, the more false matches there are, so the cheapest rate is one over their number, about. Who
+#: begins does not know how many there are or will be: it supposes so many, and goes by what it knows beyond that.
+_FEWEST_READERS, _BITS_OF_FEWEST = 512, 17
 #: Equation 1 takes positions for independent; double hashing repeats itself in few bits. As measured, these bring a
 #: filter of 1 to 1,000 keys to its rate (0.3 to 1.05 times it), where equation 1 alone gives 4 times it at ten keys.
 _DOUBLE_HASHING_BITS, _BLOOM_HASHES = 88, 9
 #: Below this many bits a key, a Bloom filter lets almost everything through.
 _LEAST_BLOOM_BITS = 2
+
+
+def rate_among(participants: int) -> float:
+    """Return the false-positive rate of a summary that so many participants read."""
+    return 2.0 ** -(_BITS_OF_FEWEST + max(0, math.ceil(math.log2(max(1, participants) / _FEWEST_READERS))))
 
 
 class Summary(Protocol):
@@ -60,8 +69,11 @@ class Summary(Protocol):
         """Take out a key that is in it."""
         ...
 
-    def encode(self, *, epoch: int, room: int) -> bytes:
-        """Return the container, of at most `room` octets where the structure can be told less exactly."""
+    def encode(self, *, epoch: int, room: int, rate: float | None = None) -> bytes:
+        """Return the container, of at most `room` octets where the structure can be told less exactly.
+
+        `rate` is what false positives are to come to, where the structure has none of its own.
+        """
         ...
 
     def settle(self) -> bool:
@@ -75,7 +87,7 @@ class Summary(Protocol):
 class _Rebuilt:
     """A summary that is made anew from all keys each time."""
 
-    def __init__(self, make: Callable[[list[str], int, int], bytes]) -> None:
+    def __init__(self, make: Callable[[list[str], int, int, float], bytes]) -> None:
         self._keys: dict[str, None] = {}
         self._make = make
 
@@ -85,8 +97,8 @@ class _Rebuilt:
     def remove(self, key: str) -> None:
         del self._keys[key]
 
-    def encode(self, *, epoch: int, room: int) -> bytes:
-        return self._make(list(self._keys), epoch, room)
+    def encode(self, *, epoch: int, room: int, rate: float | None = None) -> bytes:
+        return self._make(list(self._keys), epoch, room, rate or FALSE_POSITIVE_RATE)
 
     def settle(self) -> bool:
         return False
@@ -101,9 +113,9 @@ def _bloom(domain_key: DomainKey | None) -> Summary:
     from rookery.filters.bloom.filter import HEADER_BYTES
     from rookery.filters.equations import optimal_bit_count, optimal_hash_count
 
-    def make(keys: list[str], epoch: int, room: int) -> bytes:
+    def make(keys: list[str], epoch: int, room: int, rate: float) -> bytes:
         count = max(1, len(keys))
-        bits = optimal_bit_count(n=count, rate=FALSE_POSITIVE_RATE) + _DOUBLE_HASHING_BITS
+        bits = optimal_bit_count(n=count, rate=rate) + _DOUBLE_HASHING_BITS
         if _LEAST_BLOOM_BITS * count <= 8 * (room - HEADER_BYTES):
             bits = min(bits, 8 * (room - HEADER_BYTES))
         hashes = min(_BLOOM_HASHES, max(1, math.floor(optimal_hash_count(n=count, m=bits))))
@@ -118,8 +130,8 @@ def _ribbon(domain_key: DomainKey | None) -> Summary:
     from rookery.filters import summarize
     from rookery.filters.ribbon import RibbonFilter
 
-    def make(keys: list[str], epoch: int, room: int) -> bytes:
-        made = summarize(keys, "ribbon", FALSE_POSITIVE_RATE, domain_key=domain_key, epoch=epoch)
+    def make(keys: list[str], epoch: int, room: int, rate: float) -> bytes:
+        made = summarize(keys, "ribbon", rate, domain_key=domain_key, epoch=epoch)
         assert isinstance(made, RibbonFilter)
         try:
             return made.to_bytes(size_limit=room)
@@ -132,7 +144,7 @@ def _ribbon(domain_key: DomainKey | None) -> Summary:
 def _hashes(domain_key: DomainKey | None) -> Summary:
     from rookery.discovery.hashes import HashList
 
-    return _Rebuilt(lambda keys, epoch, _: HashList.of(keys, epoch=epoch, domain_key=domain_key).to_bytes())
+    return _Rebuilt(lambda keys, epoch, *_: HashList.of(keys, epoch=epoch, domain_key=domain_key).to_bytes())
 
 
 _SUMMARIES: dict[str, Callable[[DomainKey | None], Summary] | None] = {

@@ -48,8 +48,8 @@ class TreeSummary:
         """Take out a key that is in it."""
         self._tree.remove(key)
 
-    def encode(self, *, epoch: int, room: int) -> bytes:
-        """Return the container; its size is what it is."""
+    def encode(self, *, epoch: int, room: int, rate: float | None = None) -> bytes:
+        """Return the container; its size is what it is, and so is its rate."""
         self._tree.epoch = epoch
         return self._tree.to_bytes()
 

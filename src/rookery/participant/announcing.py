@@ -4,7 +4,8 @@ The epoch of the summary is the sequence number of the announcement that carries
 since endpoints come in groups, and go out once, with quick repetitions against loss; a long summary is not repeated
 after that, a reference to it is. What a structure leaves to be done later (the cuckoo filter moves its fingerprints to
 a larger table step by step) is done with every announcement of something new, and with the repetition at the period,
-which becomes an announcement of its own while anything is left to do.
+which becomes an announcement of its own while anything is left to do. So it does where so many participants have come
+that the summary is to be told more exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rookery.discovery.carriage import Seal, observer_container, summary_parameter
-from rookery.discovery.protocols import summary_of
+from rookery.discovery.protocols import rate_among, summary_of
 from rookery.participant.configuration import ParticipantConfiguration
 from rookery.participant.retrieval import Retrieval
 from rookery.rtps.context import ParticipantContext
@@ -30,7 +31,7 @@ SPACING = 100_000
 #: RTPS header, INFO_TS, head of DATA, and what a parameter costs: what an announcement needs besides its payload.
 _FRAMING = 20 + 12 + 24 + 8
 #: A summary of more bytes is not repeated at the slow period: to be asked for it now and then is cheaper.
-_REPEATED = 128
+_REPEATED = 192
 
 
 class Announcing:
@@ -46,6 +47,7 @@ class Announcing:
         retrieval: Retrieval,
     ) -> None:
         self._deadlines = context.deadlines
+        self._peers = context.peers
         self._configuration = configuration
         self._keyed = domain_key is not None
         self._summary = summary_of(configuration.discovery, domain_key=domain_key)
@@ -53,6 +55,8 @@ class Announcing:
         self._retrieval = retrieval
         self._vendor_parameters = configuration.vendor_parameters
         self._last = -SPACING
+        #: The rate of the summary that is announced.
+        self._rate = rate_among(1)
         self._started = False
 
     @property
@@ -101,7 +105,9 @@ class Announcing:
 
     def _renew(self, now: int) -> bool:
         """Do what is left over before the announcement is repeated; say whether there is a new one instead."""
-        if self._summary is None or self._configuration.observer or not self._summary.settle():
+        if self._summary is None or self._configuration.observer:
+            return False
+        if not self._summary.settle() and rate_among(len(self._peers) + 1) >= self._rate:
             return False
         self._last = now
         self._set(now, settled=True)
@@ -116,7 +122,8 @@ class Announcing:
             if not settled:
                 self._summary.settle()
             room = self._room()
-            container = self._summary.encode(epoch=epoch, room=room)
+            self._rate = rate_among(len(self._peers) + 1)
+            container = self._summary.encode(epoch=epoch, room=room, rate=self._rate)
             if len(container) > _REPEATED:
                 reference = (*others, summary_parameter(self._retrieval.publish(container, now).encode()))
                 whole = (*others, summary_parameter(container)) if len(container) <= room else reference

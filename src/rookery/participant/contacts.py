@@ -62,6 +62,7 @@ class Contacts:
     ) -> None:
         self.directory = InterestDirectory(tree_mode="paper" if configuration.discovery == f"tree:{PAPER}" else "sound")
         self._context = context
+        self._spdp = spdp
         self._sedp = sedp
         self._domain_key = domain_key(configuration)
         self.retrieval = Retrieval(context, arrived=self._summary_arrived)
@@ -117,6 +118,7 @@ class Contacts:
     def add_peer(self, peer: RemoteParticipant, now: int) -> None:
         """Begin with a participant that has appeared."""
         if self.is_simple:
+            self._spdp.introduce(peer.prefix, now)
             self._sedp.add_peer(peer, now)
             return
         self.consider(peer, now)
@@ -142,6 +144,7 @@ class Contacts:
         prefix, announcement = peer.prefix, peer.announcement
         container = carried_container(announcement.vendor_parameters) if announcement.vendor == VENDOR else None
         if container is None:
+            self._spdp.introduce(prefix, now)
             self.directory.drop_summary(prefix)
             if announcement.builtin_endpoints & _ANNOUNCERS:
                 self._listen_to_everything(peer, now)
@@ -213,6 +216,7 @@ class Contacts:
             return
         for guid in guids:
             topic = topic_of(guid)
+            self._spdp.introduce(prefix, now)
             if self._sedp.serves(prefix, topic):
                 self._sedp.repeat(prefix, guid, now)
             elif self._may_contact(prefix, now):
@@ -270,6 +274,7 @@ class Contacts:
         self._catching_up.pop(peer.prefix, None)
         self._context.deadlines.cancel(("catch up", peer.prefix))
         if self._context.peers.get(peer.prefix) is peer:
+            self._spdp.introduce(peer.prefix, now)
             for topic in self._sedp.writers:
                 self._sedp.serve(peer, topic, now=now, wants=partial(self._wants, peer.prefix))
 

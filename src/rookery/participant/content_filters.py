@@ -6,12 +6,13 @@ others make of an absent one is not said anywhere). Anything else it keeps to it
 filters in any case, so what a writer does not leave out is left out here.
 
 A writer compiles the conditions of all its remote readers into one set. A sample is sent to those that it may concern;
-for the others its number becomes part of a GAP. A condition that does not compile here asks for everything.
+for the others its number becomes part of a GAP. Samples that are written in one go are matched as a batch. A condition
+that does not compile here asks for everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rookery.errors import RookeryError, WireFormatError
@@ -23,6 +24,7 @@ from rookery.model.parser import parse
 from rookery.participant.event_types import EventType, event_type
 from rookery.rtps.announcements import ContentFilter
 from rookery.rtps.cdr import decode_sample
+from rookery.rtps.history import EVERYBODY, Choice
 from rookery.rtps.identity import Guid
 from rookery.rtps.types import CdrStruct
 
@@ -30,7 +32,10 @@ __all__ = ["WriterFilters", "filter_of"]
 
 #: Longer conditions stay here: an announcement is to fit into a datagram with others.
 _LONGEST: Final = 1_000
-_NOBODY: Final[frozenset[Guid]] = frozenset()
+#: Fewer samples are matched one by one.
+_BATCH: Final = 16
+#: The place of a sample in a batch, under a name that no member of a type has.
+_PLACE: Final = " place"
 
 
 def filter_of(topic: str, conditions: Iterable[str | None], type: EventType) -> ContentFilter | None:
@@ -93,12 +98,15 @@ class WriterFilters:
         self._readers: dict[int, Guid] = {}
         self._numbers: dict[Guid, int] = {}
         self._next = 1
+        #: Who has a filter, as one object as long as nobody's changes; None until it is asked for.
+        self._filtered: frozenset[Guid] | None = None
 
     def __len__(self) -> int:
         return len(self._readers)
 
     def set(self, reader: Guid, wanted: ContentFilter | None) -> None:
         """Take the filter of a reader, instead of its last one; None asks for everything."""
+        self._filtered = None
         number = self._numbers.pop(reader, None)
         if number is not None:
             del self._readers[number]
@@ -114,15 +122,41 @@ class WriterFilters:
         self._readers[self._next], self._numbers[reader] = reader, self._next
         self._next += 1
 
-    def unwanted_by(self, payload: bytes) -> frozenset[Guid]:
-        """Return the readers that have no use for a sample."""
+    def choices(self, payloads: Sequence[bytes]) -> list[Choice]:
+        """Return who is to have each of some samples; one that cannot be read goes to everybody."""
         if not self._readers:
-            return _NOBODY
+            return [EVERYBODY] * len(payloads)
+        if self._filtered is None:
+            self._filtered = frozenset(self._numbers)
+        found: list[list[int] | None]
+        if len(payloads) < _BATCH:
+            found = [None if event is None else self._set.match(event) for event in map(self._read, payloads)]
+        else:
+            found = self._match_many(payloads)
+        filtered, readers = self._filtered, self._readers
+        return [
+            EVERYBODY
+            if numbers is None or len(numbers) == len(readers)
+            else Choice(filtered, frozenset([readers[number] for number in numbers]))
+            for numbers in found
+        ]
+
+    def _match_many(self, payloads: Sequence[bytes]) -> list[list[int] | None]:
+        """Match samples as a batch: for more than a few that takes a fraction of the time of one by one."""
+        found: list[list[int] | None] = [None] * len(payloads)
+        events = []
+        for place, event in enumerate(map(self._read, payloads)):
+            if event is not None:
+                event[_PLACE] = place
+                events.append(event)
+                found[place] = []
+        matches = self._set.match_many(events, event_id=_PLACE)
+        for place, number in zip(matches["event_id"].to_pylist(), matches["subscription_id"].to_pylist(), strict=True):
+            found[place].append(number)
+        return found
+
+    def _read(self, payload: bytes) -> dict[str, Any] | None:
         try:
-            event: Mapping[str, Any] = decode_sample(self._struct, payload)
+            return decode_sample(self._struct, payload)
         except WireFormatError:
-            return _NOBODY
-        wanted: list[int] = self._set.match(event)
-        if len(wanted) == len(self._readers):
-            return _NOBODY
-        return frozenset(self._numbers) - {self._readers[number] for number in wanted}
+            return None

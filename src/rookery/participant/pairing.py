@@ -118,6 +118,7 @@ class Pairing:
         self._remote_readers.add(endpoint)
         for local in self.writers.of_topic(announcement.topic):
             if local.filters is not None and announcement.guid in local.writer.readers:
+                local.writer.distribute()
                 local.filters.set(announcement.guid, announcement.content_filter)
 
     def listeners(self, writer: Guid, reader: int) -> tuple[Reader, ...]:
@@ -159,6 +160,7 @@ class Pairing:
         if not self._may_pair(writer, reader, now):
             return
         if local.filters is not None:
+            local.writer.distribute()
             local.filters.set(reader.guid, reader.content_filter)
         both_keep = min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL
         local.writer.match(

@@ -243,11 +243,11 @@ class Participant:
             keeps_for_late_readers=qos.durability is Durability.TRANSIENT_LOCAL,
             at_most=self._context.limits.history_samples,
         )
-        writer = Writer(announcement.guid, history=history, context=self._context)
         self._contacts.add_local(announcement, now)
         known = self._pairing.types.offered(announcement.type_information)
         struct = known if isinstance(known, CdrStruct) else None
         filters = None if struct is None else WriterFilters(struct)
+        writer = Writer(announcement.guid, history=history, context=self._context, sieve=filters)
         self._lapses.begin(announcement.guid, qos, struct, history)
         self._pairing.add_writer(LocalWriter(announcement, writer, filters), now)
         return announcement.guid
@@ -323,10 +323,7 @@ class Participant:
         if local is None:
             raise TopicError(f"no writer {writer} in this participant")
         timestamp = now + self.configuration.epoch
-        unwanted_by: frozenset[Guid] = frozenset()
-        if local.filters and kind is SampleKind.ALIVE:
-            unwanted_by = local.filters.unwanted_by(payload)
-        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now, unwanted_by=unwanted_by)
+        change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
         if self._lapses.watches(writer):
             self._lapses.sample(writer, kind, key_hash, payload, now)
         for reader in local.local:

@@ -12,12 +12,27 @@ from collections import deque
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from rookery.errors import HistoryFullError
 from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import Guid
 
-__all__ = ["Change", "History"]
+__all__ = ["EVERYBODY", "Change", "Choice", "History"]
+
+
+class Choice(msgspec.Struct, frozen=True, gc=False):
+    """Who is to have a change: of the readers that had a filter when it was written, those that want it; all others."""
+
+    filtered: frozenset[Guid] = frozenset()
+    wanted: frozenset[Guid] = frozenset()
+
+    def includes(self, reader: Guid) -> bool:
+        """Say whether a reader is to have it."""
+        return reader not in self.filtered or reader in self.wanted
+
+
+EVERYBODY = Choice()
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -28,8 +43,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     instance: bytes
     payload: bytes
     timestamp: int | None
-    #: Readers whose filters leave it out.
-    unwanted_by: frozenset[Guid] = frozenset()
+    readers: Choice = EVERYBODY
 
 
 class History:
@@ -68,14 +82,7 @@ class History:
         """The oldest number that is still here; one more than the last when nothing is."""
         return next(iter(self._changes), self.last + 1)
 
-    def add(
-        self,
-        kind: SampleKind,
-        instance: bytes,
-        payload: bytes,
-        timestamp: int | None,
-        unwanted_by: frozenset[Guid] = frozenset(),
-    ) -> Change:
+    def add(self, kind: SampleKind, instance: bytes, payload: bytes, timestamp: int | None) -> Change:
         """Append a change and let go of what the policy does not keep; raise when there is no room."""
         numbers = self._instances.get(instance)
         replaces = self._depth is not None and numbers is not None and len(numbers) >= self._depth
@@ -85,7 +92,7 @@ class History:
                 "dispose of instances, or keep the last n instead of all"
             )
         self.last += 1
-        change = Change(self.last, kind, instance, payload, timestamp, unwanted_by)
+        change = Change(self.last, kind, instance, payload, timestamp)
         self._changes[self.last] = change
         if self._depth is not None:
             if self._keeps and kind & SampleKind.UNREGISTERED:
@@ -98,6 +105,13 @@ class History:
                 del self._changes[let_go]
                 self._endings.pop(let_go, None)
         return change
+
+    def choose(self, change: Change, readers: Choice) -> Change:
+        """Note who is to have a change, and return it so."""
+        chosen = replace(change, readers=readers)
+        if change.sequence in self._changes:
+            self._changes[change.sequence] = chosen
+        return chosen
 
     def acknowledged_before(self, sequence: int) -> None:
         """Note that every reliable reader has everything below `sequence`."""

@@ -53,7 +53,7 @@ class Outbox:
 
     def sends(self) -> list[Send]:
         """Return everything that waits, as datagrams to send, and forget it."""
-        if self._followers:
+        while self._followers:  # a follower may send, and then there is something to say about that
             followers, self._followers = self._followers, []
             for say in followers:
                 say()

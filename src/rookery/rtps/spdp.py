@@ -2,10 +2,11 @@
 
 Every participant repeats its announcement to a multicast address known to all. A stranger who hears it takes the
 participant in and answers once, directly, so that a newcomer need not wait for the others' next turn; an answer is
-marked as directed (INFO_DST) and is not answered. Each announcement grants a lease: anything heard from the participant
-renews it, and silence for its length means that the participant is gone. Who leaves in good order says so with a
-dispose, and is gone at once. The table is bounded: where it is half full, who has never answered is given seconds, and
-where it is full that one makes room for whoever comes.
+marked as directed (INFO_DST) and is not answered. Where many come at once, the first few are answered so, and those to
+whom there is something to say; one announcement to all is the answer to the others, before long. Each announcement
+grants a lease: anything heard from the participant renews it, and silence for its length means that the participant is
+gone. Who leaves in good order says so with a dispose, and is gone at once. The table is bounded: where it is half full,
+who has never answered is given seconds, and where it is full that one makes room for whoever comes.
 
 An announcement can say more than who is there: vendor parameters carry discovery summaries. New content goes out under
 a new sequence number, with the same quick repetitions as the first; in the slow repetitions afterwards a shorter form
@@ -42,6 +43,9 @@ _FIRST_SUBMESSAGE = 20
 _INFO_TS, _DATA = b"\x09\x01\x08\x00", 0x15
 _DATA_HEAD = struct.Struct("<BBHHHIIiI")
 _SHARED_BYTES = 2_048
+#: So many strangers are answered one by one in that time; if more come, all others are answered at its end, at once.
+CROWD = 4
+CROWD_TIME = 1_000_000
 
 
 class AnnouncementSeal(Protocol):
@@ -112,6 +116,10 @@ class ParticipantDiscovery:
         self._listener = listener
         #: Peers that call on us directly, because somebody named us to them: they hear us in no other way.
         self._callers: dict[bytes, RemoteParticipant] = {}
+        #: Strangers that are yet to be answered; when the first of those around them came, and how many came since.
+        self._unanswered: dict[bytes, RemoteParticipant] = {}
+        self._crowd_began = -CROWD_TIME
+        self._crowd = 0
         self._key_hash = Guid(announcement.prefix, PARTICIPANT).octets()
         self._writer = StatelessWriter(reader=SPDP_READER, writer=SPDP_WRITER, outbox=context.outbox)
 
@@ -231,8 +239,31 @@ class ParticipantDiscovery:
         if not directed and not by_multicast and peer.metatraffic_destination.address not in self._named:
             self._callers[source] = peer
         if not directed and self._writer.sequence and not (by_multicast and self._will_multicast(now)):
-            self._writer.send(peer.metatraffic_destination, timestamp=now + self._context.epoch)
+            self._answer(peer, now, with_others=by_multicast and self._multicasts)
         self._listener.discovered(peer, now)
+
+    def introduce(self, prefix: bytes, now: int) -> None:
+        """Answer a stranger now if that was left for later: there is something to say to it, and it has to know us."""
+        peer = self._unanswered.pop(prefix, None)
+        if peer is not None:
+            self._writer.send(peer.metatraffic_destination, timestamp=now + self._context.epoch)
+
+    def _answer(self, peer: RemoteParticipant, now: int, *, with_others: bool) -> None:
+        if now >= self._crowd_began + CROWD_TIME:
+            self._crowd_began, self._crowd = now, 0
+        self._crowd += 1
+        self._unanswered[peer.prefix] = peer
+        if with_others and self._crowd > CROWD:
+            self._context.deadlines.arm_sooner(
+                ("announce", "crowd"), self._crowd_began + CROWD_TIME, self._answer_crowd
+            )
+        else:
+            self.introduce(peer.prefix, now)
+
+    def _answer_crowd(self, now: int) -> None:
+        if self._unanswered:
+            self._renew(now)
+            self._announce(now)
 
     def _receive_goodbye(self, message: Data, source: bytes, now: int) -> None:
         key_hash = next((p.value for p in message.inline if p.id == ParameterId.KEY_HASH), b"")
@@ -252,6 +283,7 @@ class ParticipantDiscovery:
 
     def _remove(self, prefix: bytes, reason: str, now: int) -> None:
         self._callers.pop(prefix, None)
+        self._unanswered.pop(prefix, None)
         peer = self._context.peers.remove(prefix)
         if peer is not None:
             self._context.deadlines.cancel(("lease", prefix))
@@ -288,6 +320,8 @@ class ParticipantDiscovery:
         return self._multicasts and any(when > now for when in self._quick)
 
     def _announce(self, now: int, *, brief: bool = False) -> None:
+        if self._multicasts:
+            self._unanswered.clear()
         for destination in (*self._everyone, *(peer.metatraffic_destination for peer in self._callers.values())):
             self._writer.send(destination, timestamp=now + self._context.epoch, brief=brief)
 

@@ -6,7 +6,10 @@ is, a HEARTBEAT that does need an answer is repeated, first after 100 ms and the
 reader's mark and names what to repeat: what the history still holds is sent again, what it does not hold, or what the
 reader is not entitled to, becomes a GAP.
 
-A reader whose filter leaves a sample out gets a GAP for its number, when there is something else to say to it.
+What is written in one go is matched in one go with the filters that readers have (`sieve`), before it is sent. A reader
+whose filter leaves a sample out gets a GAP for its number, when there is something else to say to it. A reader that has
+everything is *level*: nothing is noted of it for a sample that is not for it, so a sample costs what those cost who
+want it, however many readers there are.
 
 A reader can also be matched with a choice of instances (`wants`): it is sent those alone, and the numbers of all
 others are a GAP. Discovery does this: an endpoint that a peer has no use for is never described to it. When interest
@@ -23,13 +26,14 @@ DDS takes a new participant in asynchronously and loses the HEARTBEAT that follo
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rookery.errors import WireFormatError
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind
-from rookery.rtps.history import Change, History
+from rookery.rtps.history import Change, Choice, History
 from rookery.rtps.identity import UNKNOWN_ENTITY, Guid, is_builtin
 from rookery.rtps.parameters import Parameter, ParameterId
 from rookery.rtps.peers import Destination
@@ -44,7 +48,7 @@ from rookery.rtps.submessages import (
     encode_sample_data,
 )
 
-__all__ = ["FRAGMENT_BYTES", "ReaderProxy", "Writer", "is_newer"]
+__all__ = ["FRAGMENT_BYTES", "ReaderProxy", "Sieve", "Writer", "is_newer"]
 
 #: A larger sample goes out in fragments, each of which fits an Ethernet frame with all headers.
 FRAGMENT_BYTES = 1_280
@@ -56,11 +60,23 @@ _GAP_REACH = 4_096
 _SENT_SLACK = 64
 #: An answer is asked for without delay when this part of what a history holds is unacknowledged.
 _EAGER_PART = 4
+#: The history is looked through after one acknowledgment or sample for each so many readers.
+_READERS_EACH = 16
 
 
 def is_newer(count: int, than: int | None) -> bool:
     """Say whether a 32-bit count is ahead of another, wrap-around included; duplicates are not."""
     return than is None or 0 < (count - than) & 0xFFFFFFFF < 0x80000000
+
+
+class Sieve(Protocol):
+    """The filters of a writer's readers."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def choices(self, payloads: Sequence[bytes]) -> list[Choice]:
+        """Return who is to have each of some samples."""
 
 
 @dataclass(slots=True)
@@ -90,7 +106,7 @@ class ReaderProxy:
     def is_for(self, change: Change) -> bool:
         """Say whether the reader is to have a change: it wants the instance and does not have it yet."""
         if self.wants is None:
-            return self.guid not in change.unwanted_by
+            return change.readers.includes(self.guid)
         before = self.sent.get(change.instance)
         if change.kind is not SampleKind.ALIVE:
             return before is not None
@@ -113,12 +129,25 @@ class Writer:
         *,
         history: History,
         context: ParticipantContext,
+        sieve: Sieve | None = None,
     ) -> None:
         self.guid = guid
+        self._sieve = sieve
+        #: What was written and is not matched with the filters yet, and when.
+        self._waiting: list[Change] = []
+        self._waiting_since = 0
+        #: Reliable readers that have everything that was sent, whatever their proxies say.
+        self._level: dict[Guid, ReaderProxy] = {}
+        #: Who had a filter when something was sent last, and the readers that had none.
+        self._filtered: frozenset[Guid] | None = None
+        self._unfiltered: list[ReaderProxy] = []
+        self._since_collected = 0
         self.history = history
         self.readers: dict[Guid, ReaderProxy] = {}
         self._context = context
         self._heartbeat_count = 0
+        #: Whether what follows is so of the readers of this moment.
+        self._is_noted = True
         #: Whether every reader gets every sample; who is reliable of them, and where they are.
         self._is_plain = True
         self._reliable: dict[Guid, ReaderProxy] = {}
@@ -145,10 +174,11 @@ class Writer:
 
         With `wants` it gets the instances of its choice; with `push` it gets the history at once, unasked.
         """
+        self.distribute()
         start = self.history.first if with_history else self.history.last + 1
         proxy = ReaderProxy(reader, destination, reliable, start, start, wants=wants)
+        self._forget(reader)
         self.readers[reader] = proxy
-        self._note_readers(reader)
         if reliable:
             if push:
                 self._push(proxy)
@@ -157,8 +187,10 @@ class Writer:
 
     def unmatch(self, reader: Guid) -> None:
         """Stop serving a reader."""
-        if self.readers.pop(reader, None) is not None:
-            self._note_readers(reader)
+        if reader in self.readers:
+            self.distribute()
+            del self.readers[reader]
+            self._forget(reader)
             self._context.deadlines.cancel(self._timer_of(reader))
             self._collect()
 
@@ -170,11 +202,18 @@ class Writer:
     @property
     def acknowledged(self) -> bool:
         """Whether every reliable reader has everything."""
-        return all(proxy.acknowledged > self.history.last for proxy in self.readers.values() if proxy.reliable)
+        self.distribute()
+        last = self.history.last
+        return all(
+            proxy.acknowledged > last or proxy.guid in self._level for proxy in self.readers.values() if proxy.reliable
+        )
 
     @property
     def has_room(self) -> bool:
         """Whether the history takes another change."""
+        if not self.history.has_room:
+            self.distribute()
+            self._collect()
         return self.history.has_room
 
     def write(
@@ -185,32 +224,88 @@ class Writer:
         *,
         timestamp: int | None,
         now: int,
-        unwanted_by: frozenset[Guid] = frozenset(),
     ) -> Change:
-        """Send a change to everyone but those who do not want it, and keep it as long as the history says."""
-        change = self.history.add(kind, instance, payload, timestamp, unwanted_by)
-        if self._is_plain and not unwanted_by:
-            if self._destinations:
-                self._send_to_all(change, now)
-            if not self._reliable:
-                self._collect()
+        """Send a change to everyone who wants it, and keep it as long as the history says."""
+        _ = self.has_room  # made, where it can be
+        change = self.history.add(kind, instance, payload, timestamp)
+        if self._sieve and kind is SampleKind.ALIVE:
+            if not self._waiting:
+                self._context.outbox.follow(self.distribute)
+            self._waiting.append(change)
+            self._waiting_since = now
             return change
-        served = [proxy for proxy in self.readers.values() if self._serves(proxy, change)]
+        self.distribute()
+        self._send(change, now)
+        return change
+
+    def distribute(self) -> None:
+        """Send what was written to those whose filters want it: before filters or readers change, at the latest."""
+        if not self._waiting or self._sieve is None:
+            return
+        waiting, self._waiting = self._waiting, []
+        for change, choice in zip(waiting, self._sieve.choices([one.payload for one in waiting]), strict=True):
+            self._send(self.history.choose(change, choice) if choice.filtered else change, self._waiting_since)
+
+    def _send(self, change: Change, now: int) -> None:
+        if not self._is_noted:
+            self._note_readers(change.sequence)
+        if change.readers.filtered:
+            served = self._wanting(change)
+            self._is_plain = False
+        else:
+            for proxy in self._level.values():
+                self._settle(proxy, change.sequence)
+            self._level.clear()
+            self._filtered = None
+            if self._is_plain:
+                if self._destinations:
+                    self._send_to_all(change, now)
+                if not self._reliable:
+                    self._collect()
+                return
+            served = [proxy for proxy in self.readers.values() if self._serves(proxy, change)]
         for destination in dict.fromkeys(proxy.destination for proxy in served):
             self._send_change(change, destination, UNKNOWN_ENTITY)
         for proxy in served:
             proxy.note(change)
             if proxy.reliable:
                 self._say_soon({proxy.guid: proxy}, now)
-        self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in self.readers.values())
-        self._collect()
-        return change
+        if not change.readers.filtered:
+            self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in self.readers.values())
+        self._collect_at_times()
+
+    def _wanting(self, change: Change) -> list[ReaderProxy]:
+        """Return the readers that a change is for, made ready for it; nobody else is looked at."""
+        if change.readers.filtered is not self._filtered:
+            self._filtered = change.readers.filtered
+            self._unfiltered = [proxy for proxy in self.readers.values() if proxy.guid not in self._filtered]
+            for proxy in self.readers.values():
+                if proxy.reliable and proxy.acknowledged == change.sequence:
+                    self._level[proxy.guid] = proxy
+        wanting = [self.readers[guid] for guid in change.readers.wanted if guid in self.readers]
+        wanting += self._unfiltered
+        for proxy in wanting:
+            if self._level.pop(proxy.guid, None) is not None:
+                self._settle(proxy, change.sequence)
+            if proxy.skipped is not None:
+                self._send_gap(proxy, proxy.skipped, NumberSet(change.sequence))
+        return wanting
+
+    @staticmethod
+    def _settle(proxy: ReaderProxy, end: int) -> None:
+        """Note of a level reader that it has everything below a number, and what it was not told about."""
+        if proxy.acknowledged < end:
+            proxy.skipped = proxy.skipped or proxy.acknowledged
+            proxy.acknowledged = end
 
     def receive_acknack(self, reader: Guid, message: AckNack, now: int) -> None:
         """Take a reader's account of what it has and send what it lacks."""
+        self.distribute()
         proxy = self.readers.get(reader)
         if proxy is None or not proxy.reliable:
             return
+        if reader in self._level:
+            self._settle(proxy, self.history.last + 1)
         if not is_newer(message.count, proxy.last_count):
             self._context.counters["stale_acknack"] += 1
             return
@@ -225,7 +320,7 @@ class Writer:
             self._begin_again(proxy, now)
         if message.missing.base > proxy.acknowledged:
             proxy.acknowledged = message.missing.base
-            self._collect()
+            self._collect_at_times()
         complete = self._resend(proxy, message.missing)
         if not complete:
             self._send_heartbeat(proxy, final=False)
@@ -234,6 +329,8 @@ class Writer:
             self._send_heartbeat(proxy, final=True)
         if proxy.acknowledged > self.history.last:
             self._context.deadlines.cancel(self._timer_of(reader))
+            if self._sieve:
+                self._level[reader] = proxy
             if len(proxy.sent) > _SENT_SLACK + 2 * len(self.history):
                 proxy.sent = {each: number for each, number in proxy.sent.items() if self.history.holds(each)}
         else:
@@ -258,6 +355,7 @@ class Writer:
     def _begin_again(self, proxy: ReaderProxy, now: int) -> None:
         """Take note that a reader forgot us, and write again what a GAP may have kept from it."""
         proxy.acknowledged = proxy.confirmed
+        self._level.pop(proxy.guid, None)
         for change in self.history if proxy.sent else ():
             # It asks for what has the number under which it was sent; any other number may be void for it by now.
             if change.kind is SampleKind.ALIVE and proxy.sent.get(change.instance, change.sequence) != change.sequence:
@@ -310,14 +408,24 @@ class Writer:
     def _say_what_there_is(self) -> None:
         unsaid, self._unsaid = self._unsaid, {}
         for proxy in unsaid.values():
+            if proxy.guid in self._level:
+                self._settle(proxy, self.history.last + 1)
             behind = self.history.last - proxy.acknowledged
             self._send_heartbeat(proxy, final=behind * _EAGER_PART < self._context.limits.history_samples)
             self._expect_answer(proxy, self._written)
 
-    def _note_readers(self, changed: Guid) -> None:
-        """See who gets every sample, after a reader came or went."""
-        proxies = self.readers.values()
+    def _forget(self, changed: Guid) -> None:
+        """Forget what rests on who the readers are, before one comes or after one went."""
+        self._is_noted = False
         self._unsaid.pop(changed, None)
+        self._level.pop(changed, None)
+
+    def _note_readers(self, sequence: int) -> None:
+        """See who gets every sample, from the next one on."""
+        for proxy in self._level.values():
+            self._settle(proxy, sequence)
+        self._is_noted, self._filtered = True, None
+        proxies = self.readers.values()
         self._reliable = {proxy.guid: proxy for proxy in proxies if proxy.reliable}
         self._destinations = tuple(dict.fromkeys(proxy.destination for proxy in proxies))
         self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in proxies)
@@ -405,6 +513,9 @@ class Writer:
         """Ask again after a while, unless that is planned already."""
 
         def ask(then: int) -> None:
+            self.distribute()
+            if proxy.guid in self._level:
+                self._settle(proxy, self.history.last + 1)
             if proxy.answered and proxy.acknowledged > self.history.last:
                 return
             self._send_heartbeat(proxy, final=False)
@@ -413,8 +524,17 @@ class Writer:
 
         self._context.deadlines.arm_sooner(self._timer_of(proxy.guid), now + proxy.period, ask)
 
+    def _collect_at_times(self) -> None:
+        """Let go of what everybody has, now and then where that takes a look at many readers."""
+        self._since_collected += 1
+        if self._since_collected * _READERS_EACH >= len(self.readers):
+            self._collect()
+
     def _collect(self) -> None:
-        reliable = [proxy.acknowledged for proxy in self.readers.values() if proxy.reliable]
+        self._since_collected = 0
+        reliable = [
+            proxy.acknowledged for proxy in self.readers.values() if proxy.reliable and proxy.guid not in self._level
+        ]
         self.history.acknowledged_before(min(reliable, default=self.history.last + 1))
 
 

@@ -127,12 +127,13 @@ def contact_counts(
     scale = _scale(total, weights)
     counted = [pa.field(name, pa.int64()) for name in ("summary_octets", "announced_octets", "false_contacts", "asked")]
     identity = interested.schema["participant"].dataType
+    participants = interested.agg(functions.countDistinct("participant")).first()[0]
     arrow_schema = pa.schema([pa.field("participant", arrow_type_of(identity)), *counted])
 
     def build(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows: list[tuple[Any, int, int, int, int]] = []
         for participant, own in _runs(batches):
-            summary = build_summary(protocol, sorted(own))
+            summary = build_summary(protocol, sorted(own), participants=participants)
             hits = summary.received.contains_many(questions) if asked else np.zeros(0, dtype=np.bool_)
             # Few say yes; only those are looked up.
             in_vain = sum(weights[place] for place in np.flatnonzero(hits) if asked[place] not in own)

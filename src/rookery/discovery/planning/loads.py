@@ -28,8 +28,10 @@ _SERVER_HALF_TRIPS = 8
 class ProtocolLoads:
     """The loads of every protocol on one topology; what they share is computed once."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, *, rate: float | None = None) -> None:
+        """Count a topology; `rate` is that of the summaries where it is not what participants go by."""
         self.topology = topology
+        self._rate = rate
         self.interests = TopologyInterests(topology)
         self._summaries: dict[str, list[AnnouncedSummary]] = {}
         self._told: dict[str, RecordExchange] = {}
@@ -128,8 +130,11 @@ class ProtocolLoads:
         if protocol not in SUMMARIES:
             return []
         if protocol not in self._summaries:
-            rows = range(self.interests.count)
-            self._summaries[protocol] = [build_summary(protocol, self.interests.keys_of(row)) for row in rows]
+            count = self.interests.count
+            self._summaries[protocol] = [
+                build_summary(protocol, self.interests.keys_of(row), participants=count, rate=self._rate)
+                for row in range(count)
+            ]
         return self._summaries[protocol]
 
 

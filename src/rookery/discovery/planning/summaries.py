@@ -13,7 +13,7 @@ from typing import Any
 
 from rookery.discovery.carriage import Reference, container_digest, decode_summary
 from rookery.discovery.planning.sizes import SUMMARY_LIMIT
-from rookery.discovery.protocols import PROTOCOLS, summary_of
+from rookery.discovery.protocols import PROTOCOLS, rate_among, summary_of
 from rookery.errors import TopologyError
 
 __all__ = ["SUMMARIES", "AnnouncedSummary", "build_summary"]
@@ -22,7 +22,7 @@ __all__ = ["SUMMARIES", "AnnouncedSummary", "build_summary"]
 SUMMARIES = tuple(name for name in PROTOCOLS if name != "simple")
 _FIRST_EPOCH = 1
 #: A participant repeats no longer summary than this, but a reference to it.
-_REPEATED = 128
+_REPEATED = 192
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,17 @@ class AnnouncedSummary:
         return self.fetched or len(self.announced)
 
 
-def build_summary(protocol: str, keys: Iterable[str]) -> AnnouncedSummary:
-    """Make, encode and decode the summary of one participant's keys."""
+def build_summary(
+    protocol: str, keys: Iterable[str], *, participants: int = 1, rate: float | None = None
+) -> AnnouncedSummary:
+    """Make, encode and decode the summary of one participant's keys, for so many readers or at a `rate`."""
     if protocol not in SUMMARIES:
         raise TopologyError(f"no protocol with a summary is called {protocol!r}; choose from {', '.join(SUMMARIES)}")
     made = summary_of(protocol)
     assert made is not None
     for key in dict.fromkeys(keys):
         made.add(key)
-    container = made.encode(epoch=_FIRST_EPOCH, room=SUMMARY_LIMIT)
+    container = made.encode(epoch=_FIRST_EPOCH, room=SUMMARY_LIMIT, rate=rate or rate_among(participants))
     received = decode_summary(container)
     if len(container) <= _REPEATED:
         return AnnouncedSummary(container, container, 0, received)
