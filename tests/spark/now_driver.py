@@ -1,6 +1,7 @@
 """A stream in a process of its own, to be killed in its first batch: `now()` is bound, matched, and nothing committed.
 
-`python now_driver.py EVENTS RULES OUT CHECKPOINT HELD` creates the file HELD when a task has matched its rows, and waits.
+`python now_driver.py EVENTS RULES OUT CHECKPOINT HELD` creates the file HELD when a task has matched its rows, and
+waits.
 """
 
 from __future__ import annotations

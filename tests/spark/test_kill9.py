@@ -68,7 +68,9 @@ def test_a_replayed_batch_has_the_now_of_the_killed_one(classic: Any, tmp_path: 
     events.mkdir()
     asked = {"past": {}, "quiet": {"cooldown": 0.001}}  # every event of it fires, through the stateful operator
     rules.write_text(
-        "".join(json.dumps({"subscription_id": name, "where": "ts < now()"} | more) + "\n" for name, more in asked.items())
+        "".join(
+            json.dumps({"subscription_id": name, "where": "ts < now()"} | more) + "\n" for name, more in asked.items()
+        )
     )
     begun, step = datetime.now(UTC), timedelta(milliseconds=250)
     times = [begun + number * step for number in range(4_000)]  # a quarter of an hour: now() is within
