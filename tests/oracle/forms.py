@@ -10,6 +10,7 @@ lists, so that Spark reads the same text; only three names of functions are othe
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 from random import Random
@@ -23,10 +24,10 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 #: Fields by kind, as the language and as the table of DuckDB names them.
 _FIELDS = {
     "whole": [("a", "a"), ("b", "b"), ("`odd name`", '"odd name"')],
-    "double": [("x", "x"), ("y", "y"), ("pos.x", "pos_x")],
+    "double": [("x", "x"), ("y", "y"), ("pos.x", "pos_x"), ("items[0].price", "items_0_price")],
     "decimal": [("d", "d"), ("e", "e")],
     "text": [("note", "note"), ("other", "other"), ("pos.name", "pos_name"), ("tags[0]", "tags_0"),
-             ("tags[2]", "tags_2")],
+             ("tags[2]", "tags_2"), ("items[1].name", "items_1_name")],
     "moment": [("moment", "moment"), ("since", "since")],
     "flag": [("flag", "flag"), ("done", "done")],
 }  # fmt: skip
@@ -50,6 +51,16 @@ _TIMES = [
 _NETWORKS = [
     "10.0.0.0/8", "10.1.0.0/16", "192.168.0.0/24", "0.0.0.0/0", "10.0.0.7", "::/0", "fd00::/8", "::1", "2001:db8::/127",
 ]  # fmt: skip
+#: Names of Spark's for some functions, which both read.
+_SYNONYMS = {
+    "lower": "lcase", "upper": "ucase", "length": "char_length", "ceil": "ceiling", "substring": "substr",
+    "starts_with": "startswith", "ends_with": "endswith",
+}  # fmt: skip
+#: Predicates without a field, and what they are.
+_CONSTANTS = {
+    "'abc' LIKE 'a%'": "TRUE", "1 + 1 = 2": "TRUE", "5 / 0 = 1": "NULL", "lower('A') = 'b'": "FALSE",
+    "'b' BETWEEN 'a' AND 'c'": "TRUE", "3 IN (1, 2)": "FALSE",
+}  # fmt: skip
 _SPARK_NAMES = {"starts_with": "startswith", "ends_with": "endswith"}
 
 
@@ -96,7 +107,12 @@ class FormWriter:
         self._parameters = []
         self._named = self.random.random() < 0.3
         made = self._node(self.random.choice([0, 0, 1, 1, 2]))
-        return replace(made, parameters=tuple(self._parameters))
+        text = made.text
+        if self.random.random() < 0.2:
+            text = re.sub(r"\b(\w+)\(", lambda found: f"{_SYNONYMS.get(found[1], found[1])}(", text)
+        if self.random.random() < 0.2:
+            text = text.replace("`odd name`", '"odd name"')
+        return replace(made, text=text, parameters=tuple(self._parameters))
 
     # ---- AND, OR, NOT --------------------------------------------------------------------------------------
 
@@ -139,6 +155,9 @@ class FormWriter:
         shape = random.random()
         if random.random() < 0.12:
             return Form(*nested_form(random, plain=self.plain))
+        if shape < 0.01:
+            text, sql = random.choice(list(_CONSTANTS.items()))
+            return Form(text, f"({sql}::BOOLEAN)", text)
         if shape < 0.03:
             text = random.choice(["TRUE", "FALSE", "1 = 1", "2 > 3", "'a' <> 'b'", "1.5 <= 1.50"])
             return Form(text, f"({text})", text)
@@ -184,7 +203,8 @@ class FormWriter:
             pattern = random.choice(_REGEXES)
             word = random.choice(["RLIKE", "REGEXP", "rlike"])
             sql = f"({negated}regexp_matches({one.sql}, '{pattern}'))"
-            return Form(f"{one.text} {negated}{word} '{pattern}'", sql, f"{one.spark} {negated}{word} '{pattern}'")
+            java = pattern.replace("(?i)", "(?iu)")  # which folds only ASCII without the u
+            return Form(f"{one.text} {negated}{word} '{pattern}'", sql, f"{one.spark} {negated}{word} '{java}'")
         word = "ILIKE" if shape < 0.5 else "LIKE"
         tail = f"{negated}{word} '{random.choice(_LIKES)}'"
         return Form(f"{one.text} {tail}", f"({one.sql} {tail})", f"{one.spark} {tail}")
@@ -217,7 +237,7 @@ class FormWriter:
     def _given(self, value: _Operand) -> str:
         """Return a literal's text, or now and then a parameter's that has its value."""
         simple = value.literal and value.kind in ("whole", "decimal", "text") and value.binds == 3
-        if self.plain or not simple or len(self._parameters) > 90 or self.random.random() > 0.15:
+        if not simple or len(self._parameters) > 90 or self.random.random() > 0.15:
             return value.text
         self._parameters.append(value.text)
         number = len(self._parameters) - 1

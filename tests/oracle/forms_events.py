@@ -25,7 +25,8 @@ FORMS_SCHEMA: dict[str, Any] = {
     "y": "float32", "d": "decimal(10,2)", "e": "decimal(12,3)", "flag": "bool", "done": "bool",
     "moment": "timestamp[us]", "since": "timestamp[us]", "level": {"$enum": ["low", "mid", "high"]},
     "pos": {"x": "float64", "name": "string"},
-    "tags": ["string"], "ip": "string", "items": [{"name": "string", "price": "float64"}], "props": {"$map": "int64"},
+    "tags": ["string"], "ip": "string", "items": [{"name": "string", "price": "float64", "codes": ["int64"]}],
+    "props": {"$map": "int64"},
 }  # fmt: skip
 FORMS_TEXTS = [
     "bean", "apple", "an apple", "", "a", "Bean", "BANANA", " bean ", "plum", "aéc", "ÉCLAIR", "éa", "50%", "b", "ab",
@@ -36,7 +37,7 @@ _ADDRESSES = [
     "::1", "::", "fd12::9", "FD12:0:0::9", "2001:db8::1", "2001:0db8:0000:0000:0000:0000:0000:0002", "::ffff:10.0.0.1",
     "10.0.0.256", "10.0.0", "010.0.0.1", "host", "", "10.0.0.1:22", "fe80::1%eth0", " 10.0.0.1", "1::2::3",
 ]  # fmt: skip
-_ITEMS = pa.list_(pa.struct([("name", pa.string()), ("price", pa.float64())]))
+_ITEMS = pa.list_(pa.struct([("name", pa.string()), ("price", pa.float64()), ("codes", pa.list_(pa.int64()))]))
 _PROPS = [[], [("eu", 1)], [("eu", 4), ("us", -2)], [("us", None)], [("odd key", 3), ("eu", 0)]]
 _AT_ONCE = 60
 _DAY = 1_777_593_600_000_000  # 2026-05-01, in microseconds
@@ -104,7 +105,13 @@ def _drawn_items(generator: np.random.Generator, texts: Sequence[str], prices: S
     def item() -> dict[str, Any] | None:
         name, price = str(generator.choice(texts)), float(generator.choice(prices))
         shape = generator.random()
-        return None if shape < 0.1 else {"name": None if shape < 0.2 else name, "price": None if shape > 0.9 else price}
+        codes = [
+            None if generator.random() < 0.1 else int(generator.integers(0, 5)) for _ in range(generator.integers(4))
+        ]
+        if shape < 0.1:
+            return None
+        named, priced = None if shape < 0.2 else name, None if shape > 0.9 else price
+        return {"name": named, "price": priced, "codes": None if 0.5 < shape < 0.6 else codes}
 
     return [[item() for _ in range(generator.integers(0, 4))] for _ in range(40)]
 
@@ -139,7 +146,7 @@ def satisfied_forms(table: pa.Table, forms: Sequence[Form]) -> list[np.ndarray[A
         ' n::HUGEINT AS n, "odd name"::HUGEINT AS "odd name", num(x) AS x, num(y::DOUBLE) AS y, d, e, flag, done,'
         " (moment AT TIME ZONE 'UTC')::TIMESTAMP AS moment, (since AT TIME ZONE 'UTC')::TIMESTAMP AS since, level,"
         " num(pos.x) AS pos_x, pos.name AS pos_name, tags[1] AS tags_0, tags[3] AS tags_2, ip_read, tags, items,"
-        " props FROM raw"
+        " num(items[1].price) AS items_0_price, items[2].name AS items_1_name, props FROM raw"
     )
     found = []
     for first in range(0, len(forms), _AT_ONCE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
 from typing import Any
 
@@ -15,25 +14,13 @@ from hypothesis import strategies as st
 import rookery
 from rookery.matching import ENGINES, CompiledSet
 from rookery.model import parse, to_text
-from rookery.model.functions import FUNCTIONS
 
 from .forms import Form, FormWriter
 from .forms_events import FORMS_SCHEMA, forms_events, satisfied_forms
 from .forms_nested import NOW
+from .forms_words import DUCKDB_ALONE, unused
 
 SCHEMA = rookery.Schema.from_dict(FORMS_SCHEMA)
-#: The words of the grammar, each of which the writer uses.
-WORDS = [
-    "AND", "OR", "NOT", "BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "ESCAPE", "IS NULL", "IS NOT NULL",
-    "IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE", "TRUE", "FALSE", "TIMESTAMP '", "DATE '", "<=>", "==", "!=",
-    "<>", "||", " + ", " - ", " * ", " / ", " % ", "--", "/*", "`", "%0", "[0]", ".X", "NOT BETWEEN", "NOT IN",
-    "NOT LIKE", "IN CIDR '", "IN CIDR (", "NOT IN CIDR",
-    "ANY(TAGS)", "ANY(TAGS,", "ANY(ITEMS.PRICE)", "ANY(ITEMS,", "EXISTS(", "ARRAY_CONTAINS(", "SIZE(", "PROPS['",
-    ":P00", "INTERVAL '", "INTERVAL 1", "MONTHS", "NOW()", "CURRENT_TIMESTAMP()", "LEVEL <", "LEVEL BETWEEN", "'WEEK'",
-    "'QUARTER'",
-]  # fmt: skip
-#: Functions that other tests judge, with DuckDB too.
-ELSEWHERE: set[str] = set()
 
 
 def matcher_of(forms: list[Form], engine: str = "bitmap") -> Any:
@@ -145,10 +132,9 @@ def test_covers_says_yes_only_where_no_event_says_otherwise() -> None:
 
 def test_the_writer_uses_every_word_and_function() -> None:
     writers = [FormWriter(Random(seed), pool=400) for seed in range(3)]
-    text = "\n".join(writer.condition().text for writer in writers for _ in range(2000)).upper()
-    assert [word for word in WORDS if word not in text] == []
-    used = {name.lower() for name in re.findall(r"(\w+)\(", text)}
-    assert set(FUNCTIONS) - used == ELSEWHERE
+    assert unused(writer.condition() for writer in writers for _ in range(2000)) == set()
+    plain = [FormWriter(Random(seed), pool=400, plain=True) for seed in range(3)]
+    assert unused(writer.condition() for writer in plain for _ in range(2000)) == DUCKDB_ALONE
 
 
 def test_a_wrong_answer_is_seen() -> None:

@@ -124,8 +124,10 @@ def order_pairs(pairs: Any, event_count: Any) -> Any:
     Events are counted, so a pair goes to its place at once. The slots of one event, where they are not in order yet,
     are then put in order: few of them by insertion, more by a bit for each slot, of which the words that were touched
     are read back. Engines give the pairs of some thousand events after the other, so the places that are written to
-    are near each other.
+    are near each other. Pairs that are in order already, as the few of sets of single rows are, stay as they are.
     """
+    if _ascends(pairs):
+        return pairs >> 32, pairs & 0xFFFFFFFF
     total = pairs.shape[0]
     first = np.zeros(event_count + 1, np.int64)
     highest = np.int64(0)
@@ -165,7 +167,7 @@ def order_pairs(pairs: Any, event_count: Any) -> Any:
 
 @kernel
 def _ascends(mine: Any) -> Any:
-    """Say whether slots ascend, each once, as lists of values and small sets give them."""
+    """Say whether slots or pairs ascend, each once, as lists of values and small sets give them."""
     index = 1
     while index < mine.shape[0] and mine[index] > mine[index - 1]:
         index += 1

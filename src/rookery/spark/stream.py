@@ -114,6 +114,11 @@ class LiveRules:
             self.log.forget(before=batch - KEPT_BATCHES)
         return self.log.bind(batch, self.refresh().number, datetime.now(UTC))
 
+    def judged(self, batch: int) -> tuple[SetVersion, Reading]:
+        """Return the set that judges a batch, and how its events are read: with the now() that is recorded for it."""
+        version = self.judge(batch)
+        return version, replace(self.reading, now=self.log.moment(batch) or self.reading.now)
+
 
 @dataclass(frozen=True, slots=True)
 class MatchStream:
@@ -148,9 +153,7 @@ class MatchStream:
             if not batch.num_rows:
                 continue
             if compiled is None:
-                number = batch_number()
-                version = self.rules.judge(number)
-                reading = replace(reading, now=self.rules.log.moment(number) or reading.now)
+                version, reading = self.rules.judged(batch_number())
                 compiled = loaded(self.rules.log.carrier(version), self.rules.reading)
                 check_read(compiled.columns, batch)
                 told |= {"events": 0, "seconds": 0.0, "set_version": version.number}

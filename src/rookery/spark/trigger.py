@@ -103,7 +103,7 @@ class MatchKeys:
             if not batch.num_rows:
                 continue
             if compiled is None:
-                version = self.rules.judge(batch_number())
+                version, reading = self.rules.judged(batch_number())
                 compiled = loaded(self.rules.log.carrier(version), reading)
                 plans = trigger_plans(self.rules.log.records(version))
             numbered = batch.append_column("_row", pa.array(range(batch.num_rows), pa.int64()))
