@@ -78,7 +78,7 @@ class BitmapEngine:
 
     def __init__(self, *segments: BitmapIndex, tail: Tail | None = None) -> None:
         self.segments = segments or (build_index(Rows.empty(), 1),)
-        self.tail = Tail.empty(self.segments[0].cuts) if tail is None else tail
+        self.tail = tail
 
     @property
     def index(self) -> BitmapIndex:
@@ -88,18 +88,20 @@ class BitmapEngine:
     @property
     def is_packed(self) -> bool:
         """Whether all rows are in one segment."""
-        return len(self.segments) == 1 and not self.tail.index.row_count
+        return len(self.segments) == 1 and self.tail is None
 
     @property
     def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.segments) + self.tail.nbytes
+        return sum(one.nbytes for one in self.segments) + (0 if self.tail is None else self.tail.nbytes)
 
     def extended(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with more rows, which are in the codes of a space."""
-        if self.tail.index.row_count + len(rows) <= TAIL_ROWS:
-            return BitmapEngine(*self.segments, tail=self.tail.extended(rows, len(space)))
+        waiting = Rows.empty() if self.tail is None else self.tail.rows()
+        if len(waiting) + len(rows) <= TAIL_ROWS:
+            tail = Tail.behind(self.segments[-1]) if self.tail is None else self.tail
+            return BitmapEngine(*self.segments, tail=tail.extended(rows, len(space)))
         segments = list(self.segments)
-        parts = [self.tail.rows(), rows]
+        parts = [waiting, rows]
         while segments and segments[-1].row_count <= max(len(rows), LEAST_SEGMENT):
             parts.insert(0, index_rows(segments.pop()))
         segments.append(build_index(Rows.concatenate(parts), len(space), space.labels))
@@ -121,14 +123,16 @@ class BitmapEngine:
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""
-        return Rows.concatenate([*(index_rows(one) for one in self.segments), self.tail.rows()])
+        newest = [] if self.tail is None else [self.tail.rows()]
+        return Rows.concatenate([*(index_rows(one) for one in self.segments), *newest])
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
         found = []
+        parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
         for first in range(0, len(codes), CHUNK_EVENTS):
             chunk = codes[first : first + CHUNK_EVENTS]
-            for part in (*self.segments, self.tail.index):
+            for part in parts:
                 matched = [_match(part, chunk, alive)] if part.listed_from else []
                 if len(part.list_posting):
                     matched.append(_match_lists(part, chunk, alive))
