@@ -94,6 +94,6 @@ def kernel(function: Function) -> Function:
 
 
 def short_kernel(function: Function) -> Function:
-    """Compile a function that takes a microsecond: whoever lets go of the interpreter lock may wait 5 ms to get it back."""
+    """Compile a function that takes a microsecond: it keeps the interpreter lock, for which one may wait 5 ms."""
     compiled: Function = numba.njit(function, cache=True, error_model="numpy")
     return compiled

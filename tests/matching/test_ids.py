@@ -34,7 +34,9 @@ def test_each_id_is_found_at_all_its_rows(ids: list[Any], data: st.DataObject) -
 @pytest.mark.parametrize("strange", [2**63, -(2**63) - 1, "\ud800", ""])
 def test_what_no_column_can_hold_is_not_found(strange: Any) -> None:
     for ids in (["a"], [1], []):
-        assert IdTable(pa.array(ids, pa.int64() if ids == [1] else pa.string()), np.ones(1, np.uint8)).find(strange) == []
+        assert (
+            IdTable(pa.array(ids, pa.int64() if ids == [1] else pa.string()), np.ones(1, np.uint8)).find(strange) == []
+        )
 
 
 @settings(max_examples=100)

@@ -4,7 +4,7 @@ Theory. A text that some subscription compares with gets a label, and labels asc
 them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
 `<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
 without touching the others, in its middle. Texts that come in order, up or down, each beside the one before it, are
-placed in ever smaller steps, so that one gap holds a hundred thousand of them (`_place`). Where a gap is full all the same, all
+placed in ever smaller steps, so that one gap holds millions of them (`_place`). Where a gap is full all the same, all
 are spread anew, and the caller moves its bounds along (`moved`).
 
 Rule: labels never change. An edit returns others, which share with these all that stays: texts lie in parts of growing
@@ -42,11 +42,11 @@ LABEL_STEP = 4
 _END_STEP = 1 << 36
 #: A column is looked up by Arrow from this fraction of the labelled texts on.
 _SHORT = 8
-#: Texts that come in order take a half of their gap, a quarter, … and at last this power of two of it.
-_RUN_SHIFT = 12
+#: A text of a long run takes this power of two of its gap, divided by the length of the run: no run fills a gap so.
+_RUN_SHIFT = 8
 #: The runs of texts in order that are remembered.
 _RUNS = 256
-#: The newest texts, which every edit copies, are this many at the most; where there are two parts, more (`_most_recent`).
+#: The newest texts, which every edit copies, are this many at the most; of two parts, more (`_most_recent`).
 _FEW = 256
 #: Texts of a part that is made of two in the course of an edit.
 _MERGED = 1 << 15
@@ -179,17 +179,18 @@ class Labels:
         if _SHORT * len(texts) < len(self):
             return np.array([null if text is None else self.code(text) for text in texts.to_pylist()], np.int64)
         codes = np.full(len(texts), _LOWEST, np.int64)
-        found = np.zeros(len(texts), np.bool_)
+        strange, left = np.arange(len(texts)), texts  # those without a label, and where they are
         for known, labels in self._looked_up():
-            if len(labels):
-                place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
+            if len(labels) and len(left):
+                place = pc.index_in(left, value_set=known if texts.type == known.type else known.cast(texts.type))
                 mine = place.is_valid().to_numpy(zero_copy_only=False)
-                codes[mine] = labels[place.drop_null().to_numpy()]
-                found |= mine
+                codes[strange[mine]] = labels[place.drop_null().to_numpy()]
+                strange = strange[~mine]
+                left = left.filter(pa.array(~mine))
         if self.ordered:
-            strange = texts.filter(pa.array(~found)).dictionary_encode()
-            by_text = [null if text is None else self.code(text) for text in strange.dictionary.to_pylist()]
-            codes[~found] = np.array([*by_text, null], np.int64)[strange.indices.fill_null(len(by_text)).to_numpy()]
+            encoded = left.dictionary_encode()
+            by_text = [null if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
+            codes[strange] = np.array([*by_text, null], np.int64)[encoded.indices.fill_null(len(by_text)).to_numpy()]
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
         return codes
@@ -256,7 +257,7 @@ class Labels:
         if upward == downward or length < 0:
             length, step, label = 0, half, low + half
         else:
-            step = (high - low) >> min(length + 2, _RUN_SHIFT)
+            step = (high - low) >> min(length + 2, _RUN_SHIFT + length.bit_length())
             label = low + step if upward > downward else high - step
             del runs[below if upward > downward else above]
             length += 1

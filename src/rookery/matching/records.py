@@ -160,7 +160,7 @@ class Records:
     @property
     def is_long(self) -> bool:
         """Whether the list behind the table is to join it."""
-        return self._tail_count > max(LEAST_TAIL, self._base.num_rows // TAIL_PART)
+        return self._tail_count > max(LEAST_TAIL, int(self._base.num_rows) // TAIL_PART)
 
     def settled(self) -> Records:
         """Return the same records with all of them in the table."""

@@ -128,7 +128,7 @@ class BitmapEngine:
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
-        found = []
+        found: list[Array] = []
         parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
         for first in range(0, len(codes), CHUNK_EVENTS):
             chunk = codes[first : first + CHUNK_EVENTS]
