@@ -4,6 +4,7 @@
     python -m benchmarks matching --quick           1 k and 10 k (under a minute)
     python -m benchmarks matching --compile         text to index, latency of one event, cost of an edit
     python -m benchmarks matching --cliffs          many matches, skew, wide schemas, long lists of values
+    python -m benchmarks matching --edits           a set that changes while it is matched
     python -m benchmarks matching --ten-million     10 M subscriptions under 4 GB
     python -m benchmarks matching --topics          matrix, counting, index, bitmap: 5 to 1,000 under 1 to 500 topics
 
@@ -57,6 +58,10 @@ def main(arguments: list[str]) -> int:
         from benchmarks.matching_cliffs import report as report_cliffs
 
         return report_cliffs(as_json=options.json, quick=options.quick)
+    if options.edits:
+        from benchmarks.matching_edits import report as report_edits
+
+        return report_edits(as_json=options.json, quick=options.quick)
     if options.topics:
         from benchmarks.matching_topics import report as report_topics
 
@@ -92,6 +97,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--compile", action="store_true", help="text to index, latency of one event, cost of an edit")
     parser.add_argument("--cliffs", action="store_true", help="many matches, skew, wide schemas, long lists of values")
+    parser.add_argument("--edits", action="store_true", help="a set that changes while it is matched")
     parser.add_argument("--ten-million", action="store_true", help="10 M subscriptions given as columns")
     parser.add_argument("--topics", action="store_true", help="seed 004's engines by topics and subscriptions")
     options = parser.parse_args(arguments)

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 
-__all__ = ["KERNEL_FOLDER", "cache_folder", "kernel"]
+__all__ = ["KERNEL_FOLDER", "cache_folder", "kernel", "short_kernel"]
 
 log = logging.getLogger("rookery.kernels")
 
@@ -90,4 +90,10 @@ event.register("numba:compile", _FirstCompilation())
 def kernel(function: Function) -> Function:
     """Compile `function` with Numba: cached on disk, without the interpreter lock, wrap-around integer arithmetic."""
     compiled: Function = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+    return compiled
+
+
+def short_kernel(function: Function) -> Function:
+    """Compile a function that takes a microsecond: it keeps the interpreter lock, for which one may wait 5 ms."""
+    compiled: Function = numba.njit(function, cache=True, error_model="numpy")
     return compiled

@@ -9,6 +9,7 @@ import pytest
 import rookery
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
 from rookery.matching.catalog import Catalog, Topics
+from rookery.matching.ids import IdTable
 from rookery.matching.records import Records
 from rookery.model.subscriptions import make_record
 
@@ -21,9 +22,7 @@ def filled() -> tuple[Records, Catalog]:
             make_record("a", "x > 2", version=2, valid_from="2026-01-01T00:00:00Z"),
         ]
     )
-    catalog = Catalog(records)
-    catalog.prepare(records, np.ones(3, np.uint8))
-    return records, catalog
+    return records, Catalog(records)
 
 
 def test_what_is_in_the_set_is_found_and_counted() -> None:
@@ -39,27 +38,50 @@ def test_what_is_in_the_set_is_found_and_counted() -> None:
 def test_a_discarded_slot_is_forgotten() -> None:
     records, catalog = filled()
     catalog.discard([0], records)
+    catalog.follow(records, np.array([0, 1, 1], np.uint8))
     assert catalog.find("a") == (2,)
     assert catalog.topics == Topics(1, ("south",))
     catalog.discard([2], records)
+    catalog.follow(records, np.array([0, 1, 0], np.uint8))
     assert (catalog.dated, catalog.live) == (0, 1)
     assert catalog.find("a") == ()
 
 
-def test_dead_slots_are_not_found_by_a_look_up_that_is_made_later() -> None:
-    records, _ = filled()
-    catalog = Catalog(records)
-    assert catalog.prepare(records, np.array([0, 1, 1], np.uint8)) == {"b": 1, "a": 2}
-
-
-def test_many_records_at_once_are_found_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rookery.matching.catalog.FEW", 2)
+@pytest.mark.parametrize("few", [2, 100])
+def test_ids_are_found_wherever_they_are(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among the filed, in the dicts of before and after the filing began, and in what lies between."""
+    monkeypatch.setattr("rookery.matching.catalog.FEW", few)
     records, catalog = filled()
-    more = [make_record(f"n{place}", "", topic="west") for place in range(5)]
-    catalog.append(more, 3)
-    assert catalog.slots is None
-    assert catalog.prepare(records.appended(more), np.ones(8, np.uint8))["n4"] == 7
-    assert (catalog.live, catalog.topics.total) == (8, 3)
+
+    def append(*names: str) -> None:
+        nonlocal records
+        more = [make_record(name, "", topic="west", version=9) for name in names]
+        first = len(records)
+        records = records.appended(more)
+        catalog.append(more, first)
+        catalog.follow(records, np.ones(len(records), np.uint8))
+
+    append("c", "a")
+    append("d", "e", "f", "g", "h")
+    assert catalog.begin_filing() == 10
+    settled = records.settled()
+    append("i", "a")
+    table = IdTable(settled.id_column(), np.ones(10, np.uint8))
+    for _ in range(2):
+        assert catalog.find("a") == (0, 2, 4, 11)
+        assert [catalog.find(name) for name in "bcdhi"] == [(1,), (3,), (5,), (9,), (10,)]
+        assert catalog.find("z") == catalog.find(7) == catalog.find(2**70) == catalog.find("\ud800") == ()
+        catalog.file(table)
+    assert catalog.unfiled == 0
+    append("j", "k", "l", "m", "n", "o")
+    assert catalog.unfiled == (8 if few == 2 else 0)
+    assert [catalog.find(name) for name in "ajo"] == [(0, 2, 4, 11), (12,), (17,)]
+    assert (catalog.live, catalog.topics.total) == (18, 3)
+    catalog.discard([4, 11], records)
+    alive = np.ones(len(records), np.uint8)
+    alive[[4, 11]] = 0
+    catalog.follow(records, alive)
+    assert catalog.find("a") == (0, 2)
 
 
 def test_duplicates_and_mixed_ids_are_refused() -> None:
@@ -70,11 +92,16 @@ def test_duplicates_and_mixed_ids_are_refused() -> None:
     catalog.check_new(make_record("a", "", version=2), records, replacing=True)
     with pytest.raises(SubscriptionError, match="ids of this set"):
         catalog.check_new(make_record(5, ""), records)
-    for known in (catalog, Catalog(records)):
+    filed = Catalog(records)
+    filed.file(IdTable(records.settled().id_column(), np.ones(3, np.uint8)))
+    for known in (catalog, filed):
         for ids, fragment in (([1, 2], "ids of this set"), (["x", "x"], "twice"), (["x", "a"], "in the set already")):
             with pytest.raises(SubscriptionError, match=fragment):
                 known.check_bulk(pa.chunked_array([ids]), records)
         known.check_bulk(pa.chunked_array([["x", "y"]]), records)
+        known.discard([1], records)
+        known.follow(records, np.array([1, 0, 1], np.uint8))
+        known.check_bulk(pa.chunked_array([["x", "b"]]), records)
 
 
 @pytest.mark.parametrize("engine", rookery.matching.ENGINES)

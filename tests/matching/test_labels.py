@@ -81,7 +81,7 @@ def test_labels_stay_as_they_are_when_others_are_made_of_them(batches: list[list
             assert {text: labels[text] for text in labels.texts} == answer
 
 
-@pytest.mark.parametrize("way", ["up", "down", "between", "prefixes"])
+@pytest.mark.parametrize("way", ["up", "down", "between", "prefixes", "inward"])
 def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> None:
     """Insert always into the same gap: sooner or later it is full, and old bounds must follow their texts."""
     labels = Labels()
@@ -94,6 +94,7 @@ def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> No
             "down": f"A{999 - step:04}",
             "between": f"b{step:04}",
             "prefixes": "a" * (step + 2),
+            "inward": "m" * (step // 2) + "az"[step % 2],
         }[way]
         labels, moves = labels.insert([text])
         check(labels)
@@ -109,7 +110,23 @@ def test_a_full_gap_spreads_all_labels_and_tells_where_they_went(way: str) -> No
             tracked = {one: labels[one] for one in tracked}
         tracked[text] = labels[text]
     assert all(labels[one] == label for one, label in tracked.items())
-    assert spreads or way in ("up", "down")
+    assert bool(spreads) == (way == "inward")  # texts in order find room
+
+
+def test_texts_in_order_never_fill_a_gap() -> None:
+    """Ten runs at once, up and down, into the gaps of a few texts, beside single ones in other gaps."""
+    labels, _ = Labels().insert([f"{kind}{number}" for number in range(10) for kind in "st"])
+    random = Random(4)
+    for number in range(6_000):
+        run = number % 10
+        count = number if run % 2 else 10_000 - number
+        labels, moves = labels.insert([f"s{run}-{count:06}"])
+        assert moves is None
+        if number % 50 == 0:
+            labels, moves = labels.insert([f"t{random.randrange(10)}-{random.random()}"])
+            assert moves is None
+    check(labels)
+    assert len(labels.parts) < 12
 
 
 def test_bounds_that_are_no_labels_stay() -> None:

@@ -25,7 +25,7 @@ def listed(tail: Tail) -> list[tuple[int, list[int]]]:
 
 
 def test_two_go_on_from_one_tail_and_none_sees_the_other() -> None:
-    tail = Tail.empty(build_index(Rows.empty(), 1).cuts).extended(equal_to(0, 1, 2), 1)
+    tail = Tail.behind(build_index(Rows.empty(), 1)).extended(equal_to(0, 1, 2), 1)
     one = tail.extended(equal_to(1, 3), 1)
     other = tail.extended(equal_to(1, 4, 5, 6), 1)
     further = one.extended(equal_to(2, 7), 1)
@@ -36,7 +36,7 @@ def test_two_go_on_from_one_tail_and_none_sees_the_other() -> None:
 
 
 def test_many_rows_outgrow_their_arrays_and_leave_earlier_tails_alone() -> None:
-    tails = [Tail.empty(build_index(Rows.empty(), 1).cuts)]
+    tails = [Tail.behind(build_index(Rows.empty(), 1))]
     for slot in range(1_300):
         tails.append(tails[-1].extended(equal_to(slot, slot, slot + 5), 1))
     for count in (0, 1, 63, 64, 65, 511, 512, 513, 1_300):

@@ -309,6 +309,7 @@ class Run:
 def small_limits(patch: pytest.MonkeyPatch) -> None:
     """Let packing, compaction and the merging of texts happen every few edits."""
     patch.setattr(sys.modules["rookery.matching.matcher"], "MOST_DEAD", 60, raising=False)
-    patch.setattr("rookery.matching.bitmap.engine.LEAST_TAIL", 70)
+    patch.setattr("rookery.matching.bitmap.engine.TAIL_ROWS", 70)
+    patch.setattr("rookery.matching.bitmap.engine.LEAST_SEGMENT", 100)
     patch.setattr("rookery.matching.records.LEAST_TAIL", 50, raising=False)
     patch.setattr("rookery.matching.labels._FEW", 16, raising=False)

@@ -1,8 +1,9 @@
 """Catalog: which ids are in a set, and which topics and dates; what an edit asks before it changes anything.
 
 Rule 1: it belongs to the one who edits. Readers never see it: what they need of it is in the view (`Topics`).
-Rule 2: it follows the live subscriptions, so it changes with each edit, in time that does not grow with the set; only
-the look-up by id is made from the whole set, once, at the first edit that asks.
+Rule 2: it follows the live subscriptions, so it changes with each edit, in time that does not grow with the set. An id
+is looked up in three places: the first records, many, in a table of hashes (`ids.py`); the newest in dicts; and those
+between, until the table is made anew beside the catalog (`begin_filing`, `file`), by looking at their column.
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError, UnknownSubscriptionError
+from rookery.matching.ids import IdTable
 from rookery.matching.records import Records
 from rookery.model.subscriptions import Record
 
 __all__ = ["SHOWN_TOPICS", "Catalog", "Topics"]
 
+Array = np.ndarray[Any, Any]
+
 #: Topics that a message names.
 SHOWN_TOPICS = 5
-#: Records that the look-up by id follows one by one at any rate.
+#: Records at once that are kept by id one by one at any rate.
 FEW = 2048
-
+#: How much smaller than the set a bulk is whose ids are looked up one by one.
+BULK_PART = 64
 
 #: A number by itself, not a tuple of one: a million ids are then a million objects fewer for the collector to visit.
 SlotsById = dict[str | int, int | tuple[int, ...]]
@@ -48,19 +53,20 @@ class Topics(NamedTuple):
 class Catalog:
     """The live subscriptions of a set by id, and how many name each topic and a date."""
 
-    __slots__ = ("_topics", "dated", "live", "slots")
+    __slots__ = ("_alive", "_filed", "_newer", "_records", "_topics", "dated", "live")
 
     def __init__(self, records: Records) -> None:
         """Catalog records of which all are alive."""
-        table = records.slim_table()
-        #: The live slot of each id, or its slots where it has several; None until they are asked for.
-        self.slots: SlotsById | None = None if len(records) else {}
+        self._records, self._alive = records, np.ones(len(records), np.uint8)
+        self._filed: IdTable | None = None
+        #: Ids by their live slots: from which slot on each of these holds them all, and what it holds.
+        self._newer: list[tuple[int, SlotsById]] = [(len(records), {})]
         self._topics: dict[str, int] = {}
         #: How many live subscriptions have effective dates.
         self.dated = 0
         #: How many subscriptions are alive, each version once.
         self.live = len(records)
-        self._count_table(table)
+        self._count_table(records.slim_table())
 
     def _count_table(self, table: pa.Table) -> None:
         if "topic" in table.schema.names:
@@ -77,33 +83,43 @@ class Catalog:
 
     @property
     def nbytes(self) -> int:
-        """About what the catalog takes; the ids are shared with nobody, since the records keep theirs in a column."""
-        if self.slots is None:
-            return getsizeof(self._topics)
-        some = list(islice(self.slots, 64))
-        identity = sum(map(getsizeof, some)) // max(1, len(some))
-        each = identity + 28  # the id, and its slot's number
-        return getsizeof(self.slots) + each * len(self.slots) + getsizeof(self._topics)
+        """About what the catalog takes; the ids in its dicts are shared with the records."""
+        newer = sum(getsizeof(one) + 28 * len(one) for _, one in self._newer)
+        return newer + getsizeof(self._topics) + (0 if self._filed is None else self._filed.nbytes)
 
     # ---- look-up -------------------------------------------------------------------------------------------------
 
-    def prepare(self, records: Records, alive: np.ndarray[Any, Any]) -> SlotsById:
-        """Make the look-up by id, if it is not there: from then on it follows each edit."""
-        if self.slots is not None:
-            return self.slots
-        slots: SlotsById = {}
-        kept = alive[: len(records)].tolist()
-        for slot, one in enumerate(records.slim_table()["subscription_id"].to_pylist()):
-            if kept[slot]:
-                _put(slots, one, slot)
-        self.slots = slots
-        return slots
+    def follow(self, records: Records, alive: Array) -> None:
+        """Take over the records and the flags of the set's next state."""
+        self._records, self._alive = records, alive
+
+    @property
+    def unfiled(self) -> int:
+        """How many records an id is sought among by looking at each."""
+        return self._newer[0][0] - (0 if self._filed is None else self._filed.count)
 
     def find(self, subscription_id: str | int) -> tuple[int, ...]:
-        """Return the live slots of an id, none if there is none. The look-up must have been made."""
-        assert self.slots is not None
-        found = self.slots.get(subscription_id, ())
-        return found if isinstance(found, tuple) else (found,)
+        """Return the live slots of an id, none if there is none."""
+        slots: list[int] = [] if self._filed is None else self._filed.find(subscription_id)
+        if self.unfiled:
+            begin = 0 if self._filed is None else self._filed.count
+            slots += self._records.find(subscription_id, begin, self._newer[0][0])
+        for _, newer in self._newer:
+            found = newer.get(subscription_id, ())
+            slots += found if isinstance(found, tuple) else (found,)
+        return tuple(slot for slot in slots if self._alive[slot])
+
+    def begin_filing(self) -> int:
+        """Return how many records a table is to hold; those to come are kept apart from now on."""
+        count = len(self._records)
+        if self._newer[-1][0] < count:
+            self._newer.append((count, {}))
+        return count
+
+    def file(self, table: IdTable) -> None:
+        """Find the first records by a table from now on."""
+        self._filed = table
+        self._newer = [one for one in self._newer if one[0] >= table.count]
 
     def slots_of(self, subscription_id: str | int) -> tuple[int, ...]:
         """Return the live slots of an id; UnknownSubscriptionError if there is none."""
@@ -132,10 +148,7 @@ class Catalog:
                 )
 
     def check_bulk(self, ids: pa.ChunkedArray, records: Records) -> None:
-        """Refuse a column of ids that holds one twice, or one that the set has.
-
-        Without the look-up by id, which millions of boxes never need, no record may be dead.
-        """
+        """Refuse a column of ids that holds one twice, or one that the set has."""
         if self.live and ids.type != records.id_type:
             raise SubscriptionError(f"the ids of this set are {records.id_type}, and these are {ids.type}")
         if pc.count_distinct(ids).as_py() != len(ids):
@@ -144,38 +157,43 @@ class Catalog:
             raise DuplicateSubscriptionError("the id is given twice", subscription_id=twice)
         if not self.live:
             return
-        if self.slots is None:
-            taken = ids.filter(pc.is_in(ids, value_set=records.slim_table()["subscription_id"])).to_pylist()
+        if BULK_PART * len(ids) < self.live and not self.unfiled:
+            taken = [one for one in ids.to_pylist() if self.find(one)]
         else:
-            taken = [one for one in ids.to_pylist() if one in self.slots]
+            held = records.slim_table()["subscription_id"]
+            if self.live < len(records):
+                held = held.filter(pa.array(self._alive[: len(records)] != 0))
+            taken = ids.filter(pc.is_in(ids, value_set=held)).to_pylist()
         if taken:
             raise DuplicateSubscriptionError("the id is in the set already", subscription_id=taken[0])
 
     # ---- edits ---------------------------------------------------------------------------------------------------
 
     def discard(self, slots: Iterable[int], records: Records) -> None:
-        """Take slots out."""
-        assert self.slots is not None
+        """Take slots out; the flags that say so follow (`follow`)."""
         for slot in slots:
             record = records[slot]
-            left = tuple(one for one in self.find(record.subscription_id) if one != slot)
-            del self.slots[record.subscription_id]
-            for one in left:
-                _put(self.slots, record.subscription_id, one)
+            for _, newer in self._newer:
+                found = newer.get(record.subscription_id, ())
+                left = tuple(one for one in (found if isinstance(found, tuple) else (found,)) if one != slot)
+                newer.pop(record.subscription_id, None)
+                for one in left:
+                    _put(newer, record.subscription_id, one)
             self._count(record, -1)
 
     def append(self, records: Sequence[Record], first: int) -> None:
-        """Put records in, whose slots begin at `first`. Many at once cost the look-up, which is then made anew."""
-        if len(records) > max(FEW, self.live // 4):
-            self.slots = None
+        """Put records in, whose slots begin at `first`. Many at once are found by their column until they are filed."""
+        many = len(records) > max(FEW, self.live // 4)
+        if many:
+            self._newer = [(first + len(records), {})]
         for slot, record in enumerate(records, first):
-            if self.slots is not None:
-                _put(self.slots, record.subscription_id, slot)
+            if not many:
+                _put(self._newer[-1][1], record.subscription_id, slot)
             self._count(record, 1)
 
-    def extend(self, table: pa.Table) -> None:
-        """Put a table of records in; the look-up is made anew when it is next asked."""
-        self.slots = None
+    def extend(self, table: pa.Table, first: int) -> None:
+        """Put a table of records in, whose slots begin at `first`."""
+        self._newer = [(first + table.num_rows, {})]
         self._count_table(table)
         self.live += table.num_rows
 

@@ -187,7 +187,7 @@ class CodeSpace:
         if NOW in (attribute.fields if isinstance(attribute, ComputedAttribute) else (attribute,)):
             self.reads_now = True
         if isinstance(attribute.type, StringType):
-            self._label(number, Labels() if labels is None else labels)
+            self._label(number, Labels(two=attribute is TEXT) if labels is None else labels)
         return number
 
     def _label(self, number: int, labels: Labels) -> None:

@@ -75,7 +75,7 @@ class CompiledSet:
     def of(cls, view: View) -> CompiledSet:
         """Compile what a matcher holds (it must be packed: no dead subscriptions)."""
         engine = view.engine
-        if isinstance(engine, BitmapEngine) and not engine.tail_rows:
+        if isinstance(engine, BitmapEngine) and engine.is_packed:
             index = engine.index
         else:
             index = build_index(engine.rows(), len(view.space), view.space.labels)
@@ -363,7 +363,9 @@ def _view(header: Mapping[str, Any], arrays: Mapping[str, Array], verify: bool |
     for number in list(space.labels):
         labels = arrays[f"labels/{number}"]
         texts = check_labels(_read_table(arrays[f"texts/{number}"]), labels, space.attributes[number].text)
-        space.labels[number] = Labels.restore(texts, labels.tolist(), number in header["ordered"])
+        space.labels[number] = Labels.restore(
+            texts, labels.tolist(), number in header["ordered"], two=space.attributes[number] is TEXT
+        )
     index = BitmapIndex.of(arrays, seed=header["seed"], blocked_rows=header["blocked_rows"])
     known = {*index.arrays(), *(f"{kind}/{number}" for number in space.labels for kind in ("texts", "labels"))}
     known |= {f"program_{name}" for name in _PROGRAM_ARRAYS}

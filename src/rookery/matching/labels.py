@@ -3,10 +3,13 @@
 Theory. A text that some subscription compares with gets a label, and labels ascend as the texts do, with gaps between
 them. A text of an event that has a label takes it; any other takes the label of the text before it, plus one. So
 `<`, `=`, IN and prefix patterns on strings are comparisons of integers, and a new text is given a label inside a gap
-without touching the others. Where a gap is full, all are spread anew, and the caller moves its bounds along (`moved`).
+without touching the others, in its middle. Texts that come in order, up or down, each beside the one before it, are
+placed in ever smaller steps, so that one gap holds millions of them (`_place`). Where a gap is full all the same, all
+are spread anew, and the caller moves its bounds along (`moved`).
 
-Rule: labels never change. An edit returns others, which share with these all that stays: most texts lie in a large
-part that is made anew only when the few beside it have become many.
+Rule: labels never change. An edit returns others, which share with these all that stays: texts lie in parts of growing
+size, and an edit copies the last one, which is short; parts of like size become one as long as that takes a moment.
+Where every part costs who reads (conditions on texts), there are two, a large one and the newest.
 
 A column of events is looked up by Arrow in one pass over its bytes, with no Python object per text. Arrow hashes the
 labelled texts anew at each call, so a column much shorter than their list is looked up text by text.
@@ -15,7 +18,7 @@ labelled texts anew at each call, so a column much shorter than their list is lo
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isqrt
 from sys import getsizeof
 from typing import Any
@@ -39,8 +42,14 @@ LABEL_STEP = 4
 _END_STEP = 1 << 36
 #: A column is looked up by Arrow from this fraction of the labelled texts on.
 _SHORT = 8
-#: The newest texts, which every edit copies, are this many at the most; in a large set more (`_most_recent`).
+#: A text of a long run takes this power of two of its gap, divided by the length of the run: no run fills a gap so.
+_RUN_SHIFT = 8
+#: The runs of texts in order that are remembered.
+_RUNS = 256
+#: The newest texts, which every edit copies, are this many at the most; of two parts, more (`_most_recent`).
 _FEW = 256
+#: Texts of a part that is made of two in the course of an edit.
+_MERGED = 1 << 15
 
 
 class LabelPart:
@@ -76,46 +85,59 @@ _NONE = LabelPart([], [])
 
 
 class Labels:
-    """The labels of one string attribute: a large part, and the newest texts beside it."""
+    """The labels of one string attribute, in parts, the newest texts in the last."""
 
-    __slots__ = ("_base", "_recent", "ordered")
+    __slots__ = ("_columns", "_parts", "_runs", "_two", "ordered")
 
-    def __init__(self, base: LabelPart = _NONE, recent: LabelPart = _NONE, *, ordered: bool = False) -> None:
-        self._base = base
-        self._recent = recent
+    def __init__(self, *parts: LabelPart, ordered: bool = False, two: bool = False) -> None:
+        self._parts = (*parts, *(_NONE,) * (2 - len(parts)))
         #: Whether any subscription uses the order; without it an unknown text needs no search.
         self.ordered = ordered
+        self._two = two
+        #: By label, how many texts came in order up to it: upward positive, downward negative.
+        self._runs: dict[int, int] = {}
+        #: Texts and labels of all parts but the last as columns, made at the first look-up and shared while they stay.
+        self._columns: list[tuple[pa.Array, Array]] = []
+
+    def _with(self, *parts: LabelPart) -> Labels:
+        labels = Labels(*parts, ordered=self.ordered, two=self._two)
+        labels._runs = self._runs
+        return labels
 
     def __len__(self) -> int:
-        return len(self._base.texts) + len(self._recent.texts)
+        return sum(len(part.texts) for part in self._parts)
 
     @property
     def nbytes(self) -> int:
-        return self._base.nbytes + self._recent.nbytes
+        return sum(part.nbytes for part in self._parts)
 
     @property
-    def parts(self) -> tuple[LabelPart, LabelPart]:
-        """The two parts."""
-        return self._base, self._recent
+    def parts(self) -> tuple[LabelPart, ...]:
+        """The parts, two at least."""
+        return self._parts
 
     @property
     def texts(self) -> list[str]:
         """All texts, in order."""
-        return sorted(self._base.texts + self._recent.texts) if self._recent.texts else self._base.texts
+        return _in_order([part.texts for part in self._parts])
 
     @property
     def values(self) -> list[int]:
         """All labels, in order."""
-        return sorted(self._base.labels + self._recent.labels) if self._recent.texts else self._base.labels
+        return _in_order([part.labels for part in self._parts])
 
     @classmethod
-    def restore(cls, texts: list[str], values: list[int], ordered: bool) -> Labels:
+    def restore(cls, texts: list[str], values: list[int], ordered: bool, two: bool = False) -> Labels:
         """Make labels again from what `texts` and `values` gave."""
-        return cls(LabelPart(texts, values), ordered=ordered)
+        return cls(LabelPart(texts, values), ordered=ordered, two=two)
 
     def in_order(self) -> Labels:
         """Return the same labels for a set in which some subscription uses the order."""
-        return self if self.ordered else Labels(self._base, self._recent, ordered=True)
+        if self.ordered:
+            return self
+        labels = self._with(*self._parts)
+        labels.ordered, labels._columns = True, self._columns
+        return labels
 
     def __getitem__(self, text: str) -> int:
         label = self._known(text)
@@ -124,8 +146,11 @@ class Labels:
         return label
 
     def _known(self, text: str) -> int | None:
-        label = self._base.by_text.get(text)
-        return self._recent.by_text.get(text) if label is None else label
+        for part in self._parts:
+            label = part.by_text.get(text)
+            if label is not None:
+                return label
+        return None
 
     def code(self, text: str) -> int:
         """Return the code of an event's text."""
@@ -134,14 +159,14 @@ class Labels:
             return label
         if not self.ordered:
             return _LOWEST
-        before, _ = self._around(text)
+        before = self._around(text)[0]
         return _LOWEST if before is None else before + 1
 
     def _around(self, text: str) -> tuple[int | None, int | None]:
         """Return the labels of the texts just before and just after one that has none."""
         below: int | None = None
         above: int | None = None
-        for part in (self._base, self._recent):
+        for part in self._parts:
             position = bisect_right(part.texts, text)
             if position and (below is None or part.labels[position - 1] > below):
                 below = part.labels[position - 1]
@@ -154,21 +179,32 @@ class Labels:
         if _SHORT * len(texts) < len(self):
             return np.array([null if text is None else self.code(text) for text in texts.to_pylist()], np.int64)
         codes = np.full(len(texts), _LOWEST, np.int64)
-        found = np.zeros(len(texts), np.bool_)
-        for part in (self._base, self._recent):
-            if part.texts:
-                known, labels = part.columns()
-                place = pc.index_in(texts, value_set=known if texts.type == known.type else known.cast(texts.type))
+        strange, left = np.arange(len(texts)), texts  # those without a label, and where they are
+        for known, labels in self._looked_up():
+            if len(labels) and len(left):
+                place = pc.index_in(left, value_set=known if texts.type == known.type else known.cast(texts.type))
                 mine = place.is_valid().to_numpy(zero_copy_only=False)
-                codes[mine] = labels[place.drop_null().to_numpy()]
-                found |= mine
+                codes[strange[mine]] = labels[place.drop_null().to_numpy()]
+                strange = strange[~mine]
+                left = left.filter(pa.array(~mine))
         if self.ordered:
-            strange = texts.filter(pa.array(~found)).dictionary_encode()
-            by_text = [null if text is None else self.code(text) for text in strange.dictionary.to_pylist()]
-            codes[~found] = np.array([*by_text, null], np.int64)[strange.indices.fill_null(len(by_text)).to_numpy()]
+            encoded = left.dictionary_encode()
+            by_text = [null if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
+            codes[strange] = np.array([*by_text, null], np.int64)[encoded.indices.fill_null(len(by_text)).to_numpy()]
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
         return codes
+
+    def _looked_up(self) -> list[tuple[pa.Array, Array]]:
+        """Return the texts and labels as columns, those of the last part apart."""
+        if not self._columns:
+            parts = [part.columns() for part in self._parts[:-1]]
+            self._columns.append(
+                parts[0]
+                if len(parts) == 1
+                else (pa.concat_arrays([one for one, _ in parts]), np.concatenate([one for _, one in parts]))
+            )
+        return [self._columns[0], self._parts[-1].columns()]
 
     # ---- other labels ---------------------------------------------------------------------------------------------
 
@@ -183,36 +219,70 @@ class Labels:
             labels, enough = self._merged(fresh)
         if enough:
             return labels, None
-        spread = Labels(_numbered(labels.texts), ordered=self.ordered)
+        spread = self._with(_numbered(labels.texts))
         old = self.values
         return spread, (old, [spread[text] for text in self.texts])
 
     def _placed(self, fresh: list[str]) -> tuple[Labels, bool]:
         """Place a few texts, each in its gap; say whether every gap was large enough."""
-        texts, values, by_text = self._recent.texts.copy(), self._recent.labels.copy(), self._recent.by_text.copy()
-        labels = Labels(self._base, LabelPart(texts, values, by_text), ordered=self.ordered)
+        *others, recent = self._parts
+        texts, values, by_text = recent.texts.copy(), recent.labels.copy(), recent.by_text.copy()
+        labels = self._with(*others, LabelPart(texts, values, by_text))
+        labels._columns, labels._runs = self._columns, self._runs.copy()
         enough = True
         for text in fresh:
-            below, above = labels._around(text)
-            low = _LOWEST if below is None else below
-            high = _HIGHEST if above is None else above
-            at_an_end = below is None or above is None
-            step = min((high - low) // 2, _END_STEP) if at_an_end else (high - low) // 2
-            label = high - step if below is None and above is not None else low + step
+            label, step = labels._place(text)
             position = bisect_right(texts, text)
             texts.insert(position, text)
             values.insert(position, label)
             by_text[text] = label
             enough = enough and step >= LABEL_STEP
-        if len(texts) > _most_recent(len(labels)):
-            labels = Labels(LabelPart(labels.texts, labels.values, self._base.by_text | by_text), ordered=self.ordered)
+        if self._two and len(texts) > _most_recent(len(labels)):
+            labels = labels._with(_one_of(labels._parts))
+        elif not self._two and len(texts) > _FEW:
+            labels = labels._closed()
         return labels, enough
+
+    def _place(self, text: str) -> tuple[int, int]:
+        """Return a label for a text, and how far it is from the nearest; note the run that it goes on with."""
+        below, above = self._around(text)
+        low = _LOWEST if below is None else below
+        high = _HIGHEST if above is None else above
+        half, runs = (high - low) // 2, self._runs
+        if below is None or above is None:
+            step = min(half, _END_STEP)
+            return (high - step if below is None and above is not None else low + step), step
+        upward, downward = runs.get(below, -1), -runs.get(above, 1)  # -1: it is in no such run
+        length = max(upward, downward)
+        if upward == downward or length < 0:
+            length, step, label = 0, half, low + half
+        else:
+            step = (high - low) >> min(length + 2, _RUN_SHIFT + length.bit_length())
+            label = low + step if upward > downward else high - step
+            del runs[below if upward > downward else above]
+            length += 1
+        runs[label] = length if upward > downward else -length
+        if len(runs) > _RUNS:
+            del runs[next(iter(runs))]
+        return label, step
+
+    def _closed(self) -> Labels:
+        """Return the same labels with an empty part at the end; parts of like size become one."""
+        parts = list(self._parts)
+        while (
+            len(parts) > 1
+            and len(parts[-2].texts) <= 2 * len(parts[-1].texts)
+            and len(parts[-2].texts) + len(parts[-1].texts) <= _MERGED
+        ):
+            last, before = parts.pop(), parts.pop()
+            parts.append(_one_of((before, last)))
+        return self._with(*parts, _NONE)
 
     def _merged(self, fresh: list[str]) -> tuple[Labels, bool]:
         """Merge many texts, mostly into nothing; say whether every gap was large enough."""
         texts = sorted(self.texts + fresh)
         if not len(self):
-            return Labels(_numbered(texts), ordered=self.ordered), True
+            return self._with(_numbered(texts)), True
         labels: list[int | None] = [self._known(text) for text in texts]
         place, enough = 0, True
         while place < len(labels):
@@ -231,7 +301,7 @@ class Labels:
             for index in range(place, end):
                 labels[index] = low + step * (index - place + 1)
             place = end
-        return Labels(LabelPart(texts, [label for label in labels if label is not None]), ordered=self.ordered), enough
+        return self._with(LabelPart(texts, [label for label in labels if label is not None])), enough
 
     def kept(self, bounds: Array) -> Labels:
         """Return the labels without the texts that none of these bounds names; the others keep their labels."""
@@ -248,7 +318,21 @@ class Labels:
             return self
         texts = self.texts
         places = np.flatnonzero(named)
-        return Labels(LabelPart([texts[one] for one in places.tolist()], values[places].tolist()), ordered=self.ordered)
+        return self._with(LabelPart([texts[one] for one in places.tolist()], values[places].tolist()))
+
+
+def _in_order(parts: list[list[Any]]) -> list[Any]:
+    """Return what sorted lists hold, sorted."""
+    filled = [part for part in parts if part]
+    return filled[0] if len(filled) == 1 else sorted(one for part in filled for one in part)
+
+
+def _one_of(parts: Sequence[LabelPart]) -> LabelPart:
+    """Return the texts of several parts as one."""
+    by_text: dict[str, int] = {}
+    for part in parts:
+        by_text |= part.by_text
+    return LabelPart(_in_order([part.texts for part in parts]), _in_order([part.labels for part in parts]), by_text)
 
 
 def _most_recent(count: int) -> int:
@@ -257,8 +341,8 @@ def _most_recent(count: int) -> int:
 
 
 def _numbered(texts: list[str]) -> LabelPart:
-    """Return texts with labels that are spread evenly."""
-    step = min((_HIGHEST - _LOWEST) // (len(texts) + 1), _END_STEP)
+    """Return texts with labels that are spread evenly over the middle; at both ends there is room for as much again."""
+    step = (_HIGHEST - _LOWEST) // (4 * (len(texts) + 1))
     start = -step * (len(texts) // 2)
     return LabelPart(texts, [start + step * index for index in range(len(texts))])
 

@@ -4,7 +4,8 @@ Rule 1: an edit is whole or not at all. Everything that can fail (parse, types, 
 changes.
 Rule 2: many may read while one edits. What a match reads is a view, one state of the set, which never changes; an edit
 makes the next view beside it and puts it in place by one assignment. So every answer is that of one state, which the
-set had at some time between the call and its return. Edits wait for each other; readers wait for nobody.
+set had at some time between the call and its return. Edits wait for each other; readers wait for nobody. What grows
+with the set, an edit leaves to a thread (`upkeep.py`).
 Rule 3: a bad subscription is reported with its id, its text and the place; with `on_error="quarantine"` it is put aside
 in `quarantined` and the good ones still compile. None is ever dropped or altered in silence.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 import msgspec
@@ -32,6 +33,7 @@ from rookery.matching.programs import Programs
 from rookery.matching.records import Records
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.texts.index import TEXT
+from rookery.matching.upkeep import Chore, Filing, Merging, keep
 from rookery.matching.view import BY_VALUE, PROGRAM, Engine, View
 from rookery.model.batches import Events
 from rookery.model.check import Parameters
@@ -46,6 +48,8 @@ Array = np.ndarray[Any, Any]
 
 #: Subscriptions lowered before their rows are made, in a bulk: their trees need not be in memory together.
 BULK = 20_000
+#: Ids that are sought by looking at all, before they are filed at once.
+FEW_LOOKUPS = 16
 #: Dead subscriptions that are kept before the set is packed without them.
 MOST_DEAD = 4096
 
@@ -53,7 +57,9 @@ MOST_DEAD = 4096
 class Matcher:
     """A set of subscriptions over one schema; see `rookery.matcher`."""
 
-    __slots__ = ("_catalog", "_lock", "_on_error", "_shapes", "_view", "quarantined", "schema")
+    __slots__ = (
+        "__weakref__", "_catalog", "_keeper", "_on_error", "_shapes", "_view", "lock", "quarantined", "schema",
+    )  # fmt: skip
 
     def __init__(
         self, schema: Schema, make_engine: Callable[[], Engine], *, on_error: str = "raise", wall_time: bool = True
@@ -64,7 +70,9 @@ class Matcher:
         #: The subscriptions that could not be compiled, with the reason and the place.
         self.quarantined: list[SubscriptionError] = []
         self._on_error = on_error
-        self._lock = Lock()  # held by the one who edits; the shapes and the catalog are its own
+        #: Held by the one who edits; the shapes and the catalog are its own.
+        self.lock = Lock()
+        self._keeper: Thread | None = None
         self._shapes = Shapes(schema, wall_time=wall_time)
         self._view = View.of(CodeSpace(schema), make_engine(), Records(), [], Programs())
         self._catalog = Catalog(self._view.records)
@@ -89,11 +97,13 @@ class Matcher:
     def __contains__(self, subscription_id: object) -> bool:
         if not isinstance(subscription_id, str | int):
             return False
-        slots = self._catalog.slots
-        if slots is None:
-            with self._lock:
-                slots = self._catalog.prepare(self._view.records, self._view.alive)
-        return subscription_id in slots
+        if self.lock.acquire(blocking=False):
+            try:
+                return bool(self._catalog.find(subscription_id))
+            finally:
+                self.lock.release()
+        view = self._view  # somebody edits, perhaps for long
+        return any(view.alive[slot] for slot in view.records.find(subscription_id))
 
     @property
     def engine(self) -> str:
@@ -229,6 +239,8 @@ class Matcher:
                 else:
                     candidates.append(one)
         with self._editing() as (view, catalog):
+            if len(candidates) > FEW_LOOKUPS and catalog.unfiled:
+                view = self._file()
             candidates, families, dead = sort_out(candidates, view.records, catalog, faults)
             stage = Stage(view.space)
             plain: list[Record] = []
@@ -276,7 +288,7 @@ class Matcher:
         added.
         """
         table = boxes_to_table(subscription_id, topic)
-        with self._editing(by_id=4 * table.num_rows < len(self)) as (view, catalog):
+        with self._editing() as (view, catalog):
             catalog.check_bulk(table["subscription_id"], view.records)
             stage = Stage(view.space)
             boxes = SubscriptionColumns(equals or {}, lower or {}, upper or {}, topic)
@@ -288,12 +300,10 @@ class Matcher:
     # ---- how an edit is carried out ------------------------------------------------------------------------------
 
     @contextmanager
-    def _editing(self, *, by_id: bool = True) -> Iterator[tuple[View, Catalog]]:
-        """Be the only one who edits; give the view and the catalog, and no dead record where none is found by id."""
-        with self._lock:
-            if by_id:
-                self._catalog.prepare(self._view.records, self._view.alive)
-            if not self._view.live or self._catalog.slots is None:
+    def _editing(self) -> Iterator[tuple[View, Catalog]]:
+        """Be the only one who edits; give the view and the catalog."""
+        with self.lock:
+            if not self._view.live:
                 self._pack()
             yield self._view, self._catalog
 
@@ -329,7 +339,8 @@ class Matcher:
         if by_one:
             catalog.append(added, first)
         else:
-            catalog.extend(added)
+            catalog.extend(added, first)
+        catalog.follow(records, alive)
         for slot in dead:
             view.conditions.pop(slot, None)
         self._view = View(
@@ -351,10 +362,37 @@ class Matcher:
         )
         if len(records) - catalog.live > max(MOST_DEAD, catalog.live):
             self._pack()
+        if (self._keeper is None or not self._keeper.is_alive()) and self._is_behind():
+            self._keeper = keep(self)
+
+    def _is_behind(self) -> bool:
+        return self._catalog.unfiled > 0 or self._view.records.is_long or self._view.engine.merge_due() is not None
+
+    def next_chore(self) -> Chore | None:
+        """Return what the thread beside the edits is to do next."""
+        view = self._view
+        if self._catalog.unfiled or view.records.is_long:
+            return Filing(view, self._catalog)
+        merge = view.engine.merge_due()
+        if merge is not None:
+            return Merging(view, merge)
+        self._keeper = None
+        return None
+
+    def finish(self, chore: Chore) -> None:
+        """Put in place what the thread has done."""
+        self._view = chore.finish(self._view, self._catalog) or self._view
+
+    def _file(self) -> View:
+        """File the ids at once."""
+        chore = Filing(self._view, self._catalog)
+        chore.run()
+        self.finish(chore)
+        return self._view
 
     def compact(self) -> None:
         """Pack the set: forget removed subscriptions. Done by itself when there are many."""
-        with self._lock:
+        with self.lock:
             self._pack()
 
     def _pack(self) -> None:

@@ -3,7 +3,8 @@
 Rule 1: a subscription in the set has a *slot*, its place in these columns; rows and results speak of slots.
 Rule 2: `(subscription_id, version)` is unique, and all ids of a set are of one type, string or int64.
 Rule 3: what came in bulk stays an Arrow table, without the columns that say nothing (ten million of them must fit);
-what came one by one is kept in a list behind it, and joins the table when the list has become long.
+what came one by one is kept in a list behind it. When that has become long it joins the table, which whoever has the
+time for it does beside the records (`settled`, `joined`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from rookery.model.subscriptions import Record, record_schema
 
 __all__ = ["Records", "records_to_table"]
 
-#: Records that stay a list at least; a larger table has a quarter of itself beside it.
+#: Records that stay a list at least; a larger table has a part of itself beside it.
 LEAST_TAIL = 2048
+TAIL_PART = 32
+#: Records that become columns at a time: Arrow holds the interpreter lock as long as it takes.
+AT_ONCE = 1024
 
 
 class Records:
@@ -98,8 +102,8 @@ class Records:
             return ids, pc.take(base["version"].chunk(0), places, boundscheck=False)
         return ids, pa.array(np.ones(len(slots), np.int64))
 
-    def find(self, subscription_id: str | int) -> list[int]:
-        """Return the slots of an id, the dead ones too, by looking at all of them."""
+    def find(self, subscription_id: str | int, first: int = 0, last: int | None = None) -> list[int]:
+        """Return the slots of an id, the dead ones too, by looking at all of them, or at those of a range."""
         wanted = pa.string() if isinstance(subscription_id, str) else pa.int64()
         if wanted != self.id_type:
             return []
@@ -108,11 +112,19 @@ class Records:
         except (OverflowError, ValueError, pa.ArrowException):
             return []  # no int64, or no Unicode: no set has such an id
         rows = int(self._base.num_rows)
+        last = len(self) if last is None else last
         slots: list[int] = []
-        if rows:  # a table without rows says nothing of the type of ids
-            slots = pc.indices_nonzero(pc.equal(self._base["subscription_id"], asked)).to_pylist()
+        if rows > first:  # a table without rows says nothing of the type of ids
+            column = self._base["subscription_id"].slice(first, last - first)
+            slots = [first + place for place in pc.indices_nonzero(pc.equal(column, asked)).to_pylist()]
         tail = self._tail
-        return slots + [rows + i for i in range(self._tail_count) if tail[i].subscription_id == subscription_id]
+        newer = range(max(0, first - rows), last - rows)
+        return slots + [rows + i for i in newer if tail[i].subscription_id == subscription_id]
+
+    def id_column(self) -> pa.Array:
+        """Return the ids of the table, the list behind it left out."""
+        column = self._base["subscription_id"]
+        return column.chunk(0) if column.num_chunks else pa.array([], self._base.schema.field("subscription_id").type)
 
     def table(self) -> pa.Table:
         """Return all slots as one table of `record_schema`, in slot order."""
@@ -122,9 +134,11 @@ class Records:
         """Return the same without the columns that say nothing: optional ones that are null throughout."""
         if not self._tail_count:
             return self._base
-        tail = records_to_table(self._tail[: self._tail_count], self.id_type)
-        whole = pa.concat_tables([_full(self._base), tail]) if self._base.num_rows else tail
-        return _slim(whole)
+        tail = [
+            records_to_table(self._tail[begin : min(self._tail_count, begin + AT_ONCE)], self.id_type)
+            for begin in range(0, self._tail_count, AT_ONCE)
+        ]
+        return _slim(pa.concat_tables([_full(self._base), *tail] if self._base.num_rows else tail))
 
     # ---- records of other states ---------------------------------------------------------------------------------
 
@@ -139,9 +153,28 @@ class Records:
         others._tail = self._tail if len(self._tail) == self._tail_count else self._tail[: self._tail_count]
         others._tail += records
         others._tail_count = self._tail_count + len(records)
-        if others._tail_count > max(LEAST_TAIL, self._base.num_rows // 4):
-            return Records(others.table())
+        if len(records) > LEAST_TAIL:
+            return others.settled()
         return others
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the list behind the table is to join it."""
+        return self._tail_count > max(LEAST_TAIL, int(self._base.num_rows) // TAIL_PART)
+
+    def settled(self) -> Records:
+        """Return the same records with all of them in the table."""
+        return Records(self.slim_table()) if self._tail_count else self
+
+    def joined(self, settled: Records, later: Records) -> Records | None:
+        """Return later records with `settled`, which is these settled, as their table; None if they do not follow."""
+        if later._base is not self._base or later._tail is not self._tail:
+            return None
+        joined = Records.__new__(Records)
+        joined._base, joined.id_type = settled._base, settled.id_type
+        joined._tail = later._tail[self._tail_count : later._tail_count]
+        joined._tail_count = len(joined._tail)
+        return joined
 
     def extended(self, table: pa.Table) -> Records:
         """Return these records and a table of `record_schema` behind them."""

@@ -57,6 +57,16 @@ MANY_TRUTHS = 4
 PROGRAM, BY_VALUE = 1, 2
 
 
+class Merge(Protocol):
+    """Work that makes an engine faster and is done beside it."""
+
+    def run(self, space: CodeSpace, alive: Array) -> None:
+        """Do it, for the state that the engine was in."""
+
+    def applied(self, engine: Engine) -> Engine | None:
+        """Return an engine with it done, None where it does not fit any more."""
+
+
 class Engine(Protocol):
     """Finds the rows that hold for events. Everything in codes: a topic is one, and so is a date."""
 
@@ -67,6 +77,9 @@ class Engine(Protocol):
 
     def extended(self, rows: Rows, space: CodeSpace) -> Engine:
         """Return an engine with more rows, which are in the codes of a space; this one stays."""
+
+    def merge_due(self) -> Merge | None:
+        """Return what would make the engine faster, None if nothing would."""
 
     def packed(self, rows: Rows, space: CodeSpace) -> Engine:
         """Return an engine of the same kind with exactly these rows."""

@@ -148,7 +148,7 @@ def test_new_conditions_stand_between_the_many_in_the_order_of_their_labels(word
     values = {key: 8 * place - 100 for place, key in enumerate(sorted(keys))}
     parts = [LabelPart(sorted(mine), [values[key] for key in sorted(mine)]) for mine in (keys[:cut], keys[cut:])]
     texts = pa.array([" ".join(words), "none", None, *words])
-    truths = TextIndex(Labels(*parts)).truths(len(texts), lambda path: texts)
+    truths = TextIndex(Labels(*parts, two=True)).truths(len(texts), lambda path: texts)
     due = [sorted(values.values()), [], [], *([values[key]] for key in keys)]
     assert [truths.labels[a:b].tolist() for a, b in pairwise(truths.first.tolist())] == due
 

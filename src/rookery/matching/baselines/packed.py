@@ -68,6 +68,9 @@ class PackedEngine:
         other._tail = Rows.concatenate([self._tail, rows])
         return other
 
+    def merge_due(self) -> None:
+        """Nothing is left for later here."""
+
     def packed(self, rows: Rows, space: CodeSpace) -> PackedEngine:
         """Return an engine with exactly these rows."""
         other = PackedEngine(self.name, self._build)

@@ -38,7 +38,7 @@ from rookery.matching.bitmap.signatures import choose_signatures
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows
 
-__all__ = ["BitmapIndex", "build_index", "line_words"]
+__all__ = ["BitmapIndex", "build_index", "line_words", "quantiles"]
 
 Array = np.ndarray[Any, Any]
 
@@ -255,11 +255,12 @@ def _cut_points(rows: Rows, attributes: int) -> Array:
         begins, ends = low[mine], high[mine]
         points = np.sort(np.concatenate([begins[begins > NULL_CODE + 1], ends[ends < np.iinfo(np.int64).max] + 1]))
         if len(points):
-            cuts[number] = _quantiles(points)
+            cuts[number] = quantiles(points)
     return cuts
 
 
-def _quantiles(points: Array) -> Array:
+def quantiles(points: Array) -> Array:
+    """Return cut points among sorted values."""
     chosen = distinct(points[np.linspace(0, len(points) - 1, CUTS + 2).astype(np.int64)[1:-1]])
     if len(chosen) < CUTS:  # many equal bounds: spend what is left on the other values
         rest = np.setdiff1d(distinct(points), chosen, assume_unique=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rookery.kernels import kernel
+from rookery.kernels import kernel, short_kernel
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, MULTIPLIER, NULL_BUCKET, WORDS, bucket_of
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 
@@ -173,7 +173,7 @@ def _exclude(
             lines[(base + bucket) * WORDS + word] |= bit
 
 
-@kernel
+@short_kernel
 def fill_row(
     row: Any,
     first: Any,

@@ -1,13 +1,18 @@
-"""The bitmap engine: a packed index for most rows, and an unsorted tail for the newest.
+"""The bitmap engine: segments, each a packed index, and an unsorted tail for the newest rows.
 
-Rule 1: adding a row sets its bits in the tail's last block (`tail.py`); nothing is rebuilt. When the tail has grown to
-a quarter of the index (and at least to LEAST_TAIL), both are packed into a new index, so a row is packed a few times in
-its life at most.
-Rule 2: a removed row is not sought: its subscription is marked dead, and a dead one is never reported.
+Rule 1: adding a row sets its bits in the tail's last block (`tail.py`); nothing else is touched. A tail of TAIL_ROWS
+becomes a segment, together with segments that are no longer than it is or LEAST_SEGMENT.
+Rule 2: whatever else is to be merged is left to who has the time for it: `merge_due` says which segments, the merge is
+made beside the engine, and `applied` puts it in the place of just those in whatever engine there is by then. Segments
+are merged with all before them that are up to RATIO times as long: so there are few, and a row is packed a few times in
+its life.
+Rule 3: a removed row is not sought: its subscription is marked dead, and a dead one is never reported. A merge leaves
+its rows out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,43 +26,96 @@ from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
 from rookery.matching.rows import Rows
 
-__all__ = ["CHUNK_EVENTS", "BitmapEngine"]
+__all__ = ["CHUNK_EVENTS", "BitmapEngine", "Merge"]
 
 Array = np.ndarray[Any, Any]
 
 #: Events matched at a time: their codes stay in the second-level cache while the blocks pass by.
 CHUNK_EVENTS = 2048
-LEAST_TAIL = 2048
+#: Rows of the tail at the most, and of a segment that is merged at once when another comes behind it.
+TAIL_ROWS = 512
+LEAST_SEGMENT = 2048
+#: How many times as long as all behind it a segment may be and be merged with them.
+RATIO = 8
+
+
+class Merge:
+    """Neighbouring segments that are to become one."""
+
+    __slots__ = ("_before", "_index")
+
+    def __init__(self, segments: Sequence[BitmapIndex]) -> None:
+        self._before = tuple(segments)
+        self._index: BitmapIndex | None = None
+
+    def run(self, space: CodeSpace, alive: Array) -> None:
+        """Make the one segment, without the rows of the dead; space and flags are those of the engine's state."""
+        rows = Rows.concatenate([index_rows(one) for one in self._before])
+        living = alive[rows.slot] != 0
+        if not living.all():
+            rows = rows.take(np.flatnonzero(living)).trimmed()
+        self._index = build_index(rows, len(space), space.labels)
+
+    def applied(self, engine: Any) -> BitmapEngine | None:
+        """Return an engine with the one segment in place of the others, None if it does not have them any more."""
+        assert self._index is not None
+        if not isinstance(engine, BitmapEngine):
+            return None
+        segments = engine.segments
+        for first in range(len(segments) - len(self._before) + 1):
+            end = first + len(self._before)
+            if all(one is other for one, other in zip(segments[first:end], self._before, strict=True)):
+                return BitmapEngine(*segments[:first], self._index, *segments[end:], tail=engine.tail)
+        return None
 
 
 class BitmapEngine:
-    """Rows in a packed index plus a tail. It never changes: more rows are another engine, with the same index."""
+    """Rows in segments plus a tail. It never changes: more rows are another engine, which shares the segments."""
 
-    __slots__ = ("_index", "_tail")
+    __slots__ = ("segments", "tail")
 
     name = "bitmap"
 
-    def __init__(self, index: BitmapIndex | None = None, tail: Tail | None = None) -> None:
-        self._index = build_index(Rows.empty(), 1) if index is None else index
-        self._tail = Tail.empty(self._index.cuts) if tail is None else tail
+    def __init__(self, *segments: BitmapIndex, tail: Tail | None = None) -> None:
+        self.segments = segments or (build_index(Rows.empty(), 1),)
+        self.tail = tail
 
     @property
     def index(self) -> BitmapIndex:
-        return self._index
+        """The first segment; of an engine that is packed, all of it."""
+        return self.segments[0]
 
     @property
-    def tail_rows(self) -> int:
-        return self._tail.index.row_count
+    def is_packed(self) -> bool:
+        """Whether all rows are in one segment."""
+        return len(self.segments) == 1 and self.tail is None
 
     @property
     def nbytes(self) -> int:
-        return self._index.nbytes + self._tail.nbytes
+        return sum(one.nbytes for one in self.segments) + (0 if self.tail is None else self.tail.nbytes)
 
     def extended(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with more rows, which are in the codes of a space."""
-        if self.tail_rows + len(rows) > max(LEAST_TAIL, self._index.row_count // 4):
-            return self.packed(Rows.concatenate([self.rows(), rows]), space)
-        return BitmapEngine(self._index, self._tail.extended(rows, len(space)))
+        waiting = Rows.empty() if self.tail is None else self.tail.rows()
+        if len(waiting) + len(rows) <= TAIL_ROWS:
+            tail = Tail.behind(self.segments[-1]) if self.tail is None else self.tail
+            return BitmapEngine(*self.segments, tail=tail.extended(rows, len(space)))
+        segments = list(self.segments)
+        parts = [waiting, rows]
+        while segments and segments[-1].row_count <= max(len(rows), LEAST_SEGMENT):
+            parts.insert(0, index_rows(segments.pop()))
+        segments.append(build_index(Rows.concatenate(parts), len(space), space.labels))
+        return BitmapEngine(*segments)
+
+    def merge_due(self) -> Merge | None:
+        """Return the merge that would make the engine faster, None if it is well as it is."""
+        first, behind = len(self.segments) - 1, 0
+        for place in range(len(self.segments) - 1, -1, -1):
+            rows = self.segments[place].row_count
+            if rows <= RATIO * behind:
+                first = place
+            behind += rows
+        return None if first == len(self.segments) - 1 else Merge(self.segments[first:])
 
     def packed(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with exactly these rows."""
@@ -65,20 +123,20 @@ class BitmapEngine:
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""
-        return Rows.concatenate([index_rows(self._index), self._tail.rows()])
+        newest = [] if self.tail is None else [self.tail.rows()]
+        return Rows.concatenate([*(index_rows(one) for one in self.segments), *newest])
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
-        found = []
+        found: list[Array] = []
+        parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
         for first in range(0, len(codes), CHUNK_EVENTS):
             chunk = codes[first : first + CHUNK_EVENTS]
-            for part in (self._index, self._tail.index):
-                if part.row_count:
-                    pairs = _match(part, chunk, alive)
-                    found.append(pairs + (first << 32) if first else pairs)
-            if len(self._index.list_posting):
-                pairs = _match_lists(self._index, chunk, alive)
-                found.append(pairs + (first << 32) if first else pairs)
+            for part in parts:
+                matched = [_match(part, chunk, alive)] if part.listed_from else []
+                if len(part.list_posting):
+                    matched.append(_match_lists(part, chunk, alive))
+                found += [pairs + (first << 32) for pairs in matched] if first else matched
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int64)

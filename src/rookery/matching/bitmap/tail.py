@@ -3,6 +3,9 @@
 Rule: a tail never changes for who reads it. It is an index over the first rows of arrays that have room for more. The
 next tail writes its rows behind them, in the same arrays: a reader of this one looks at no row past its own count, and
 in a line at no bit of one. Who would write where another has written already takes arrays of its own.
+
+Its rows keep the predicates that an index files them under, so the cut points of those come from the keys of the index
+that it stands behind: what is filed there under few keys, as a rule, is here excluded by its lines.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, line_words
+from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapIndex, line_words, quantiles
 from rookery.matching.bitmap.build_kernels import fill_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS
 from rookery.matching.bitmap.lists import ListKeys
@@ -22,6 +25,9 @@ from rookery.matching.rows import Rows
 __all__ = ["Tail"]
 
 Array = np.ndarray[Any, Any]
+
+#: Places of a table of keys that are looked at for cut points.
+KEY_SAMPLE = 4096
 
 _NONE = np.empty(0, np.int64)
 _NO_PAIRS = np.empty((0, 2), np.int64)
@@ -39,9 +45,9 @@ class Tail:
         self._arrays = arrays
 
     @classmethod
-    def empty(cls, cuts: Array) -> Tail:
-        """Return a tail without rows, beside an index with these cut points."""
-        return _Arrays(cuts).tail()
+    def behind(cls, index: BitmapIndex) -> Tail:
+        """Return a tail without rows behind an index."""
+        return _Arrays(_cuts(index)).tail()
 
     @property
     def nbytes(self) -> int:
@@ -156,6 +162,22 @@ class _Arrays:
             blocked_rows=self.rows if self.rows > DIRECT_ROWS else 0,
         )
         return Tail(index, self)
+
+
+def _cuts(index: BitmapIndex) -> Array:
+    """Return the cut points of an index, and others for the attributes of its keys."""
+    cuts, values = index.cuts.copy(), dict[int, list[Array]]()
+    for signature in range(len(index.signature_first) - 1):
+        first, last = index.signature_first[signature : signature + 2]
+        begin = index.table_first[signature]
+        filed = index.table[begin : min(begin + KEY_SAMPLE, index.table_first[signature + 1])]
+        for place, number in enumerate(index.signature_numbers[first:last].tolist()):
+            values.setdefault(number, []).append(index.partition_key[filed[filed >= 0], place])
+    for number, parts in values.items():
+        points = np.sort(np.concatenate(parts))
+        if len(points):
+            cuts[number] = quantiles(points)
+    return cuts
 
 
 def _with_room(array: Array, used: int, needed: int) -> Array:
