@@ -79,6 +79,7 @@ class BitmapEngine:
             if len(self._index.list_posting):
                 pairs = _match_lists(self._index, chunk, alive)
                 found.append(pairs + (first << 32) if first else pairs)
+        found = [pairs for pairs in found if len(pairs)]
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int64)
