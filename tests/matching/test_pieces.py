@@ -39,7 +39,7 @@ def test_pieces_are_all_matches_in_order(events: int, most: int, wanted: int, la
         patched.setattr(pieces, "MOST_EVENTS", 64)
         patched.setattr(pieces, "WANTED_PAIRS", wanted)
         patched.setattr(pieces, "LARGE_PIECE", large)
-        found = ordered_pieces(probe, codes)
+        found = list(ordered_pieces(probe, codes))
     assert found
     assert sum(asked) == events
     assert all(count <= 64 for count in asked)

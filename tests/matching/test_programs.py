@@ -5,13 +5,20 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pytest
 from tests.twins import rows as twins
 
+import rookery
 from rookery.matching.kernels import NULL_CODE
 from rookery.matching.program_kernels import decide_pairs
 from rookery.matching.programs import Programs, ProgramsBuilder
 from rookery.matching.texts.index import Truths
+from rookery.model.batches import batch_of
+from rookery.model.lower import lower
+from rookery.model.parser import parse
 
 TEXT = 3
 #: A set that tests texts alone has no other attribute: what always holds is then a range of `$text`.
@@ -71,3 +78,98 @@ def test_a_program_decides_as_its_tree_reads() -> None:
             == np.array(wanted)[chosen].tolist()
         )
         assert len(programs.parts) < 5
+
+
+def ored(random: Random, place: int) -> str:
+    """Return a condition of more than 32 terms, of one of several forms."""
+    pairs = [
+        f"(a{2 * one} BETWEEN {random.randrange(70)} AND {random.randrange(30, 100)} "
+        f"OR a{2 * one + 1} >= {random.randrange(100)})"
+        for one in range(8)
+    ]
+    boxes = [
+        f"(a{random.randrange(16)} = {random.randrange(100)} AND a{random.randrange(16)} < {random.randrange(100)})"
+        for _ in range(40)
+    ]
+    return (
+        " AND ".join(pairs[: 6 + place % 3]),
+        f"a1 = {place % 100} AND " + " AND ".join(pairs[:6]),
+        f"(a0 = {place % 100} OR note = 'n{place % 7}') AND " + " AND ".join(pairs[1:7]),
+        " OR ".join(boxes),
+        f"NOT ({' OR '.join(boxes[:6])})",
+        f"({' OR '.join(boxes)}) AND {pairs[0]} AND note IS NOT NULL",
+        f"({' OR '.join(boxes)} OR note LIKE '%{place % 10}%') AND a2 <> {place}",
+        f"note LIKE '%{place % 7}' AND " + " AND ".join(pairs[:7]),
+        " AND ".join(f"(a{one % 16} <> {random.randrange(100)} OR note IS NULL)" for one in range(40)),
+    )[place % 9]
+
+
+def test_conditions_of_many_terms_are_decided_by_programs_as_duckdb_says() -> None:
+    random = Random(11)
+    conditions = [ored(random, place) for place in range(180)]
+    count = 300
+    events = pa.table(
+        {
+            "event_id": range(count),
+            "note": [None if place % 9 == 0 else f"n{random.randrange(12)}" for place in range(count)],
+            **{
+                f"a{one}": [None if random.random() < 0.05 else random.randrange(100) for _ in range(count)]
+                for one in range(16)
+            },
+        }
+    )
+    matcher: Any = rookery.matcher(rookery.Schema(note=str, **{f"a{one}": int for one in range(16)}))
+    matcher.add_many([{"subscription_id": place, "where": one} for place, one in enumerate(conditions)])
+    with duckdb.connect() as connection:
+        connection.register("events", events)
+        wanted = sorted(
+            (event, place)
+            for place, one in enumerate(conditions)
+            for (event,) in connection.execute(f"SELECT event_id FROM events WHERE {one}").fetchall()
+        )
+    found = matcher.match_many(events)
+    assert sorted(zip(found["event_id"].to_pylist(), found["subscription_id"].to_pylist(), strict=True)) == wanted
+    assert len(wanted) > 3_000
+    view = matcher.compile()._view
+    assert len(view.programs) > 100
+    assert view.inexact_slots() == []  # nothing is left to be evaluated in Python
+
+
+@pytest.mark.parametrize(
+    ("where", "terms", "paths"),
+    [
+        # One of two values leaves so much out that no range beside it is worth a term.
+        (" AND ".join(f"(a{2 * one} < 5 OR a{2 * one + 1} > 7)" for one in range(7)) + " AND (a14 = 3 OR a15 = 4)", 2,
+         [{14}, {15}]),
+        # What must hold anyway comes on top, and so do the values of an OR that is not worth its terms.
+        ("(" + " OR ".join(f"a1 = {one} AND a2 > {one}" for one in range(40)) + ") AND a3 = 5", 1, [{1, 2, 3}]),
+        # Terms of an OR go together by the attribute that leaves most out.
+        (" OR ".join(f"a{one % 3} = {one} AND a9 > {one}" for one in range(40)), 3, [{0, 9}, {1, 9}, {2, 9}]),
+    ],
+)  # fmt: skip
+def test_a_condition_of_many_terms_is_found_by_what_leaves_most_out(where: str, terms: int, paths: Any) -> None:
+    found = lower(parse(where), rookery.Schema(**{f"a{one}": int for one in range(16)}))
+    assert len(found) == terms
+    assert [{int(path[0][1:]) for path in term.constraints} for term in found] == paths
+    assert not any(term.exact for term in found)
+
+
+def test_six_pairs_have_no_more_candidates_than_five() -> None:
+    random = Random(3)
+    schema = rookery.Schema(**{f"a{one}": float for one in range(20)})
+    events = pa.table(
+        {"event_id": range(50), **{f"a{one}": np.random.default_rng(one).random(50) for one in range(20)}}
+    )
+    found = []
+    for pairs in (5, 6):
+        matcher: Any = rookery.matcher(schema)
+        for place in range(40):
+            numbers = random.sample(range(20), 2 * pairs)
+            tests = [f"a{number} BETWEEN {(low := 0.7 * random.random())} AND {low + 0.3}" for number in numbers]
+            matcher.add(
+                place, " AND ".join(f"({one} OR {other})" for one, other in zip(tests[::2], tests[1::2], strict=True))
+            )
+        view = matcher.compile()._view
+        codes = view.space.encode(batch_of(events), {}, missing="error", on_error="raise")
+        found.append(len(np.unique(view.engine.probe(codes, view.alive))))
+    assert found[1] < 2 * found[0] < 400

@@ -2,13 +2,15 @@
 
 Rule 1: a piece holds all matches of its events; pieces follow each other as the events do, so one behind the other they
 are in order.
-Rule 2: how many events are matched at a time follows the matches that they have. Where each has thousands, fewer are
+Rule 2: a piece is given out as soon as it is whole, and nobody keeps it who has named its matches: memory that was used
+is used again.
+Rule 3: how many events are matched at a time follows the matches that they have. Where each has thousands, fewer are
 taken, since memory that was never touched costs more than the matches that are written to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,15 @@ FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
 #: Pairs that are wanted of the events that are matched at a time.
 WANTED_PAIRS = 1 << 21
 #: Matches from which on a piece is left as it is; smaller ones are joined.
-LARGE_PIECE = 1 << 20
+LARGE_PIECE = 1 << 16
 
 
-def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> list[Piece]:
-    """Return the matches of coded events, by what finds the pairs `event << 32 | slot` of some of them."""
-    pieces: list[Piece] = []
+def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
+    """Yield the matches of coded events, by what finds the pairs `event << 32 | slot` of some of them."""
+    return merged(_pieces(probe, codes))
+
+
+def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
     first, size = 0, FIRST_EVENTS
     while first < len(codes):
         mine = codes[first : first + size]
@@ -39,26 +44,23 @@ def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> list[Piece]
         events, slots = order_pairs(pairs, len(mine))
         if first:
             events += first
-        pieces.append((events, slots))
         first += len(mine)
         size = min(MOST_EVENTS, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
-    return merged(pieces)
+        yield events, slots
 
 
-def merged(pieces: list[Piece]) -> list[Piece]:
-    """Return the same matches in fewer pieces: none is small but the last."""
-    large: list[Piece] = []
+def merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the same matches in fewer pieces, one at least: none is small but the last."""
     waiting: list[Piece] = []
-    count = 0
+    count, some = 0, False
     for piece in pieces:
         waiting.append(piece)
         count += len(piece[0])
         if count >= LARGE_PIECE:
-            large.append(joined(waiting))
-            waiting, count = [], 0
-    if count or not large:
-        large.append(joined(waiting))
-    return large
+            yield joined(waiting)
+            waiting, count, some = [], 0, True
+    if count or not some:
+        yield joined(waiting)
 
 
 def joined(pieces: list[Piece]) -> Piece:

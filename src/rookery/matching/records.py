@@ -25,6 +25,8 @@ LEAST_TAIL = 2048
 TAIL_PART = 32
 #: Records that become columns at a time: Arrow holds the interpreter lock as long as it takes.
 AT_ONCE = 1024
+#: Versions of slots that have the first one, for all who ask for no more than these.
+_ONES = pa.array(np.ones(1 << 17, np.int64))
 
 
 class Records:
@@ -100,7 +102,7 @@ class Records:
         ids = pc.take(base["subscription_id"].chunk(0), places, boundscheck=False)
         if "version" in base.schema.names:
             return ids, pc.take(base["version"].chunk(0), places, boundscheck=False)
-        return ids, pa.array(np.ones(len(slots), np.int64))
+        return ids, _ones(len(slots))
 
     def find(self, subscription_id: str | int, first: int = 0, last: int | None = None) -> list[int]:
         """Return the slots of an id, the dead ones too, by looking at all of them, or at those of a range."""
@@ -201,6 +203,10 @@ def records_to_table(records: list[Record], id_type: pa.DataType | None) -> pa.T
         {name: pa.array([getattr(one, name) for one in records], schema.field(name).type) for name in schema.names},
         schema=schema,
     )
+
+
+def _ones(count: int) -> pa.Array:
+    return _ONES.slice(0, count) if count <= len(_ONES) else pa.array(np.ones(count, np.int64))
 
 
 def _slim(table: pa.Table) -> pa.Table:

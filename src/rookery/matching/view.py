@@ -9,7 +9,7 @@ what codes do not tell apart (decimals past 18 digits, the ends of 64 bits) is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -289,9 +289,10 @@ class View:
         now: object = None,
     ) -> tuple[Array, Array]:
         """Return the matching pairs of a batch, by event and slot, in that order."""
-        return joined(
-            self.match_pieces(events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now)
+        pieces = self.match_pieces(
+            events, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now
         )
+        return joined(list(pieces))
 
     def match_pieces(
         self,
@@ -303,8 +304,8 @@ class View:
         missing: str = "error",
         on_error: str = "raise",
         now: object = None,
-    ) -> list[Piece]:
-        """Return the same in pieces, one or more, each of whole events."""
+    ) -> Iterator[Piece]:
+        """Yield the same in pieces, one or more, each of whole events."""
         check_on_error(on_error)
         batch = batch_of(events)
         if self.space.reads_now and (now is not None or NOW_PATH[0] not in batch):
@@ -313,7 +314,7 @@ class View:
         if at is None and as_of is not None:
             raise EventError(f"as_of= is a time, and {as_of!r} is none")
         size = min(BATCH_EVENTS, max(1024, BATCH_CODES // max(1, len(self.space))))
-        found = [
+        found = (
             piece
             for first in range(0, max(1, batch.num_rows), size)  # an empty batch is checked too
             for piece in self._match_part(
@@ -325,8 +326,8 @@ class View:
                 missing=missing,
                 on_error=on_error,
             )
-        ]
-        return merged(found)
+        )
+        yield from merged(found)
 
     def _match_part(
         self,
@@ -338,7 +339,7 @@ class View:
         as_of: int | None,
         missing: str,
         on_error: str,
-    ) -> list[Piece]:
+    ) -> Iterable[Piece]:
         """Match a part of a batch that begins at row `first`."""
         hidden = self._hidden_batch(batch, time=time, topic=topic, as_of=as_of, on_error=on_error)
         codes, truths = self._coded(
@@ -350,16 +351,16 @@ class View:
             ),
         )
         if truths is None or not len(truths.labels):
-            pieces = ordered_pieces(lambda some: self.engine.probe(some, self.alive), codes)
+            pieces: Iterable[Piece] = ordered_pieces(lambda some: self.engine.probe(some, self.alive), codes)
         else:
             pieces = [order_pairs(self._probe(codes, truths), len(codes))]
         if self.inexact_count:
-            events, slots = joined(pieces)
+            events, slots = joined(list(pieces))
             kept = self._decided(events, slots, codes, truths)
             events, slots = events[kept], slots[kept]
             kept = self._verified(batch, events, slots, missing, on_error)
             pieces = [(events[kept], slots[kept])]
-        return [(events + first, slots) for events, slots in pieces] if first else pieces
+        return ((events + first, slots) for events, slots in pieces) if first else pieces
 
     def _verified(self, batch: Batch, events: Array, slots: Array, missing: str, on_error: str) -> Array:
         kept = np.ones(len(events), np.bool_)

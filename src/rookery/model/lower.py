@@ -16,6 +16,7 @@ Rule 2: an empty term is dropped, so a condition that is never true has no term.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -43,11 +44,15 @@ from rookery.model.values import TOP, Intervals, after, before, complement, ever
 
 __all__ = ["MAXIMUM_TERMS", "Constraint", "Decision", "Term", "allowed", "decision", "lower"]
 
-#: Terms of one subscription. Past it, a part is kept as its bounding box and the survivors are verified.
+#: Terms of one subscription. Past it, terms that hold wherever it does stand for it, and a decision is kept beside.
 MAXIMUM_TERMS = 32
 
 #: Operands of one AND from which on it is done by halves.
 _LONG = 32
+#: What share of the events a single value and a range are taken to let pass, where forms alone are known.
+_POINT, _RANGE = 1 / 64, 1 / 3
+#: The share from which on an AND of too many terms is narrow enough: more terms would cost more than they leave out.
+_LITTLE = 1 / 16
 
 #: Whether NULL satisfies it, and the values that do.
 Constraint: TypeAlias = tuple[bool, Intervals]
@@ -232,17 +237,50 @@ def _conjunction(children: list[list[Term]]) -> list[Term]:
     """Return the terms of an AND: the product of its operands' terms, empty ones dropped."""
     if len(children) > _LONG:
         # Halves, not one by one: twenty thousand `x <> n` would otherwise be intersected with all before them, each.
-        middle = len(children) // 2
-        children = [_conjunction(children[:middle]), _conjunction(children[middle:])]
+        plain = [terms for terms in children if len(terms) == 1]
+        middle = len(plain) // 2
+        halves = [_conjunction(part) for part in (plain[:middle], plain[middle:]) if part]
+        children = [*halves, *(terms for terms in children if len(terms) != 1)]
     if all(len(terms) == 1 for terms in children):
         whole = _meet_all([terms[0] for terms in children])
         return [] if whole is None else [whole]
     product = children[0]
     for terms in children[1:]:
         if len(product) * len(terms) > MAXIMUM_TERMS:
-            product, terms = _hull(product), _hull(terms)
-        product = [term for one in product for other in terms if (term := _meet(one, other)) is not None]
+            return _best_conjunct(children)
+        product = _product(product, terms)
     return product
+
+
+def _product(ones: list[Term], others: list[Term]) -> list[Term]:
+    return [term for one in ones for other in others if (term := _meet(one, other)) is not None]
+
+
+def _best_conjunct(children: list[list[Term]]) -> list[Term]:
+    """Return terms that hold wherever an AND of too many does: of the operands that leave most out, all of the truth.
+
+    Those that are single terms, and the hulls of the others, come on top, since they make no term more.
+    """
+    product, share, left = [Term({})], 1.0, []
+    for terms in sorted(children, key=lambda terms: (len(terms) > 1, sum(map(_share, terms)))):
+        if len(terms) > 1 and (share <= _LITTLE or len(product) * len(terms) > MAXIMUM_TERMS):
+            left.append(_hull(terms))
+        else:
+            product, share = _product(product, terms), share * min(1.0, sum(map(_share, terms)))
+    return _product(product, _conjunction(left)) if left else product
+
+
+def _share(term: Term) -> float:
+    """Return about what share of the events a term lets pass, known nothing of the values but their forms."""
+    share = _POINT ** sum(wanted for _, wanted in term.texts)
+    for constraint in term.constraints.values():
+        share *= _passing(constraint)
+    return share
+
+
+def _passing(constraint: Constraint) -> float:
+    null, intervals = constraint
+    return min(1.0, sum((_POINT if low == high else _RANGE for low, high in intervals), _POINT * null))
 
 
 def _meet(one: Term, other: Term) -> Term | None:
@@ -299,7 +337,7 @@ def _disjunction(children: list[list[Term]]) -> list[Term]:
         terms.append(Term({}, texts=frozenset({(text_key(leaves), True)})))
     if len(terms) > 1:
         terms = _without_null_twins(terms)
-    return terms if len(terms) <= MAXIMUM_TERMS else _hull(terms)
+    return terms if len(terms) <= MAXIMUM_TERMS else _cover(terms)
 
 
 def _without_null_twins(terms: list[Term]) -> list[Term]:
@@ -326,6 +364,24 @@ def _without_null_twins(terms: list[Term]) -> list[Term]:
     return [term for term in kept if not any(term is nulls[path] for path in used)]
 
 
+def _cover(terms: list[Term]) -> list[Term]:
+    """Return few inexact terms of which one holds wherever any of `terms` does.
+
+    Terms go together by the attribute by which each leaves most out, which is then asked for the values of all of them.
+    """
+    if all(_trigger(term) for term in terms):
+        return _hull(terms)
+    uses = Counter(path for term in terms for path in term.constraints)
+    groups: dict[tuple[str | int, ...], list[Term]] = {}
+    for term in terms:
+        best = min(term.constraints, key=lambda path: (_passing(term.constraints[path]), -uses[path]), default=())
+        groups.setdefault(best, []).append(term)
+    ranked = sorted(groups.values(), key=len, reverse=True)
+    rest = [term for group in ranked[MAXIMUM_TERMS - 1 :] for term in group]
+    found = [_hull(group)[0] for group in [*ranked[: MAXIMUM_TERMS - 1], *([rest] if rest else [])]]
+    return [Term(term.constraints, False, term.texts) for term in found]
+
+
 def _hull(terms: list[Term]) -> list[Term]:
     """Return one inexact term that holds wherever any of `terms` does."""
     if len(terms) <= 1:
@@ -343,10 +399,7 @@ def _hull(terms: list[Term]) -> list[Term]:
             continue
         null = any(term.constraints[path][0] for term in terms)
         intervals = tuple(interval for term in terms for interval in term.constraints[path][1])
-        hull[path] = (
-            null,
-            ((min(low for low, _ in intervals), max(high for _, high in intervals)),) if intervals else (),
-        )
+        hull[path] = (null, union(intervals, ()))
     return [Term(hull, exact=False, texts=texts)]
 
 

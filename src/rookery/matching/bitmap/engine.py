@@ -137,6 +137,7 @@ class BitmapEngine:
                 if len(part.list_posting):
                     matched.append(_match_lists(part, chunk, alive))
                 found += [pairs + (first << 32) for pairs in matched] if first else matched
+        found = [pairs for pairs in found if len(pairs)]
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int64)

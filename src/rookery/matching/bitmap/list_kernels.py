@@ -8,10 +8,13 @@ import numpy as np
 
 from rookery.kernels import kernel
 from rookery.matching.bitmap.kernels import MULTIPLIER
-from rookery.matching.kernels import row_holds
+from rookery.matching.kernels import prefetch, row_holds
 
 __all__ = ["list_hash", "match_lists"]
 
+#: Events whose postings are asked for before it is their turn, how many of them at most, and postings in a line of the
+#: cache: each value's lie elsewhere, and waiting for them is most of the time.
+AHEAD, MOST_AHEAD, LINE = 8, 256, 16
 _ONE = np.uint64(1)
 
 
@@ -28,7 +31,7 @@ def match_lists(
     start: Any, attribute: Any, bounds: Any, pool: Any,
 ) -> Any:  # fmt: skip
     """Return the pairs `event << 32 | slot` of some events and the rows that are filed under values of a list."""
-    found = np.empty(1024, np.int64)
+    found = np.empty(0, np.int64)
     count = np.int64(0)
     mask = np.uint64(table.shape[0] - 1)
     keys = np.empty(codes.shape[0], np.int64)
@@ -41,20 +44,36 @@ def match_lists(
                 place = (place + _ONE) & mask
                 key = np.int64(table[place])
             keys[event] = key
+        most = count
         for event in range(codes.shape[0]):
+            if keys[event] >= 0:
+                most += first[keys[event] + 1] - first[keys[event]]
+        if most > found.shape[0]:
+            larger = np.empty(most, np.int64)
+            larger[:count] = found[:count]
+            found = larger
+        for event in range(codes.shape[0]):
+            if event + AHEAD < codes.shape[0] and keys[event + AHEAD] >= 0:
+                coming = keys[event + AHEAD]
+                for index in range(first[coming], min(first[coming + 1], first[coming] + MOST_AHEAD), LINE):
+                    prefetch(posting, index)
             if keys[event] < 0:
                 continue
             begin, end = first[keys[event]], first[keys[event] + 1]
-            if count + end - begin > found.shape[0]:
-                larger = np.empty(2 * (count + end - begin), np.int64)
-                larger[:count] = found[:count]
-                found = larger
+            # Most rows test nothing beside their list and are alive: all are taken, and looked at again if one is not.
+            plain = np.int64(1)
             for index in range(begin, end):
                 row = np.uint64(posting[index])  # unsigned: no index is asked whether it counts from the end
                 mine = np.uint64(slot[row])
-                held = np.int64(alive[mine])
-                if start[row] != start[row + _ONE]:
-                    held &= np.int64(row_holds(codes, event, row, start, attribute, bounds, pool))
-                found[count] = (event << 32) | np.int64(mine)
-                count += held
+                plain &= np.int64(alive[mine]) & np.int64(start[row] == start[row + _ONE])
+                found[count + index - begin] = (event << 32) | np.int64(mine)
+            if plain:
+                count += end - begin
+                continue
+            for index in range(begin, end):
+                row = np.uint64(posting[index])
+                mine = np.uint64(slot[row])
+                if alive[mine] and row_holds(codes, event, row, start, attribute, bounds, pool):
+                    found[count] = (event << 32) | np.int64(mine)
+                    count += 1
     return found[:count]
