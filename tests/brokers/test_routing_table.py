@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from rookery.brokers.messages import BrokerHeartbeat, OwnerFound
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.routing_table import FORGOTTEN, MOST_KNOWN_PEERS
 from rookery.space.zones import Cut, split
 
 from .alone import alone
+from .invariants import network
 
 BEAT = 5_000_000
 
@@ -69,3 +72,27 @@ def test_the_peers_met_last_are_remembered() -> None:
     table.remember(1)  # oneself is no peer
     assert list(table.known_peers) == list(range(2 + MOST_KNOWN_PEERS, 2 + 2 * MOST_KNOWN_PEERS))
     assert table.living() == sorted(table.known_peers)
+
+
+def test_a_heartbeat_without_news_is_known_before_it_is_taken_in() -> None:
+    made = network(2, dimensions=1)
+    one, other = made.brokers[1], made.brokers[2]
+    (zone,) = other.owned.values()
+    report = other.routing_table.report(zone)
+    heartbeat = BrokerHeartbeat((report,), True, 1 << 60, 7)
+    table = one.routing_table
+    before = one.leases._given.get(2), dict(table.heard)
+    assert table.is_known(heartbeat, 2)
+    assert (one.leases._given.get(2), table.heard) == before  # looking changes nothing
+    changed = msgspec.structs.replace(report, stamp=report.stamp + 1)
+    beaten = ZoneOwnership(zone.path, zone.ownership.epoch + 1, 2)
+    for news in (
+        BrokerHeartbeat((), True, 1 << 60, 7),
+        BrokerHeartbeat((changed,), True, 1 << 60, 7),
+        BrokerHeartbeat((msgspec.structs.replace(report, ownership=beaten),), True, 1 << 60, 7),
+        BrokerHeartbeat((report,), True, 1 << 60, 7, rivals=((beaten, 0),)),
+    ):
+        assert not table.is_known(news, 2)
+    assert not table.is_known(heartbeat, 3)
+    one.receive(heartbeat, 2, one.now)
+    assert one.leases._given[2] == 1 << 60

@@ -122,7 +122,7 @@ async def dds(folder: Path) -> AsyncIterator[LiveNetwork]:
 
 @asynccontextmanager
 async def brokers(folder: Path) -> AsyncIterator[LiveNetwork]:
-    settings: dict[str, Any] = {"space": read_space(SPACE, SCHEMA), "beat": 0.5, "refresh": 5.0, "window": 256}
+    settings: dict[str, Any] = {"space": read_space(SPACE, SCHEMA), "beat": 1.0, "refresh": 5.0, "window": 256}
     async with loopback_brokers(CLIENTS, topic=TOPIC, data=folder, **settings) as addresses:
         ordered = [",".join([*addresses[number:], *addresses[:number]]) for number in range(CLIENTS)]
         opening = lambda number: rookery.open(f"brokers://{ordered[number % CLIENTS]}", BrokerOptions())  # noqa: E731

@@ -26,7 +26,7 @@ from rookery.space.notation import read_space
 
 SCHEMA = Schema(symbol=str, price=float, number=int)
 SPACE = "price:0:1000,symbol"
-BEAT, REFRESH = 0.8, 5.0
+BEAT, REFRESH = 1.0, 5.0
 
 
 def settings_of(order: dict[str, object]) -> BrokerSettings:

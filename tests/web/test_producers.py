@@ -181,7 +181,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
             ("127.0.0.1", port),
             join=tuple(("127.0.0.1", each) for each in join),
             durability=BrokerDurability.MEMORY,
-            beat=0.2,
+            beat=1.0,
             refresh=1.0,
         )
 

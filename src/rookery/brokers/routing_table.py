@@ -135,7 +135,12 @@ class RoutingTable:
         broker.leases.take(sender, message.grant)
         if sender in self.heard:
             self.heard[sender] = broker.now
-        if self._is_known(message, sender):
+        if self.is_known(message, sender):
+            (report,) = message.reports
+            (owned,) = broker.owned.values()
+            owned.learn(report.ownership)  # its load may be another, and residents are leased
+            owned.details[report.ownership.path] = report
+            self.heard[sender] = broker.now
             broker.leases.give(sender, message.stamp)
             if message.lacking:
                 broker.leases.answer(sender)
@@ -172,10 +177,13 @@ class RoutingTable:
         if broker.owned and ((message.answer and not related) or message.lacking or (message.answer and rivals)):
             broker.leases.answer(sender, tuple((rival, self._age(rival.owner)) for rival in rivals.values()))
 
-    def _is_known(self, message: BrokerHeartbeat, sender: int) -> bool:
-        """Take in a heartbeat that says what the one before said, as nearly all do; say whether it was such."""
+    def is_known(self, message: BrokerHeartbeat, sender: int) -> bool:
+        """Tell whether a heartbeat says of zones what the one before said, as nearly all do.
+
+        Such a one brings a stamp and a grant alone: it need not wait for what its sender has said before it.
+        """
         broker = self._broker
-        if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.unconfirmed():
+        if len(message.reports) != 1 or len(broker.owned) != 1 or broker.membership.unconfirmed() or message.rivals:
             return False
         (report,) = message.reports
         (owned,) = broker.owned.values()
@@ -186,12 +194,7 @@ class RoutingTable:
             return False
         if neighbor.epoch != ownership.epoch or known.ownership.epoch != ownership.epoch or known.stamp != report.stamp:
             return False
-        if any(neighbor.owner == sender and neighbor.path != ownership.path for neighbor in owned.neighbors):
-            return False
-        owned.learn(ownership)  # its load may be another, and residents are leased
-        owned.details[ownership.path] = report
-        self.heard[sender] = broker.now
-        return True
+        return not any(other.owner == sender and other.path != ownership.path for other in owned.neighbors)
 
     def remember(self, peer: int) -> None:
         """Remember a broker; the one not met for longest is forgotten for it."""

@@ -20,6 +20,7 @@ from rookery import brokers as machine_brokers
 from rookery.brokers.batch_matching import BatchMatching
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.messages import BrokerHeartbeat
 from rookery.errors import ClientError, TopicError
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
@@ -191,3 +192,37 @@ def test_publish_says_what_stands_in_its_way() -> None:
             await broker.stop(leave=False)
 
     asyncio.run(scenario())
+
+
+def test_a_heartbeat_without_news_passes_what_waits() -> None:
+    """A broker that is behind with its work answers heartbeats all the same: who is busy is not dead."""
+
+    async def scenario() -> None:
+        first = a_broker()
+        await first.start()
+        second = a_broker(join=(first.address,))
+        await second.start()
+        try:
+            while not (len(first.machine.owned) == len(second.machine.owned) == 1 and first.machine.leases.are_held()):
+                await asyncio.sleep(0.01)
+            while not first.machine.routing_table.is_known(
+                heartbeat := heartbeat_of(second, 1 << 60), second.machine.id
+            ):
+                await asyncio.sleep(0.01)
+            for frames, waiting in (([heartbeat], 1), ([BrokerHeartbeat(()), heartbeat_of(second, 1 << 61)], 2)):
+                first._frames._waiting.append((second.machine.id, b"what is no message"))
+                first._on_frames(second.machine.id, [msgspec.msgpack.encode(frame) for frame in frames])
+                assert len(first._frames) == waiting
+                assert first.machine.leases._given[second.machine.id] == frames[-1].stamp
+                first._frames.clear()
+        finally:
+            await second.stop(leave=False)
+            await first.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 600))
+
+
+def heartbeat_of(broker: LiveBroker, stamp: int) -> BrokerHeartbeat:
+    """What a broker says of its zone."""
+    (zone,) = broker.machine.owned.values()
+    return BrokerHeartbeat((broker.machine.routing_table.report(zone),), True, stamp)

@@ -15,7 +15,7 @@ from rookery.space.notation import read_space
 def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
     async def scenario() -> None:
         space = read_space(SPACE, SCHEMA)
-        settings = {"topic": "quotes", "space": space, "durability": BrokerDurability.MEMORY, "beat": 0.2}
+        settings = {"topic": "quotes", "space": space, "durability": BrokerDurability.MEMORY, "beat": 1.0}
         async with (
             loopback_brokers(2, **settings) as brokers,
             rookery.open(f"brokers://{','.join(brokers)}") as client,

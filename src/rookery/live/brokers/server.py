@@ -23,7 +23,7 @@ from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Status
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed, StatusAsked
-from rookery.brokers.messages import Message
+from rookery.brokers.messages import BrokerHeartbeat, Message
 from rookery.errors import JoinError
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
@@ -41,6 +41,7 @@ __all__ = ["LiveBroker", "identity_at", "warm"]
 
 _LOG = logging.getLogger("rookery.live")
 _MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_HEARTBEATS: msgspec.msgpack.Decoder[BrokerHeartbeat] = msgspec.msgpack.Decoder(BrokerHeartbeat)
 _encode = msgspec.msgpack.Encoder().encode
 #: Brokers remembered for the next start.
 _KNOWN = 16
@@ -206,8 +207,23 @@ class LiveBroker:
                 session.link.resume()
 
     def _on_frames(self, sender: int, frames: list[bytes]) -> None:
-        """Take in what another broker sent: in turns, and in order with what its peers send."""
+        """Take in what another broker sent: in turns, and in order with what its peers send.
+
+        While much waits, heartbeats without news pass it: who is busy is not dead, and keeps its lease.
+        """
+        if self._frames:
+            frames = [frame for frame in frames if not self._is_taken_at_once(frame, sender)]
         self._frames.add([(sender, frame) for frame in frames])
+
+    def _is_taken_at_once(self, frame: bytes, sender: int) -> bool:
+        try:
+            message = _HEARTBEATS.decode(frame)
+        except MALFORMED:  # any other message, or none: that is seen when its turn comes
+            return False
+        if not self.machine.routing_table.is_known(message, sender):
+            return False
+        self.driver.receive([message], sender)
+        return True
 
     def _take_frames(self, frames: list[tuple[int, bytes]]) -> None:
         for sender, group in itertools.groupby(frames, key=operator.itemgetter(0)):
