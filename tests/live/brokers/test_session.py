@@ -205,15 +205,15 @@ def test_a_heartbeat_without_news_passes_what_waits() -> None:
         try:
             while not (len(first.machine.owned) == len(second.machine.owned) == 1 and first.machine.leases.are_held()):
                 await asyncio.sleep(0.01)
-            while not first.machine.routing_table.is_known(
-                heartbeat := heartbeat_of(second, 1 << 60), second.machine.id
-            ):
+            table, sender = first.machine.routing_table, second.machine.id
+            while not table.is_known(heartbeat := heartbeat_of(second, 1 << 60), sender):
                 await asyncio.sleep(0.01)
             for frames, waiting in (([heartbeat], 1), ([BrokerHeartbeat(()), heartbeat_of(second, 1 << 61)], 2)):
-                first._frames._waiting.append((second.machine.id, b"what is no message"))
-                first._on_frames(second.machine.id, [msgspec.msgpack.encode(frame) for frame in frames])
+                first._frames._waiting.append((sender, b"what is no message"))
+                first._frames._scheduled = True
+                first._on_frames(sender, [msgspec.msgpack.encode(frame) for frame in frames])
                 assert len(first._frames) == waiting
-                assert first.machine.leases._given[second.machine.id] == frames[-1].stamp
+                assert first.machine.leases._given[sender] == frames[-1].stamp
                 first._frames.clear()
         finally:
             await second.stop(leave=False)
