@@ -37,12 +37,13 @@ def test_pieces_are_all_matches_in_order(events: int, most: int, wanted: int, la
         patched.setattr(pieces, "FIRST_EVENTS", 16)
         patched.setattr(pieces, "LEAST_EVENTS", 2)
         patched.setattr(pieces, "MOST_EVENTS", 64)
+        patched.setattr(pieces, "SPARSE_EVENTS", 128)
         patched.setattr(pieces, "WANTED_PAIRS", wanted)
         patched.setattr(pieces, "LARGE_PIECE", large)
         found = list(ordered_pieces(probe, codes))
     assert found
     assert sum(asked) == events
-    assert all(count <= 64 for count in asked)
+    assert all(count <= 128 for count in asked)
     expected = [(event, slot) for event in range(events) for slot in sorted(set(matches_of(event, most)))]
     whole = joined(found)
     assert list(zip(whole[0].tolist(), whole[1].tolist(), strict=True)) == expected

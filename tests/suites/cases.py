@@ -15,6 +15,7 @@ from typing import Any
 import rookery
 from rookery.errors import SubscriptionError
 from rookery.model import parse
+from rookery.model.dialects import translate
 from rookery.model.expressions import fields_of
 
 __all__ = ["Case", "Report", "judged"]
@@ -28,7 +29,7 @@ _TRIES = 700
 class Case:
     """A condition, an event and what is due: true, false (not TRUE), unknown, valid or invalid.
 
-    `left_out` says why a case is not run.
+    `left_out` says why a case is not run, `dialect` what it is written in.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Case:
     schema: dict[str, Any] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     left_out: str = ""
+    dialect: str = "where"
 
 
 @dataclass(slots=True)
@@ -89,15 +91,16 @@ def judged(name: str, cases: Iterable[Case]) -> Report:
 def _said(case: Case) -> str:
     """Return true, false or unknown; SubscriptionError where no types of the unknown names are accepted."""
     known = dict(case.schema) or {name: _kind(value) for name, value in case.event.items() if value is not None}
-    unknown = [path for path in dict.fromkeys(fields_of(parse(case.text))) if path[0] not in known]
+    text = translate(case.dialect, case.text).where
+    unknown = [path for path in dict.fromkeys(fields_of(parse(text))) if path[0] not in known]
     fault: SubscriptionError | None = None
     for kinds in islice(product(_KINDS, repeat=len(unknown)), _TRIES):
         types = _typed(known, zip(unknown, kinds, strict=True))
         matcher = rookery.matcher(rookery.Schema.from_dict(types))
         try:
-            matcher.add("is", case.text, parameters=list(case.parameters) or None)
-            if case.text:
-                matcher.add("is not", f"NOT ({case.text})", parameters=list(case.parameters) or None)
+            matcher.add("is", text, parameters=list(case.parameters) or None)
+            if text:
+                matcher.add("is not", f"NOT ({text})", parameters=list(case.parameters) or None)
         except SubscriptionError as error:
             fault = fault or error
             continue

@@ -95,7 +95,7 @@ IdType = Annotated[
 Dialect = Annotated[
     str | None,
     typer.Option(
-        "--dialect", help="What the conditions are written in: where, sigma, eventbridge or jms; YAML is Sigma."
+        "--dialect", help="What the conditions are written in: where, sigma, eventbridge, jms or cesql; YAML is Sigma."
     ),
 ]
 #: Where rules and events are; texts, since a `Path` would take `s3://bucket` for `s3:/bucket`.

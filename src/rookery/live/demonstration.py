@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rookery.errors import BrokerError
+from rookery.live.brokers.client import BrokerOptions
 from rookery.live.client import Client
 from rookery.live.opening import open as open_client
 from rookery.live.udp import UdpParticipant, open_participant
@@ -35,6 +36,8 @@ TOPICS = 10
 STAY = 1.0
 #: Seconds between signs of life of the brokers: the demonstration may run on a machine that is busy with other things.
 BEAT = 5.0
+#: For the same reason its clients do not give up soon.
+PATIENT = BrokerOptions(attempts=120.0)
 _RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 _BATCH = 512
 #: Octets of what a broker said last that are kept for the case that it falls.
@@ -121,8 +124,8 @@ async def _through(
         if watch is not None:
             stack.callback(asyncio.ensure_future(watch(first)).cancel)
         second = await stack.enter_async_context(start(ports[1], first))
-        subscriber = await stack.enter_async_context(open_client(f"brokers://{first}"))
-        publisher = await stack.enter_async_context(open_client(f"brokers://{second}"))
+        subscriber = await stack.enter_async_context(open_client(f"brokers://{first}", PATIENT))
+        publisher = await stack.enter_async_context(open_client(f"brokers://{second}", PATIENT))
         await _zone_loads([first, second])
         feed = await stack.enter_async_context(subscriber.subscribe_many(TOPIC, conditions, overflow="wait"))
 
@@ -204,7 +207,7 @@ async def _zone_loads(addresses: Sequence[str]) -> list[int]:
     while True:
         loads = []
         for address in addresses:
-            async with open_client(f"brokers://{address}") as client:
+            async with open_client(f"brokers://{address}", PATIENT) as client:
                 zones = (await client.brokers.status())["zones"]
             if zones:
                 loads.append(sum(zone["events"] for zone in zones))

@@ -25,6 +25,8 @@ Piece = tuple[Array, Array]
 
 #: Events matched at a time: at first, and at least and at most later on.
 FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
+#: The same where most events have no match: what is in work is small then, and each turn has its cost.
+SPARSE_EVENTS = 8_192
 #: Pairs that are wanted of the events that are matched at a time.
 WANTED_PAIRS = 1 << 21
 #: Matches from which on a piece is left as it is; smaller ones are joined.
@@ -45,7 +47,8 @@ def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
         if first:
             events += first
         first += len(mine)
-        size = min(MOST_EVENTS, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
+        most = MOST_EVENTS if len(pairs) > len(mine) // 4 else SPARSE_EVENTS
+        size = min(most, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
         yield events, slots
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 
 from rookery.errors import SubscriptionError
+from rookery.model.dialects.cesql import read_cesql
 from rookery.model.dialects.event_patterns import read_event_pattern
 from rookery.model.dialects.jms import read_jms
 from rookery.model.dialects.sigma import read_sigma
@@ -26,6 +27,7 @@ DIALECTS: dict[str, Callable[[str], Translation]] = {
     "sigma": read_sigma,
     "eventbridge": read_event_pattern,
     "jms": read_jms,
+    "cesql": read_cesql,
 }
 
 
