@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from rookery.rtps import Limits
 from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, decode_endpoint
 from rookery.rtps.events import EndpointMatched, SampleReceived
 from rookery.rtps.identity import Guid
+from rookery.rtps.parameters import ParameterId
 from rookery.rtps.qos import Durability, QualityOfService, Reliability
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant, conditions_between
 
@@ -208,6 +210,14 @@ def test_an_announcement_keeps_its_filter() -> None:
         announced = EndpointAnnouncement(Guid(b"0123456789ab", 0x107), "quotes", "Quote", content_filter=wanted)
         assert decode_endpoint(announced.encode(little=little)).content_filter == wanted
     assert wanted.values == (10, "ACME")
+
+
+def test_type_information_of_another_form_does_not_keep_an_endpoint_out() -> None:
+    """Fast DDS 2.9 writes it as no standard says it; its endpoints are taken by the names of their types."""
+    announced = EndpointAnnouncement(Guid(b"0123456789ab", 0x107), "quotes", "Quote")
+    payload = announced.encode()
+    strange = struct.pack("<HHII", ParameterId.TYPE_INFORMATION, 8, 256, 1)
+    assert decode_endpoint(payload[:-4] + strange + payload[-4:]) == announced
 
 
 def test_filters_with_parameters_and_filters_that_do_not_compile() -> None:

@@ -8,6 +8,7 @@ left out, unless it must be understood. Absent parameters take the defaults of t
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -302,7 +303,9 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
         elif parameter.id == ParameterId.CONTENT_FILTER_PROPERTY:
             wanted = _read_filter(parameter.cursor(little=little))
         elif parameter.id == ParameterId.TYPE_INFORMATION:
-            information = read_information(parameter.value, little=little)
+            # Older stacks write it otherwise (Fast DDS 2.9): they are taken by the name, as those that say nothing.
+            with suppress(WireFormatError):
+                information = read_information(parameter.value, little=little)
     if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
         raise WireFormatError("an announcement that names no reader or writer")
     if not topic or not type_name:
