@@ -200,3 +200,16 @@ def test_a_loaded_set_is_edited_before_and_after_its_ids_are_filed(postponed: Po
             assert postponed.end(chore)
         assert loaded._catalog.unfiled == 0
     assert len(loaded) == 50
+
+
+def test_a_merge_is_taken_by_who_has_its_very_segments(postponed: Postponed) -> None:
+    one: Any = rookery.matcher(SCHEMA)
+    other: Any = rookery.matcher(SCHEMA)
+    for number in range(100):
+        one.add(number, f"x = {number}")
+        other.add(number, f"x = {number + 1}")
+    view: Any = one._view
+    merge = view.engine.merge_due()
+    merge.run(view.space, view.alive)
+    assert merge.applied(other._view.engine) is None
+    assert len(merge.applied(view.engine).segments) < len(view.engine.segments)

@@ -22,7 +22,7 @@ from rookery.matching.ids import IdTable
 from rookery.matching.records import Records
 from rookery.model.subscriptions import Record
 
-__all__ = ["SHOWN_TOPICS", "Catalog", "Topics"]
+__all__ = ["FEW", "SHOWN_TOPICS", "Catalog", "Topics"]
 
 Array = np.ndarray[Any, Any]
 

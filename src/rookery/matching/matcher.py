@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from rookery.errors import SubscriptionError, UnknownSubscriptionError
 from rookery.matching.bulk import SubscriptionColumns, boxes_to_rows, boxes_to_table, collector_paused
-from rookery.matching.catalog import Catalog
+from rookery.matching.catalog import FEW, Catalog
 from rookery.matching.codes import CodeSpace
 from rookery.matching.compiled import CompiledSet
 from rookery.matching.explain import Explanation, explain
@@ -362,6 +362,8 @@ class Matcher:
         )
         if len(records) - catalog.live > max(MOST_DEAD, catalog.live):
             self._pack()
+        if 0 < self._catalog.unfiled <= FEW:
+            self._file()
         if (self._keeper is None or not self._keeper.is_alive()) and self._is_behind():
             self._keeper = keep(self)
 

@@ -21,7 +21,7 @@ from rookery.model.subscriptions import Record, record_schema
 __all__ = ["Records", "records_to_table"]
 
 #: Records that stay a list at least; a larger table has a part of itself beside it.
-LEAST_TAIL = 2048
+LEAST_TAIL = 8192
 TAIL_PART = 32
 #: Records that become columns at a time: Arrow holds the interpreter lock as long as it takes.
 AT_ONCE = 1024

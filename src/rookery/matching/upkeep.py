@@ -4,13 +4,13 @@ Rule 1: there is no thread while there is nothing to do. An edit that leaves wor
 after the other and ends.
 Rule 2: a chore runs on one state of the set, which nobody changes, and without the editor's lock. With the lock it is
 then put in place, in a moment; where the set has become another meanwhile, it is given up.
-Rule 3: a set that nobody holds any more is not kept by its thread.
+Rule 3: a set that nobody holds any more is not kept by its thread, and a program that ends waits for one chore at most.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from threading import Lock, Thread
+from threading import Lock, Thread, main_thread
 from typing import Protocol
 from weakref import ref
 
@@ -18,7 +18,7 @@ from rookery.matching.catalog import Catalog
 from rookery.matching.ids import IdTable
 from rookery.matching.view import Merge, View
 
-__all__ = ["Chore", "Filing", "Kept", "Merging", "keep"]
+__all__ = ["Chore", "Filing", "KeptSet", "Merging", "keep"]
 
 
 class Chore(Protocol):
@@ -31,7 +31,7 @@ class Chore(Protocol):
         """Put it in place: return the view that follows this one, None if nothing comes of it."""
 
 
-class Kept(Protocol):
+class KeptSet(Protocol):
     """A set that is kept up."""
 
     lock: Lock
@@ -81,15 +81,16 @@ class Filing:
         return dataclasses.replace(view, records=records)
 
 
-def keep(kept: Kept) -> Thread:
+def keep(kept: KeptSet) -> Thread:
     """Start a thread that does chores until there is none."""
-    thread = Thread(target=_work, args=(ref(kept),), name="rookery upkeep", daemon=True)
+    # No daemon: one that is cut off in the middle of Arrow's or a kernel's work takes the whole process with it.
+    thread = Thread(target=_work, args=(ref(kept),), name="rookery upkeep")
     thread.start()
     return thread
 
 
-def _work(reference: ref[Kept]) -> None:
-    while (kept := reference()) is not None:
+def _work(reference: ref[KeptSet]) -> None:
+    while (kept := reference()) is not None and main_thread().is_alive():
         with kept.lock:
             chore = kept.next_chore()
         if chore is None:

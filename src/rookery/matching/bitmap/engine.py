@@ -26,7 +26,7 @@ from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
 from rookery.matching.rows import Rows
 
-__all__ = ["CHUNK_EVENTS", "BitmapEngine", "Merge"]
+__all__ = ["CHUNK_EVENTS", "BitmapEngine", "SegmentMerge"]
 
 Array = np.ndarray[Any, Any]
 
@@ -34,12 +34,12 @@ Array = np.ndarray[Any, Any]
 CHUNK_EVENTS = 2048
 #: Rows of the tail at the most, and of a segment that is merged at once when another comes behind it.
 TAIL_ROWS = 512
-LEAST_SEGMENT = 2048
+LEAST_SEGMENT = 8192
 #: How many times as long as all behind it a segment may be and be merged with them.
 RATIO = 8
 
 
-class Merge:
+class SegmentMerge:
     """Neighbouring segments that are to become one."""
 
     __slots__ = ("_before", "_index")
@@ -107,7 +107,7 @@ class BitmapEngine:
         segments.append(build_index(Rows.concatenate(parts), len(space), space.labels))
         return BitmapEngine(*segments)
 
-    def merge_due(self) -> Merge | None:
+    def merge_due(self) -> SegmentMerge | None:
         """Return the merge that would make the engine faster, None if it is well as it is."""
         first, behind = len(self.segments) - 1, 0
         for place in range(len(self.segments) - 1, -1, -1):
@@ -115,7 +115,7 @@ class BitmapEngine:
             if rows <= RATIO * behind:
                 first = place
             behind += rows
-        return None if first == len(self.segments) - 1 else Merge(self.segments[first:])
+        return None if first == len(self.segments) - 1 else SegmentMerge(self.segments[first:])
 
     def packed(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with exactly these rows."""
