@@ -19,14 +19,13 @@ from rookery.matching.bitmap.list_kernels import match_lists
 from rookery.matching.bitmap.lists import restored
 from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
+from rookery.matching.pieces import events_at_once
 from rookery.matching.rows import Rows
 
-__all__ = ["CHUNK_EVENTS", "BitmapEngine"]
+__all__ = ["BitmapEngine"]
 
 Array = np.ndarray[Any, Any]
 
-#: Events matched at a time: their codes stay in the second-level cache while the blocks pass by.
-CHUNK_EVENTS = 2048
 LEAST_TAIL = 2048
 
 
@@ -70,8 +69,9 @@ class BitmapEngine:
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
         found = []
-        for first in range(0, len(codes), CHUNK_EVENTS):
-            chunk = codes[first : first + CHUNK_EVENTS]
+        size = events_at_once(codes.shape[1])
+        for first in range(0, len(codes), size):
+            chunk = codes[first : first + size]
             for part in (self._index, self._tail.index):
                 if part.row_count:
                     pairs = _match(part, chunk, alive)
