@@ -278,7 +278,7 @@ def match_events(
             for number in range(cuts.shape[0]):
                 buckets[event, number] = bucket_of(cuts, number, codes[event, number])
     found = np.empty(1024, np.int64)
-    count = 0
+    count = np.int64(0)
     # Partitions with bitmaps are the first; there may be a million others, of a row each.
     head = np.full(np.searchsorted(partition_first, blocked_rows), -1, np.int32)
     following = np.empty(count_events, np.int32)
