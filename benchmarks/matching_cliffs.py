@@ -3,7 +3,10 @@
 - the workloads of `cliffs.py`, 100,000 subscriptions each, beside the compiled scan without branches (`row_scans.py`),
   which is the faster one of the scans where much matches;
 - 5,000 subscriptions `code IN (…)` of 8 to 1,000 values out of 100,000, beside what a Python user writes in five lines:
-  a dict from each value to the list of ids. Both give the pairs of event and subscription; `match_many` names them.
+  a dict from each value to the list of ids. Both give the pairs of event and subscription; `match_many` names them;
+- 1,000 subscriptions of five and of six pairs of ranges, `(a OR b) AND …`, 32 and 64 terms in normal form, beside
+  masks of NumPy;
+- one key for each of 1,000 to 100,000 subscriptions, 200,000 events, beside DuckDB's hash join of its own tables.
 
 All take their turn in one process (A B, A B, …); the time is CPU time, the least of the rounds; totals must agree.
 """
@@ -30,12 +33,16 @@ ROUNDS = 3
 EVENTS = {"high": 500, "skew": 10_000, "stock": 5_000, "wide": 1_000}
 #: Values of a list, and what they are taken from.
 LISTS, VALUES = (8, 9, 100, 1_000), 100_000
+#: Subscriptions with a key each, and the events that look for them.
+KEYS, KEY_EVENTS = (1_000, 10_000, 100_000), 200_000
 
 
 def report(*, as_json: bool, quick: bool) -> int:
     """Measure and print; return 1 where two systems differ in their totals."""
     cells = [_cliff(name, cliff, quick=quick) for name, cliff in CLIFFS.items()]
     cells += [_lists(length, quick=quick) for length in (LISTS[:3] if quick else LISTS)]
+    cells += [_pairs(pairs, quick=quick) for pairs in (5, 6)]
+    cells += [_keys(size, quick=quick) for size in (KEYS[:1] if quick else KEYS)]
     wrong = [cell for cell in cells if cell["matches"] != cell["peer_matches"]]
     if as_json:
         print(json.dumps({"header": header(), "cells": cells}, indent=1))
@@ -119,5 +126,62 @@ def _lists(length: int, *, quick: bool) -> Any:
 
     return _cell(
         f"IN {length:,}", size, count, "dict of lists", size * length, compiled, look_up,
+        lambda: compiled.match_many(table).num_rows,
+    )  # fmt: skip
+
+
+def _pairs(pairs: int, *, quick: bool) -> Any:
+    size, count, attributes = (50, 500, 20) if quick else (1_000, 2_000, 20)
+    random = np.random.default_rng(pairs)
+    numbers = np.stack([random.permutation(attributes)[: 2 * pairs] for _ in range(size)])
+    low = random.integers(0, 700, (size, 2 * pairs))
+    matcher: Any = rookery.matcher(rookery.Schema(**{f"a{one}": float for one in range(attributes)}))
+    texts = [
+        [f"a{number} BETWEEN {least} AND {least + 300}" for number, least in zip(*one, strict=True)]
+        for one in zip(numbers.tolist(), low.tolist(), strict=True)
+    ]
+    matcher.add_many(
+        {
+            "subscription_id": pa.array(range(size)),
+            "where": [
+                " AND ".join(f"({one} OR {other})" for one, other in zip(mine[::2], mine[1::2], strict=True))
+                for mine in texts
+            ],
+        }
+    )
+    compiled = matcher.compile()
+    values = random.random((attributes, count)) * 1_000
+    table = pa.table({"event_id": np.arange(count), **{f"a{one}": values[one] for one in range(attributes)}})
+
+    def mask() -> int:
+        found = 0
+        for mine, least in zip(numbers, low, strict=True):
+            inside = (values[mine] >= least[:, None]) & (values[mine] <= least[:, None] + 300)
+            found += len(np.flatnonzero((inside[::2] | inside[1::2]).all(axis=0)))
+        return found
+
+    return _cell(
+        f"{pairs} OR pairs", size, count, "NumPy masks", size, compiled, mask,
+        lambda: compiled.match_many(table).num_rows,
+    )  # fmt: skip
+
+
+def _keys(size: int, *, quick: bool) -> Any:
+    import duckdb
+
+    count = KEY_EVENTS // 20 if quick else KEY_EVENTS
+    random = np.random.default_rng(size)
+    keys = random.permutation(size)
+    matcher: Any = rookery.matcher(rookery.Schema(key=int))
+    matcher.add_many({"subscription_id": pa.array(range(size)), "where": [f"key = {one}" for one in keys.tolist()]})
+    compiled = matcher.compile()
+    table = pa.table({"event_id": np.arange(count), "key": random.integers(0, size, count)})
+    connection = duckdb.connect(config={"threads": 1})
+    for name, one in (("events", table), ("subscriptions", pa.table({"subscription_id": range(size), "key": keys}))):
+        connection.register("given", one)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    query = "SELECT event_id, subscription_id, 1::BIGINT AS version FROM events JOIN subscriptions USING (key)"
+    return _cell(
+        "key", size, count, "DuckDB's join", size, compiled, lambda: connection.sql(query).to_arrow_table().num_rows,
         lambda: compiled.match_many(table).num_rows,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rookery
 from rookery.matching import pieces
-from rookery.matching.pieces import joined, merged, ordered_pieces
+from rookery.matching.pieces import events_at_once, joined, merged, ordered_pieces
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +37,7 @@ def test_pieces_are_all_matches_in_order(events: int, most: int, wanted: int, la
         patched.setattr(pieces, "FIRST_EVENTS", 16)
         patched.setattr(pieces, "LEAST_EVENTS", 2)
         patched.setattr(pieces, "MOST_EVENTS", 64)
-        patched.setattr(pieces, "SPARSE_EVENTS", 128)
+        patched.setattr(pieces, "MOST_FACTOR", 1)
         patched.setattr(pieces, "WANTED_PAIRS", wanted)
         patched.setattr(pieces, "LARGE_PIECE", large)
         found = list(ordered_pieces(probe, codes))
@@ -50,6 +50,10 @@ def test_pieces_are_all_matches_in_order(events: int, most: int, wanted: int, la
     assert all(len(one) >= large for one, _ in found[:-1])
     for (before, _), (after, _) in pairwise(found):
         assert before[-1] < after[0]  # no event stands in two
+
+
+def test_of_few_attributes_more_events_are_matched_at_a_time() -> None:
+    assert [events_at_once(attributes) for attributes in (0, 1, 4, 20, 900)] == [16_384, 16_384, 8_192, 2_048, 2_048]
 
 
 def test_nothing_is_one_empty_piece() -> None:

@@ -37,6 +37,20 @@ def test_a_record_keeps_what_was_given() -> None:
     assert not make_record("a", "").dated
 
 
+@pytest.mark.parametrize("base", [0, 3])
+def test_slots_are_named_alike_whether_few_are_asked_for_or_many(base: int) -> None:
+    bulk = Records().appended([make_record(f"b{one}", "", version=one + 2) for one in range(base)]).table()
+    records = Records(bulk) if base else Records()
+    records = records.appended([make_record(f"t{one}", "", version=one % 3 + 1) for one in range(5)])
+    names = [(f"b{one}", one + 2) for one in range(base)] + [(f"t{one}", one % 3 + 1) for one in range(5)]
+    more = records.appended([make_record("last", "")])
+    for slots in ([base + 1], [*range(base + 5), base, base + 4, base + 2], [base + 3], [*range(base)]):
+        for one in (records, more):  # what one state keeps of its names is not the next one's
+            ids, versions = one.names(np.array(slots, np.int64))
+            assert list(zip(ids.to_pylist(), versions.to_pylist(), strict=True)) == [names[slot] for slot in slots]
+    assert more.names(np.array([base + 5] * 9, np.int64))[0].to_pylist() == ["last"] * 9
+
+
 def test_slots_are_found_by_id() -> None:
     records = filled()
     assert len(records) == 3

@@ -17,7 +17,7 @@ import numpy as np
 
 from rookery.matching.kernels import order_pairs
 
-__all__ = ["LARGE_PIECE", "Piece", "joined", "ordered_pieces"]
+__all__ = ["LARGE_PIECE", "Piece", "events_at_once", "joined", "ordered_pieces"]
 
 Array = np.ndarray[Any, Any]
 #: Events and slots of matches, by event and then by slot.
@@ -25,12 +25,12 @@ Piece = tuple[Array, Array]
 
 #: Events matched at a time: at first, and at least and at most later on.
 FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
-#: The same where most events have no match: what is in work is small then, and each turn has its cost.
-SPARSE_EVENTS = 8_192
+#: Codes of events that stay in the second-level cache; of few attributes, more events are matched at a time.
+CACHED_CODES, MOST_FACTOR = 1 << 15, 8
 #: Pairs that are wanted of the events that are matched at a time.
 WANTED_PAIRS = 1 << 21
 #: Matches from which on a piece is left as it is; smaller ones are joined.
-LARGE_PIECE = 1 << 16
+LARGE_PIECE = 1 << 14
 
 
 def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
@@ -38,8 +38,13 @@ def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Pi
     return merged(_pieces(probe, codes))
 
 
+def events_at_once(attributes: int) -> int:
+    """Return how many events are matched at a time at most."""
+    return max(MOST_EVENTS, min(MOST_FACTOR * MOST_EVENTS, CACHED_CODES // max(1, attributes)))
+
+
 def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
-    first, size = 0, FIRST_EVENTS
+    first, size, most = 0, FIRST_EVENTS, events_at_once(codes.shape[1])
     while first < len(codes):
         mine = codes[first : first + size]
         pairs = probe(mine)
@@ -47,7 +52,6 @@ def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
         if first:
             events += first
         first += len(mine)
-        most = MOST_EVENTS if len(pairs) > len(mine) // 4 else SPARSE_EVENTS
         size = min(most, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
         yield events, slots
 

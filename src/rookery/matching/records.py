@@ -36,12 +36,14 @@ class Records:
     the list only grows, and whoever would append behind another's back takes a copy.
     """
 
-    __slots__ = ("_base", "_tail", "_tail_count", "id_type")
+    __slots__ = ("_base", "_named", "_tail", "_tail_count", "id_type")
 
     def __init__(self, base: pa.Table | None = None) -> None:
         self._base = record_schema(pa.string()).empty_table() if base is None else _slim(base)
         self._tail: list[Record] = []
         self._tail_count = 0
+        #: Ids and versions of the list, once many have been asked for.
+        self._named: tuple[pa.Array, pa.Array] | None = None
         #: The type of all ids; None while there is none.
         self.id_type: pa.DataType | None = None if base is None else base.schema.field("subscription_id").type
 
@@ -82,13 +84,19 @@ class Records:
         newer = np.flatnonzero(slots >= rows)
         if not len(newer):
             return self._base_names(slots)
+        places = slots[newer] - rows
+        if self._named is None and len(places) >= self._tail_count:  # most are named more than once
+            self._named = _names(self._tail[: self._tail_count], self.id_type)
+        if self._named is None:
+            newer_ids, newer_versions = _names([self._tail[place] for place in places.tolist()], self.id_type)
+        else:
+            newer_ids, newer_versions = (one.take(pa.array(places)) for one in self._named)
+        if len(newer) == len(slots):
+            return newer_ids, newer_versions
         older = np.flatnonzero(slots < rows)
-        records = [self._tail[slot] for slot in (slots[newer] - rows).tolist()]
         ids, versions = self._base_names(slots[older])
         order = np.empty(len(slots), np.int64)
         order[older], order[newer] = np.arange(len(older)), np.arange(len(older), len(slots))
-        newer_ids = pa.array([one.subscription_id for one in records], self.id_type)
-        newer_versions = pa.array([one.version for one in records], pa.int64())
         return (
             pa.concat_arrays([ids, newer_ids]).take(pa.array(order)),
             pa.concat_arrays([versions, newer_versions]).take(pa.array(order)),
@@ -149,7 +157,7 @@ class Records:
         if not records:
             return self
         others = Records.__new__(Records)
-        others._base, others.id_type = self._base, self.id_type
+        others._base, others._named, others.id_type = self._base, None, self.id_type
         if not len(self):
             others.id_type = pa.string() if isinstance(records[0].subscription_id, str) else pa.int64()
         others._tail = self._tail if len(self._tail) == self._tail_count else self._tail[: self._tail_count]
@@ -203,6 +211,12 @@ def records_to_table(records: list[Record], id_type: pa.DataType | None) -> pa.T
         {name: pa.array([getattr(one, name) for one in records], schema.field(name).type) for name in schema.names},
         schema=schema,
     )
+
+
+def _names(records: list[Record], id_type: pa.DataType | None) -> tuple[pa.Array, pa.Array]:
+    """Return the ids and the versions of records."""
+    ids = pa.array([one.subscription_id for one in records], id_type)
+    return ids, pa.array([one.version for one in records], pa.int64())
 
 
 def _ones(count: int) -> pa.Array:

@@ -24,14 +24,13 @@ from rookery.matching.bitmap.list_kernels import match_lists
 from rookery.matching.bitmap.lists import restored
 from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
+from rookery.matching.pieces import events_at_once
 from rookery.matching.rows import Rows
 
-__all__ = ["CHUNK_EVENTS", "BitmapEngine", "SegmentMerge"]
+__all__ = ["BitmapEngine", "SegmentMerge"]
 
 Array = np.ndarray[Any, Any]
 
-#: Events matched at a time: their codes stay in the second-level cache while the blocks pass by.
-CHUNK_EVENTS = 2048
 #: Rows of the tail at the most, and of a segment that is merged at once when another comes behind it.
 TAIL_ROWS = 512
 LEAST_SEGMENT = 8192
@@ -130,8 +129,9 @@ class BitmapEngine:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
         found: list[Array] = []
         parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
-        for first in range(0, len(codes), CHUNK_EVENTS):
-            chunk = codes[first : first + CHUNK_EVENTS]
+        size = events_at_once(codes.shape[1])
+        for first in range(0, len(codes), size):
+            chunk = codes[first : first + size]
             for part in parts:
                 matched = [_match(part, chunk, alive)] if part.listed_from else []
                 if len(part.list_posting):

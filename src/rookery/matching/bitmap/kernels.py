@@ -11,7 +11,7 @@ import numpy as np
 
 from rookery.kernels import kernel
 from rookery.matching.bitmap.line_kernels import line_from_words, line_is_full, line_load, line_or, line_store
-from rookery.matching.kernels import NULL_CODE, append_pair, row_holds, trailing_zeros
+from rookery.matching.kernels import NULL_CODE, prefetch, row_holds, trailing_zeros
 
 __all__ = [
     "BLOCK_ROWS",
@@ -33,6 +33,8 @@ WORDS = 8
 CUTS = 31
 BUCKETS = 33
 NULL_BUCKET = 32
+#: Events whose keys are looked up together.
+STEP_EVENTS = 256
 #: Survivors that wait to be verified together.
 CANDIDATES = 8192
 #: Blocks under one summary line.
@@ -207,6 +209,40 @@ def _summarize(
 
 
 @kernel
+def _find_partitions(
+    codes: Any, begin: Any, end: Any, signature: Any, numbers: Any, key_first: Any, key_last: Any, seed: Any,
+    table: Any, base: Any, mask: Any, partition_key: Any, partition_first: Any, places: Any, asked: Any,
+) -> None:  # fmt: skip
+    """Write to `asked` the partition of a signature that each of some events leads to, or -1.
+
+    Keys lie anywhere in memory. So there is a loop for each thing to read, which asks for what the next one will read:
+    the processor waits for many events at once.
+    """
+    width = partition_key.shape[1]
+    for event in range(begin, end):
+        place = hash_key(signature, codes, event, numbers, key_first, key_last, seed) & mask
+        places[event] = place
+        prefetch(table, base + np.int64(place))
+    for event in range(begin, end):
+        partition = table[base + np.int64(places[event])]
+        asked[event] = partition
+        prefetch(partition_key, width * max(np.int64(0), np.int64(partition)))
+    for event in range(begin, end):
+        place, partition = places[event], np.int64(asked[event])
+        while partition >= 0:
+            other = np.int64(0)
+            for key in range(np.uint64(key_last - key_first)):
+                wanted = codes[event, np.uint64(numbers[np.uint64(key_first) + key])]
+                other |= partition_key[np.uint64(partition), key] ^ wanted
+            if other == 0:
+                break
+            place = (place + _ONE) & mask
+            partition = np.int64(table[base + np.int64(place)])
+        asked[event] = partition
+        prefetch(partition_first, max(np.int64(0), partition))
+
+
+@kernel
 def match_events(
     codes: Any,
     alive: Any,
@@ -242,11 +278,12 @@ def match_events(
             for number in range(cuts.shape[0]):
                 buckets[event, number] = bucket_of(cuts, number, codes[event, number])
     found = np.empty(1024, np.int64)
-    count = 0
+    count = np.int64(0)
     # Partitions with bitmaps are the first; there may be a million others, of a row each.
     head = np.full(np.searchsorted(partition_first, blocked_rows), -1, np.int32)
     following = np.empty(count_events, np.int32)
     touched = np.empty(count_events, np.int64)
+    places, asked = np.empty(count_events, np.uint64), np.empty(count_events, np.int32)
     events = np.empty(count_events, np.int32)
     scratch = np.empty(2 * WORDS, np.uint64)
     candidates = np.empty(CANDIDATES, np.int64)
@@ -255,34 +292,49 @@ def match_events(
     for signature in range(signature_first.shape[0] - 1):
         key_first, key_last = signature_first[signature], signature_first[signature + 1]
         base, mask = table_first[signature], np.uint64(table_first[signature + 1] - table_first[signature] - 1)
+        if mask == _ONE and table[base] < 0 and table[base + 1] < 0:
+            continue  # as the empty key where every row has another
         touched_count = 0
-        for event in range(count_events):
-            place = hash_key(signature, codes, event, signature_numbers, key_first, key_last, seed) & mask
-            while True:
-                partition = table[base + np.int64(place)]
+        for begin in range(0, count_events, STEP_EVENTS):
+            end = min(count_events, begin + STEP_EVENTS)
+            _find_partitions(
+                codes, begin, end, signature, signature_numbers, key_first, key_last, seed, table, base, mask,
+                partition_key, partition_first, places, asked,
+            )  # fmt: skip
+            direct = 0
+            for event in range(begin, end):
+                partition = np.int64(asked[event])
                 if partition < 0:
-                    break
-                same = True
-                for key in range(key_last - key_first):
-                    if partition_key[partition, key] != codes[event, signature_numbers[key_first + key]]:
-                        same = False
-                        break
-                if same:
-                    break
-                place = (place + _ONE) & mask
-            if partition < 0:
+                    continue
+                row = partition_first[partition]
+                if row >= blocked_rows:  # too few rows for bitmaps: each is checked, once its memory has come
+                    prefetch(start, row)
+                    prefetch(slot, row)
+                    direct += partition_first[partition + 1] - row
+                else:
+                    if head[partition] < 0:
+                        touched[touched_count] = partition
+                        touched_count += 1
+                    following[event] = head[partition]
+                    head[partition] = event
+                    asked[event] = -1
+            if not direct:
                 continue
-            if partition_first[partition] >= blocked_rows:  # too few rows for bitmaps: check each
-                for row in range(partition_first[partition], partition_first[partition + 1]):
-                    if row_holds(codes, event, row, start, attribute, bounds, pool) and alive[slot[row]]:
-                        found = append_pair(found, count, event, slot[row])
-                        count += 1
-            else:
-                if head[partition] < 0:
-                    touched[touched_count] = partition
-                    touched_count += 1
-                following[event] = head[partition]
-                head[partition] = event
+            if count + direct > found.shape[0]:
+                larger = np.empty(2 * (count + direct), np.int64)
+                larger[:count] = found[:count]
+                found = larger
+            for event in range(begin, end):
+                partition = np.int64(asked[event])
+                if partition < 0:
+                    continue
+                for row in range(np.uint64(partition_first[partition]), np.uint64(partition_first[partition + 1])):
+                    mine = np.uint64(slot[row])  # unsigned: no index is asked whether it counts from the end
+                    held = np.int64(alive[mine])
+                    if start[row] != start[row + _ONE]:
+                        held &= np.int64(row_holds(codes, event, row, start, attribute, bounds, pool))
+                    found[count] = (event << 32) | np.int64(mine)
+                    count += held
         for index in range(touched_count):
             partition = touched[index]
             event_count = 0
