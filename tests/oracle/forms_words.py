@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from random import Random
 
-from rookery.model.functions import FUNCTIONS
-
 from .forms import Form, FormWriter
 
 __all__ = ["DUCKDB_ALONE", "covering", "unused"]
@@ -27,20 +25,21 @@ WORDS = [
 DUCKDB_ALONE = {"IN CIDR '", "IN CIDR (", "NOT IN CIDR", "LEVEL BETWEEN", "address"}
 
 
-def unused(forms: Iterable[Form]) -> set[str]:
-    """Return the words and functions that no condition uses."""
+def unused(forms: Iterable[Form], functions: Iterable[str]) -> set[str]:
+    """Return the words, and those of some functions, that no condition uses."""
     text = "\n".join(one.text for one in forms).upper()
     called = {name.lower() for name in re.findall(r"(\w+)\(", text)}
-    return {word for word in WORDS if word not in text} | set(FUNCTIONS) - called
+    return {word for word in WORDS if word not in text} | {*functions} - called
 
 
-def covering(seed: int, count: int, *, plain: bool) -> list[Form]:
+def covering(seed: int, count: int, functions: Iterable[str], *, plain: bool) -> list[Form]:
     """Return so many conditions written at random, first those that bring a new word."""
     writers = [FormWriter(Random(seed + place), plain=plain, pool=400) for place in range(4)]
     forms = [writer.condition() for writer in writers for _ in range(2_000)]
-    left, chosen, others = unused([]), [], []
+    functions = [*functions]
+    left, chosen, others = unused([], functions), [], []
     for one in forms:
-        found = left - unused([one])
+        found = left - unused([one], functions)
         left -= found
         (chosen if found else others).append(one)
     return [*chosen, *others][:count]

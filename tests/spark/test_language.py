@@ -22,6 +22,7 @@ from oracle.forms_words import DUCKDB_ALONE, covering, unused
 from oracle.judge import Judge
 from oracle.kinds import LEAF_KINDS, Kind, pool_of
 from oracle.literals import Leaf
+from rookery.model.functions import FUNCTIONS
 from rookery.spark import match
 
 from .conftest import pairs
@@ -64,8 +65,8 @@ def test_spark_sql_and_duckdb_are_oracles_of_every_form(spark: Any) -> None:
 
     The order of an enum, networks of addresses, and numbers at the ends of an int64 are DuckDB's alone (`plain`).
     """
-    forms = covering(31, FORMS, plain=True)
-    assert unused(forms) == DUCKDB_ALONE
+    forms = covering(31, FORMS, FUNCTIONS, plain=True)
+    assert unused(forms, FUNCTIONS) == DUCKDB_ALONE
     table = forms_events(np.random.default_rng(31), FORM_ROWS, plain=True)
     by_form = satisfied_forms(table, forms)
     assert sum(map(len, by_form)) > FORMS * FORM_ROWS // 10

@@ -181,7 +181,7 @@ class Records:
         if later._base is not self._base or later._tail is not self._tail:
             return None
         joined = Records.__new__(Records)
-        joined._base, joined.id_type = settled._base, settled.id_type
+        joined._base, joined._named, joined.id_type = settled._base, None, settled.id_type
         joined._tail = later._tail[self._tail_count : later._tail_count]
         joined._tail_count = len(joined._tail)
         return joined
