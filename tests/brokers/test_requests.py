@@ -9,12 +9,13 @@ from rookery.brokers.batches import batch_of
 from rookery.brokers.client_messages import (
     AskStatus,
     Attach,
+    KnownBrokers,
     PublishBatch,
     Subscribe,
     SubscriptionRejected,
     TransferZone,
 )
-from rookery.machine import ClientId, Close
+from rookery.machine import ClientId, Close, Send
 
 from .alone import CLIENT, ask, attached, sent
 from .invariants import network
@@ -28,6 +29,20 @@ def test_a_leaving_broker_takes_no_clients() -> None:
     broker.receive(Attach(), ClientId(9), made.calendar.now)
     assert broker.effects() == [Close(ClientId(9), "leaving")]
     assert not broker.sessions.attached
+
+
+def test_a_leaving_broker_says_who_else_is_there() -> None:
+    made = network(3)
+    broker = made.brokers[2]
+    broker.receive(Attach(), ClientId(9), made.calendar.now)
+    broker.effects()
+    broker.leave(made.calendar.now)
+    said = [
+        effect
+        for effect in broker.effects()
+        if (isinstance(effect, Send) and effect.receiver == ClientId(9)) or isinstance(effect, Close)
+    ]
+    assert said == [Send(ClientId(9), KnownBrokers((1, 3))), Close(ClientId(9), "leaving")]
 
 
 def closed(effects: list[Any]) -> list[str]:

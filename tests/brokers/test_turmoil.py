@@ -14,6 +14,9 @@ from .turmoil import LOSSY, SILENT, TAKEOVER, History, live_through
 REPLAY = "tests/brokers/test_turmoil.py -k replay"
 #: Histories that found defects, now mended.
 FOUND = (239, 268, 819, 2516)
+#: All brokers that a client knew had left before it heard of others (1074, 1408); a resident that had moved away was
+#: still listed when routes were looked at, until it is looked up again (1092, of the history itself).
+LATER = (1074, 1092, 1408)
 
 
 def live(seed: int, faults: Faults) -> History:
@@ -32,7 +35,7 @@ def live(seed: int, faults: Faults) -> History:
     )
 
 
-@pytest.mark.parametrize("seed", [*range(200), *FOUND])
+@pytest.mark.parametrize("seed", [*range(200), *FOUND, *LATER])
 def test_histories(seed: int) -> None:
     live_or_shrink(live, seed, test=REPLAY)
 

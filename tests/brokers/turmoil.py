@@ -161,7 +161,8 @@ class History:
         until = made.world.now + 2 * SETTLED
         assert settled(made, self.has_all, within=2 * SETTLED), "it does not come to rest, or something is missing"
         # It stays so: through all that is periodic, and in some histories for long.
-        made.run(until - made.world.now if self.rests_long else made.configuration.refresh + LOOK)
+        periods = made.configuration.refresh + made.configuration.ancestors
+        made.run(until - made.world.now if self.rests_long else periods + LOOK)
         points = [tuple(self.generator.random() for _ in range(self.dimensions)) for _ in range(5)]
         check_all(made, points)
         matched = sum(broker.counters["matched"] for broker in made.brokers.values())

@@ -56,7 +56,7 @@ class Requests:
         broker = self._broker
         for request in requests:
             if broker.membership.leaving:
-                self._close(client, "leaving")
+                self._send_away(client)
                 return
             if not isinstance(request, Attach) and client not in broker.sessions.attached:
                 return  # its connection was closed a moment ago
@@ -66,9 +66,13 @@ class Requests:
                 return
 
     def close_all(self) -> None:
-        """Send every client to another broker."""
+        """Send every client to another broker, and say which ones there are: those it knows may all be gone by now."""
         for client in list(self._broker.sessions.attached):
-            self._close(client, "leaving")
+            self._send_away(client)
+
+    def _send_away(self, client: int) -> None:
+        self._broker.reply(client, KnownBrokers(self._peers()))
+        self._close(client, "leaving")
 
     def _close(self, client: int, reason: str) -> None:
         self._broker.sessions.detach(client)
