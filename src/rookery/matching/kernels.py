@@ -18,7 +18,6 @@ __all__ = [
     "encode_doubles",
     "encode_integers",
     "order_pairs",
-    "prefetch",
     "row_holds",
     "scan_rows",
     "trailing_zeros",
@@ -44,23 +43,6 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the line of the cache that holds `array[index]`, of a flat array; nothing waits for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        ask = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte] + 3 * [word])
-        )
-        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(ask, [pointer, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
 
 
 @kernel

@@ -18,6 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _numba_intrinsic
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from rookery.kernels import kernel
@@ -95,8 +96,7 @@ def swap64(typing_context: Any, value: Any) -> Any:
 
 
 @intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line that holds item `index` of `array`; never faults, returns nothing."""
+def _ask_for(typing_context: Any, array: Any, index: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         owner = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -108,6 +108,18 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+def prefetch(array: Any, index: Any) -> None:
+    """Ask for the cache line that holds item `index` of a flat array; nothing waits for it. Uncompiled: nothing."""
+
+
+@overload(prefetch)  # type: ignore[untyped-decorator]
+def _prefetch(array: Any, index: Any) -> Any:
+    def ask(array: Any, index: Any) -> None:
+        _ask_for(array, index)
+
+    return ask
 
 
 _P32_1 = np.uint64(0x9E3779B1)

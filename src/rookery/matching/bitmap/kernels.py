@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rookery.filters.hashing.kernels import prefetch
 from rookery.kernels import kernel
 from rookery.matching.bitmap.line_kernels import line_from_words, line_is_full, line_load, line_or, line_store
-from rookery.matching.kernels import NULL_CODE, prefetch, row_holds, trailing_zeros
+from rookery.matching.kernels import NULL_CODE, row_holds, trailing_zeros
 
 __all__ = [
     "BLOCK_ROWS",

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from rookery.filters.hashing.kernels import prefetch
 from rookery.kernels import kernel
 from rookery.matching.bitmap.kernels import MULTIPLIER
-from rookery.matching.kernels import prefetch, row_holds
+from rookery.matching.kernels import row_holds
 
 __all__ = ["list_hash", "match_lists"]
 
