@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from random import Random
 
@@ -116,6 +117,22 @@ def test_a_log_makes_room_on_a_disk_that_it_fills_itself() -> None:
     for part in range(100):
         write(other, {(1, part): "x" * 4_000}, ((1, part - 1),) if part else ())
     assert other.moves == 0  # it is not worth it
+
+
+def test_what_was_written_counts_where_the_disk_does_not_say_how_much_room_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = SimulatedDisk()
+    log = open_log(disk)
+
+    def fail(self: SimulatedDisk) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(SimulatedDisk, "room", fail)
+    for part in range(40):
+        write(log, {(1, part): "x" * 4_000}, ((1, part - 1),) if part else ())
+    assert log.moves_failed
+    assert found(open_log(disk)) == {(1, 39): "x" * 4_000}
 
 
 def test_a_torn_tail_is_cut_off_and_counted() -> None:

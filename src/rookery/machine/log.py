@@ -7,9 +7,9 @@ and how many places are damaged is said (`damaged`), so that nobody takes what i
 Rule 2: what is written together is there whole or not at all (`AppendFile`). Where the disk does not let a refused one
 be cut off, and where a sync has failed, nothing is taken until that is mended.
 Rule 3: when more than half of a file is done with that is large, or larger than the room that is left on the disk, the
-rest moves to a new one. The new file is whole, checked
-and on the disk before it takes the old one's name; where that cannot be, the old one stays in force, and the move is
-tried again when there is half as much to move or the file has grown by a quarter.
+rest moves to a new one. The new file is whole, checked and on the disk before it takes the old one's name; where that
+cannot be, the old one stays in force, and the move is tried again when there is half as much to move or the file has
+grown by a quarter. What was written counts, whatever becomes of the move.
 """
 
 from __future__ import annotations
@@ -170,8 +170,7 @@ class RecordLog(Generic[Value]):
                 self._over += group.done
             raise
         finally:
-            if self._is_worth_moving():
-                self._try_to_move()
+            self._try_to_move()
 
     def _put(self, groups: Sequence[Group], *, sync: bool) -> None:
         if self._over:
@@ -217,8 +216,10 @@ class RecordLog(Generic[Value]):
         return self._again is None or self._live_bytes < self._again[0] or size >= self._again[1]
 
     def _try_to_move(self) -> None:
+        """Move what is live if that is worth it; where the disk does not let it, or does not say, all stays as it is."""
         try:
-            self._move()
+            if self._is_worth_moving():
+                self._move()
         except OSError as error:
             self.moves_failed += 1
             size = self._file.end
