@@ -200,6 +200,9 @@ def test_brokers_that_accept_nothing_are_asked_less_and_less_often() -> None:
         times.append(due)
     assert [(later - before) // SECOND for before, later in pairwise(times)] == [2, 4, 8, 8, 8]
     now = times[-1]
+    tell(client, welcome(1))  # another broker, or the same anew: it is asked as often as any
+    client.effects()
+    assert client.timer() == now + 2 * SECOND
     tell(client, Accepted(0xA, 0, ()))  # of whichever time it was sent: says nothing of how long it takes
     for took, wait in ((3, 6), (100, 8), (1, 2)):  # in seconds
         number = client.publish({"n": 1}, now)

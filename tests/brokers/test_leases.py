@@ -253,6 +253,25 @@ def test_a_batch_whose_zone_goes_in_two_parts_is_matched_in_both() -> None:
     assert entry.gone == {gone, 1 - gone}
 
 
+def test_a_batch_that_is_on_its_way_in_part_is_not_assured_before_that_has_arrived(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, owner = sleepers(durability=BrokerDurability.MEMORY)
+    (owned,) = owner.owned.values()
+    made.client(1).publish({"x": owned.box.lower[0]})
+    made.run(SECOND // 10)
+    (entry,) = owner.deliveries.in_flight.values()
+    monkeypatch.setattr(Leases, "are_held", lambda self: True)
+    entry.moving = True
+    assert not owner.deliveries.can_assure
+    owner.deliveries.assure()
+    assert not entry.assured
+    entry.moving = False
+    assert owner.deliveries.can_assure
+    owner.deliveries.assure()
+    assert entry.accepted
+
+
 def test_subscriptions_end_under_a_lease_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one what is renewed may not find its way: the zone beside may be nobody's."""
     broker = alone()

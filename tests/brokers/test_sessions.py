@@ -83,6 +83,16 @@ def test_beyond_its_window_a_client_has_a_backlog_that_is_asked_for_when_there_i
     assert deliver(broker, delivery(5)) == [(CLIENT, DeliverToClient(OWNER, delivery(5)))]
 
 
+def test_what_is_on_its_way_to_all_clients_has_an_eighth_of_the_memory_budget() -> None:
+    size = delivery(4).batch.size
+    broker = subscribed(memory=16 * size)
+    for number in (7, 8):
+        broker.receive_many((Attach(), Subscribe(f"{number}/1/s", 1, "x >= 0")), ClientId(number), broker.now)
+    broker.effects()
+    given = [deliver(broker, delivery(number, names=(f"{number}/1/s",))) for number in (7, 8, 9)]
+    assert [len(one) for one in given] == [1, 1, 0]
+
+
 def test_what_was_in_flight_to_a_client_that_went_away_is_asked_for_when_it_is_back() -> None:
     broker = subscribed()
     deliver(broker, delivery(4))

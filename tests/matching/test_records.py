@@ -51,6 +51,17 @@ def test_slots_are_named_alike_whether_few_are_asked_for_or_many(base: int) -> N
     assert more.names(np.array([base + 5] * 9, np.int64))[0].to_pylist() == ["last"] * 9
 
 
+def test_records_whose_list_has_joined_the_table_have_names_of_their_own() -> None:
+    first = Records().appended([make_record(f"a{one}", "") for one in range(4)])
+    first.names(np.arange(4))  # keeps the names of its list
+    later = first.appended([make_record(f"b{one}", "") for one in range(3)])
+    joined = first.joined(first.settled(), later)
+    assert joined is not None
+    for slots in ([4, 5], [6, 4, 5, 6, 0, 3], [*range(7)]):
+        wanted = [[f"a{slot}", f"b{slot - 4}"][slot >= 4] for slot in slots]
+        assert joined.names(np.array(slots, np.int64))[0].to_pylist() == wanted
+
+
 def test_slots_are_found_by_id() -> None:
     records = filled()
     assert len(records) == 3

@@ -216,7 +216,7 @@ class RecordLog(Generic[Value]):
         return self._again is None or self._live_bytes < self._again[0] or size >= self._again[1]
 
     def _try_to_move(self) -> None:
-        """Move what is live if that is worth it; where the disk does not let it, or does not say, all stays as it is."""
+        """Move what is live if that is worth it; where the disk does not let it all stays as it is."""
         try:
             if self._is_worth_moving():
                 self._move()
