@@ -10,9 +10,16 @@ import sys
 
 from rookery.rtps import Address, Durability, Guid, QualityOfService, Reliability, SampleKind
 from rookery.rtps.parameters import Parameter
+from rookery.rtps.qos import Liveliness
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
-QOS = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=4)
+QOS = QualityOfService(
+    reliability=Reliability.RELIABLE,
+    durability=Durability.TRANSIENT_LOCAL,
+    history_depth=4,
+    liveliness=Liveliness.MANUAL_BY_PARTICIPANT,
+    liveliness_lease=1_000_000,
+)
 #: 2026-01-01, so that the timestamps of samples are plausible.
 EPOCH = 1_767_225_600_000_000
 
@@ -56,6 +63,9 @@ def converse() -> list[tuple[int, Address, Address, bytes]]:
     write(b"\0\1\0\0" + b"second..", lost=True)
     write(b"\0\1\0\0" + bytes(range(256)) * 12, lost=True)
     write(b"\0\1\0\0" + b"key.", SampleKind.DISPOSED)
+    one.participant.assert_liveliness(one.now, writer=writer)
+    one.flush()
+    network.run(300_000)
     late = other.participant.create_reader("quotes", **create, now=other.now)
     other.flush()
     network.run(300_000)

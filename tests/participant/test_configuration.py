@@ -19,6 +19,8 @@ def test_configurations_that_cannot_be() -> None:
     assert multicast_address(232) == Address("239.255.0.1", 65_400)
     with pytest.raises(TopicError, match="at least 16"):
         ParticipantConfiguration(prefix=b"p" * 12, unicast=Address("127.0.0.1", 1), pre_shared_key=b"too short")
+    with pytest.raises(TopicError, match="user data of 1025 bytes; give at most 1024"):
+        ParticipantConfiguration(prefix=b"p" * 12, unicast=Address("127.0.0.1", 1), user_data=bytes(1_025))
 
 
 def test_a_prefix_begins_with_the_vendor_and_is_as_random_as_it_was_given() -> None:

@@ -32,6 +32,7 @@ def test_a_hundred_thousand_nearly_right_packets(fuzzer: ModuleType) -> None:
     assert totals["events"] > 500
     assert totals["bytes_out"] > 100_000
     assert totals["bad_summaries"] > 100
+    assert totals["lapses"] > 100
 
 
 @pytest.mark.slow

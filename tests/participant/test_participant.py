@@ -15,7 +15,7 @@ from rookery.rtps.events import (
     ParticipantDiscovered,
 )
 from rookery.rtps.parameters import Parameter
-from rookery.rtps.qos import Ownership
+from rookery.rtps.qos import Presentation
 from rookery.simulated.domain import SimulatedNetwork, SimulatedParticipant
 
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
@@ -76,8 +76,8 @@ def test_what_is_not_there_says_so() -> None:
             call()
     with pytest.raises(TopicError, match="need names"):
         participant.create_writer("", "T", RELIABLE, keyed=False, now=0)
-    with pytest.raises(UnsupportedPolicyError, match="ownership"):
-        participant.create_reader("t", "T", replace(RELIABLE, ownership=Ownership.EXCLUSIVE), keyed=False, now=0)
+    with pytest.raises(UnsupportedPolicyError, match="presentation"):
+        participant.create_reader("t", "T", replace(RELIABLE, presentation=Presentation.TOPIC), keyed=False, now=0)
     assert participant.local_endpoints == ()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -165,13 +168,13 @@ def test_descriptions_of_others_are_bounded() -> None:
         return [event.reason for event in two.events if isinstance(event, TypeIncompatible)]
 
     assert network.run(60 * SECOND, until=lambda: len(refused()) == 8)
-    assert two.participant._pairing.types.held_bytes <= 400
+    assert two.participant.type_bytes <= 400
     assert two.participant.counters["type_bytes"] > 0
     assert any("no room" in reason for reason in refused())
     assert not any(isinstance(event, EndpointMatched) for event in two.events)
     one.leave()
     assert network.run(10 * SECOND, until=lambda: not two.participant.peers)
-    assert two.participant._pairing.types.held_bytes == 0
+    assert two.participant.type_bytes == 0
     assert not two.participant._pairing.types._objects
 
 
@@ -182,3 +185,69 @@ def test_the_announcement_keeps_the_type() -> None:
     assert network.run(10 * SECOND, until=lambda: len(two.participant.remote_endpoints) == 1)
     announced: EndpointAnnouncement = two.participant.remote_endpoints[0].announcement
     assert announced.type_information == one.participant.local_endpoints[0].type_information
+
+
+#: As Fast DDS 2.9.1 describes it.
+FAST_DDS_QUOTE = bytes.fromhex(
+    json.loads((Path(__file__).parents[1] / "cases" / "rtps" / "fastdds_types.json").read_text())["cases"][0]["octets"]
+)
+QUOTE = CdrStruct(
+    "Quote",
+    (
+        CdrMember("symbol", CdrString()),
+        CdrMember("price", Primitive.FLOAT64),
+        CdrMember("size", Primitive.INT64),
+    ),
+)
+
+
+def _announce_plainly(monkeypatch: pytest.MonkeyPatch, member: SimulatedParticipant) -> None:
+    """Let a participant say the description of its type itself, and not its names, as Fast DDS 2 does."""
+    encode = EndpointAnnouncement.encode
+
+    def plainly(self: EndpointAnnouncement, *, little: bool = True) -> bytes:
+        if self.guid.prefix != member.participant.prefix:
+            return encode(self, little=little)
+        octets = encode(replace(self, type_information=None), little=little)
+        return octets[:-4] + struct.pack("<HH", 0x0072, len(FAST_DDS_QUOTE)) + FAST_DDS_QUOTE + octets[-4:]
+
+    monkeypatch.setattr(EndpointAnnouncement, "encode", plainly)
+
+
+def test_a_type_that_is_described_in_the_announcement_is_compared_and_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = SimulatedNetwork(1)
+    one, two = network.join(), network.join()
+    _announce_plainly(monkeypatch, one)
+    writer = write(one, QUOTE)
+    fitting = read(two, QUOTE)
+    wrong = read(two, replace(QUOTE, fields=(*QUOTE.fields[:2], CdrMember("size", Primitive.FLOAT64))))
+    assert network.run(10 * SECOND, until=lambda: two.participant.matched(fitting) == (writer,))
+    refused = [event for event in two.events if isinstance(event, TypeIncompatible)]
+    assert [(event.local, event.remote, event.reason) for event in refused] == [
+        (wrong, writer, "size is int64 there, float64 here")
+    ]
+    learned = two.participant.announced_type(writer, two.now)
+    assert learned == replace(QUOTE, fields=(CdrMember("symbol", CdrString(255)), *QUOTE.fields[1:]))
+    assert two.participant.type_bytes == len(FAST_DDS_QUOTE)
+    assert two.participant.counters["unverified_type"] == 0
+    one.leave()
+    assert network.run(10 * SECOND, until=lambda: two.participant.type_bytes == 0)
+
+
+def test_without_room_for_its_description_a_type_is_taken_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = SimulatedNetwork(1)
+    one, two = network.join(), network.join(limits=Limits(type_bytes=len(FAST_DDS_QUOTE)))
+    _announce_plainly(monkeypatch, one)
+    first, second = write(one, QUOTE), write(one, QUOTE)
+    reader = read(two, WRONG)
+    assert network.run(10 * SECOND, until=lambda: len(two.participant.matched(reader)) == 1)
+    network.run(10 * SECOND)
+    assert len(two.participant.matched(reader)) == 1
+    assert two.participant.counters["type_bytes"] > 0
+    assert two.participant.counters["unverified_type"] == 1
+    assert two.participant.type_bytes == len(FAST_DDS_QUOTE)
+    gone, other = (first, second) if two.participant.matched(reader) == (first,) else (second, first)
+    one.participant.delete_endpoint(other, one.now)
+    one.flush()
+    assert network.run(10 * SECOND, until=lambda: two.participant.type_bytes == 0)
+    assert two.participant.matched(reader) == (gone,)

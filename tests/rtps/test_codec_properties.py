@@ -30,6 +30,7 @@ from rookery.rtps.qos import (
     Presentation,
     QualityOfService,
     Reliability,
+    TypeConsistency,
 )
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import (
@@ -88,7 +89,9 @@ def fragments(draw: st.DrawFn) -> DataFragment:
 def heartbeats(draw: st.DrawFn) -> Heartbeat:
     first = draw(sequences)
     last = draw(st.integers(first - 1, 1 << 62 | 1))
-    return Heartbeat(draw(entities), draw(entities), first, last, draw(counts), draw(st.booleans()))
+    return Heartbeat(
+        draw(entities), draw(entities), first, last, draw(counts), draw(st.booleans()), draw(st.booleans())
+    )
 
 
 @st.composite
@@ -167,6 +170,8 @@ qualities = st.builds(
     st.booleans(),
     st.booleans(),
     st.lists(st.integers(0, 2), min_size=1, max_size=3).map(tuple),
+    ownership_strength=st.integers(-(1 << 31), (1 << 31) - 1),
+    type_consistency=st.builds(TypeConsistency, *[st.booleans()] * 6),
 )
 locators = st.lists(
     st.builds(Locator, st.integers(-1, 4), st.integers(0, 0xFFFFFFFF), st.binary(min_size=16, max_size=16)), max_size=3

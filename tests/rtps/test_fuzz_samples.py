@@ -1,4 +1,4 @@
-"""The fuzzer of samples, types and announcements, 100,000 of them (five seconds); `--slow` runs ten times as many."""
+"""The fuzzer of samples, types, announcements and filters: 100,000 (ten seconds), `--slow` ten times as many."""
 
 from __future__ import annotations
 
@@ -28,7 +28,18 @@ def fuzzer() -> ModuleType:
 def test_a_hundred_thousand_nearly_right_words(fuzzer: ModuleType) -> None:
     totals = fuzzer.run(100_000, seed=0)
     # Of each kind some are read and some are not: else nothing was tried.
-    for kind in ("sample", "key", "object", "information", "request", "reply", "endpoint"):
+    for kind in (
+        "sample",
+        "key",
+        "object",
+        "information",
+        "request",
+        "reply",
+        "endpoint",
+        "filter",
+        "condition",
+        "plain",
+    ):
         assert totals[f"{kind} read"] > 300, kind
         assert totals[f"{kind} refused"] > 3_000, kind
 

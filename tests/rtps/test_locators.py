@@ -7,6 +7,7 @@ from ipaddress import IPv4Network
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rookery.rtps import locators
 from rookery.rtps.limits import Counters
 from rookery.rtps.locators import Address, AllowedNetworks, Locator, decode_locator
 from rookery.rtps.octets import Cursor
@@ -43,3 +44,17 @@ def test_what_is_not_believed_is_counted() -> None:
         Address("127.0.0.1", 2),
     )
     assert dict(counters) == {"locator_network": 1, "locator_port": 1, "locators": 1}
+
+
+def test_a_long_list_of_a_stranger_is_not_kept() -> None:
+    kept = locators._shared.cache_info().currsize
+    host = Address("127.0.0.9", 7410)
+    counters = Counters()
+    strangers = [Locator.of(Address("10.0.0.1", port)) for port in range(1, 100)]
+    assert AllowedNetworks().addresses([*strangers, Locator.of(host)], at_most=8, counters=counters) == (host,)
+    assert counters["locator_network"] == 99
+    assert locators._shared.cache_info().currsize == kept
+    for _ in range(2):
+        assert AllowedNetworks().addresses(strangers[:8], at_most=8, counters=counters) == ()
+    assert counters["locator_network"] == 99 + 16
+    assert locators._shared.cache_info().currsize == kept + 1

@@ -116,6 +116,7 @@ def test_faults_of_several_policies_are_all_named(
         replace(PLAIN, reliability=Reliability.RELIABLE, history_depth=None),
         replace(PLAIN, reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=9),
         replace(PLAIN, deadline=1, partitions=("a", "b*")),
+        replace(PLAIN, liveliness=Liveliness.MANUAL_BY_TOPIC, liveliness_lease=1_000),
     ],
 )
 def test_what_is_supported_raises_nothing(qos: QualityOfService) -> None:
@@ -125,13 +126,13 @@ def test_what_is_supported_raises_nothing(qos: QualityOfService) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"ownership": Ownership.EXCLUSIVE}, "ownership=.*EXCLUSIVE.* is not supported; choose among deadline"),
+        ({"coherent_access": True}, "coherent_access=True is not supported; choose among deadline"),
+        ({"ownership_strength": 5}, "a strength without exclusive ownership"),
+        ({"ownership": Ownership.EXCLUSIVE, "ownership_strength": 1 << 31}, "of 2147483648; give a number of 32 bits"),
         ({"durability": Durability.PERSISTENT, "reliability": Reliability.RELIABLE}, "use TRANSIENT_LOCAL"),
         ({"durability": Durability.TRANSIENT_LOCAL}, "ask for both"),
-        ({"liveliness": Liveliness.MANUAL_BY_TOPIC}, "liveliness"),
-        ({"liveliness_lease": 5}, "liveliness_lease=5"),
-        ({"latency_budget": 5}, "latency_budget=5"),
-        ({"destination_order": DestinationOrder.BY_SOURCE}, "destination_order"),
+        ({"liveliness_lease": 5}, "a liveliness lease of 5 microseconds; give at least 1000"),
+        ({"latency_budget": -5}, "a latency budget of -5 microseconds"),
         ({"presentation": Presentation.GROUP}, "presentation"),
         ({"representations": (1,)}, "representations"),
         ({"history_depth": 0}, "keep at least the last 1"),

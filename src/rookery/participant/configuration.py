@@ -14,11 +14,13 @@ from rookery.rtps.identity import PREFIX_LENGTH, UNKNOWN_PREFIX, VENDOR
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address, AllowedNetworks
 from rookery.rtps.parameters import Parameter
+from rookery.rtps.qos import USER_DATA_BYTES
 
 __all__ = [
     "MULTICAST_GROUP",
     "PARTICIPANT_INDICES",
     "ParticipantConfiguration",
+    "data_group",
     "multicast_address",
     "new_prefix",
     "peer_addresses",
@@ -41,6 +43,12 @@ def multicast_address(domain_id: int) -> Address:
     if not 0 <= domain_id <= _LARGEST_DOMAIN:
         raise TopicError(f"domain {domain_id}: choose one of 0 to {_LARGEST_DOMAIN}")
     return Address(MULTICAST_GROUP, 7_400 + 250 * domain_id)
+
+
+def data_group(domain_id: int) -> Address:
+    """Return where samples for many are sent in a domain (RTPS 2.5, 9.6.2.3)."""
+    group = multicast_address(domain_id)
+    return Address(group.host, group.port + 1)
 
 
 def well_known_port(domain_id: int, index: int) -> int:
@@ -68,9 +76,13 @@ class ParticipantConfiguration:
     """Twelve octets that no other participant has; see `new_prefix`."""
     unicast: Address
     """Where this participant is reached."""
+    further_unicast: tuple[Address, ...] = ()
+    """Where else it is reached, on further interfaces."""
     domain_id: int = 0
     announce_to: tuple[Address, ...] | None = None
     """Where announcements go; None means the multicast address of the domain, and who calls on us is told anyway."""
+    multicast_data: bool = False
+    """Whether samples that several want who hear the domain's group are sent there once, and are heard there."""
     epoch: int = 0
     """What to add to `now` to get microseconds since 1970, for the timestamps of samples."""
     lease: int = 10_000_000
@@ -80,6 +92,8 @@ class ParticipantConfiguration:
     quick_repeats: tuple[int, ...] = (100_000, 500_000)
     """Extra announcements after the start, for those that lose the first."""
     name: str = ""
+    user_data: bytes = b""
+    """What the owner says of this participant, for others to see."""
     networks: AllowedNetworks = field(default_factory=AllowedNetworks)
     """Where peers may live; loopback unless said otherwise."""
     limits: Limits = field(default_factory=Limits)
@@ -97,5 +111,7 @@ class ParticipantConfiguration:
             raise TopicError(f"a prefix is {PREFIX_LENGTH} octets that are not all zero")
         multicast_address(self.domain_id)
         require_protocol(self.discovery)
+        if len(self.user_data) > USER_DATA_BYTES:
+            raise TopicError(f"user data of {len(self.user_data)} bytes; give at most {USER_DATA_BYTES}")
         if self.pre_shared_key is not None and len(self.pre_shared_key) < _SHORTEST_KEY:
             raise TopicError(f"a pre-shared key has at least {_SHORTEST_KEY} octets; give a random one")

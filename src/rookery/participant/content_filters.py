@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rookery.errors import RookeryError, WireFormatError
-from rookery.matching import matcher
 from rookery.model import Schema
 from rookery.model import types as model
 from rookery.model.expressions import And, Between, Comparison, Constant, Expression, Field, Literal, Not, Or, to_text
@@ -115,6 +114,8 @@ class WriterFilters:
             return
         try:
             if self._set is None:
+                from rookery.matching import matcher  # who only looks at a domain needs no compiler of kernels
+
                 self._set = matcher(event_type(self._struct, type_name=self._struct.name).schema, wall_time=False)
             self._set.add(self._next, wanted.expression, parameters=wanted.values or None)
         except RookeryError:

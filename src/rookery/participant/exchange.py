@@ -11,7 +11,7 @@ Subscriptions that make writers wait (`at_most`) have a reader of their own: it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -26,9 +26,17 @@ from rookery.participant.event_types import EventType
 from rookery.participant.instances import InstanceChanged, Instances, InstanceState
 from rookery.participant.participant import Participant
 from rookery.participant.taking import Taking
-from rookery.rtps.events import EndpointUnmatched, Event, SampleKind, SampleReceived
+from rookery.rtps.announcements import ContentFilter
+from rookery.rtps.events import (
+    EndpointUnmatched,
+    Event,
+    LivelinessChanged,
+    SampleKind,
+    SampleReceived,
+    SampleSuperseded,
+)
 from rookery.rtps.identity import Guid
-from rookery.rtps.qos import QualityOfService
+from rookery.rtps.qos import DestinationOrder, Ownership, QualityOfService
 
 __all__ = ["Delivery", "Exchange", "warm"]
 
@@ -133,7 +141,7 @@ class Exchange:
                 keyed=type.is_keyed,
                 now=now,
                 type=type.struct,
-                content_filter=filter_of(topic, [said], type),
+                content_filter=_filter_of(topic, [said], type, qos),
                 acknowledge_when_kept=at_most is not None,
                 most_unkept=at_most,
             )
@@ -170,7 +178,7 @@ class Exchange:
 
     def _tell_filter(self, reading: _Reading, now: int) -> None:
         """Let writers know what all subscriptions of a reader want together."""
-        wanted = filter_of(reading.topic, reading.subscriptions.values(), reading.type)
+        wanted = _filter_of(reading.topic, reading.subscriptions.values(), reading.type, reading.qos)
         self._participant.set_filter(reading.reader, wanted, now)
 
     def taken(self, delivery: Delivery) -> None:
@@ -242,29 +250,36 @@ class Exchange:
         if isinstance(event, EndpointUnmatched):
             reading = self._by_reader.get(event.local)
             return [] if reading is None or reading.instances is None else reading.instances.lose(event.remote)
-        if not isinstance(event, SampleReceived):
+        if isinstance(event, LivelinessChanged) and not event.alive:
+            reading = self._by_reader.get(event.reader)
+            return [] if reading is None or reading.instances is None else reading.instances.lose(event.writer)
+        sample = event.sample if isinstance(event, SampleSuperseded) else event
+        if not isinstance(sample, SampleReceived):
             return []
-        reading = self._by_reader.get(event.reader)
+        reading = self._by_reader.get(sample.reader)
         if reading is None or reading.instances is None:
             return []
-        read = reading.type.decode if event.kind is SampleKind.ALIVE else reading.type.decode_key
+        read = reading.type.decode if sample.kind is SampleKind.ALIVE else reading.type.decode_key
+        account = reading.instances.take if sample is event else reading.instances.note
         try:
-            changed = reading.instances.take(event.writer, event.kind, read(event.payload))
+            changed = account(sample.writer, sample.kind, read(sample.payload))
         except WireFormatError:  # counted where the event itself is read; an end without its keys names nobody here
             return []
         return [] if changed is None else [changed]
 
     def take(self, event: Event) -> list[Delivery]:
         """Return the deliveries of one event of the participant; a sample that cannot be read is counted, no more."""
-        if not isinstance(event, SampleReceived):
+        sample = event.sample if isinstance(event, SampleSuperseded) else event
+        if not isinstance(sample, SampleReceived):
             return []
-        reading = self._by_reader.get(event.reader)
+        reading = self._by_reader.get(sample.reader)
         if reading is None:
             return []
-        deliveries = self._deliveries(reading, event) if event.kind is SampleKind.ALIVE else []
+        is_for_us = sample is event and sample.kind is SampleKind.ALIVE
+        deliveries = self._deliveries(reading, sample) if is_for_us else []
         if reading.taking is not None:
             wanting = [delivery.subscription_id for delivery in deliveries]
-            reading.taking.deliver(event.writer, event.sequence, wanting)
+            reading.taking.deliver(sample.writer, sample.sequence, wanting)
             self.is_settling_due |= reading.taking.is_news
         return deliveries
 
@@ -295,3 +310,11 @@ class Exchange:
         if len(reading.passed) > _MOST_INSTANCES:
             del reading.passed[next(iter(reading.passed))]
         return True
+
+
+def _filter_of(
+    topic: str, conditions: Iterable[str | None], type: EventType, qos: QualityOfService
+) -> ContentFilter | None:
+    """Return what a reader tells writers that it wants; who judges between writers has to see all that they write."""
+    judges = qos.ownership is Ownership.EXCLUSIVE or qos.destination_order is DestinationOrder.BY_SOURCE
+    return None if judges else filter_of(topic, conditions, type)

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from rookery.errors import WireFormatError
+from rookery.rtps.cdr import decode_key, decode_sample, key_hash
 from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import Guid
+from rookery.rtps.types import CdrStruct
 
-__all__ = ["InstanceChanged", "InstanceState", "Instances"]
+__all__ = ["InstanceChanged", "InstanceState", "Instances", "instance_name"]
 
 #: Instances of one topic that are known; the one that was heard of longest ago is forgotten first.
 _MOST: Final = 65_536
@@ -78,6 +81,12 @@ class Instances:
             instance.state = InstanceState.NO_WRITERS
         return self._changed(instance) if is_new or instance.state is not before else None
 
+    def note(self, writer: Guid, kind: SampleKind, event: Mapping[str, Any]) -> None:
+        """Note that a writer has an instance, or has it no more, though what it says of it counts for nothing."""
+        instance = self._known.get(tuple(_hashable(event[key]) for key in self._keys))
+        if instance is not None:
+            (instance.writers.discard if kind & SampleKind.UNREGISTERED else instance.writers.add)(writer)
+
     def lose(self, writer: Guid) -> list[InstanceChanged]:
         """Take out a writer that is gone; return the instances that nobody writes any more."""
         changed = []
@@ -91,6 +100,16 @@ class Instances:
 
     def _changed(self, instance: _Instance) -> InstanceChanged:
         return InstanceChanged(self._topic, dict(instance.key), instance.state)
+
+
+def instance_name(keys: CdrStruct | None, kind: SampleKind, payload: bytes) -> bytes:
+    """Return the hash of the keys that a sample says; empty where there are none or they cannot be read."""
+    if keys is None or not payload:
+        return b""
+    try:
+        return key_hash(keys, (decode_sample if kind is SampleKind.ALIVE else decode_key)(keys, payload))
+    except WireFormatError:
+        return b""
 
 
 def _hashable(value: Any) -> Any:

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from rookery.errors import WireFormatError
-from rookery.rtps.cdr import decode_sample, key_hash
+from rookery.participant.instances import instance_name
 from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import DeadlineMissed, SampleKind
 from rookery.rtps.history import History
@@ -71,7 +70,7 @@ class Lapses:
         """Note that an endpoint has written or received a sample, or the end of an instance."""
         watched = self._watched.get(endpoint)
         if watched is not None:
-            name = instance or _named(watched.keys, payload)
+            name = instance or instance_name(watched.keys, kind, payload)
             watched.due.pop(name, None)
             if kind is SampleKind.ALIVE:
                 watched.due[name] = now + watched.period
@@ -110,12 +109,3 @@ class Lapses:
         if oldest is not None:
             due = oldest - self._epoch + lifespan
             self._context.deadlines.arm(("lifespan", endpoint), due, partial(self._expire, endpoint))
-
-
-def _named(keys: CdrStruct | None, payload: bytes) -> bytes:
-    if keys is None:
-        return b""
-    try:
-        return key_hash(keys, decode_sample(keys, payload))
-    except WireFormatError:
-        return b""

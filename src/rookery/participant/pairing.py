@@ -8,7 +8,9 @@ too, and need no wire.
 from __future__ import annotations
 
 from rookery.errors import TopicError
+from rookery.participant.arbitration import Arbitration
 from rookery.participant.endpoints import ByTopic, LocalReader, LocalWriter, obstacles
+from rookery.participant.liveliness import WriterLivelinessProtocol
 from rookery.participant.type_lookup import TypeLookup
 from rookery.rtps.announcements import EndpointAnnouncement
 from rookery.rtps.context import ParticipantContext
@@ -24,7 +26,7 @@ from rookery.rtps.events import (
 )
 from rookery.rtps.history import Change
 from rookery.rtps.identity import UNKNOWN_ENTITY, VENDOR, Guid, is_writer
-from rookery.rtps.qos import Durability
+from rookery.rtps.qos import Durability, QualityOfService
 from rookery.rtps.reader import Reader
 from rookery.rtps.sedp import RemoteEndpoint
 
@@ -35,7 +37,9 @@ class Pairing:
     """All endpoints that one participant knows, and its pairs."""
 
     def __init__(self, context: ParticipantContext) -> None:
+        self.arbitration = Arbitration(epoch=context.epoch, offer_of=self._offer_of)
         self.types = TypeLookup(context, resolved=self._reconsider)
+        self.liveliness = WriterLivelinessProtocol(context)
         #: Pairs whose types are not known yet, local first.
         self._waiting: dict[tuple[Guid, Guid], None] = {}
         self.writers: ByTopic[LocalWriter] = ByTopic()
@@ -49,6 +53,7 @@ class Pairing:
     def add_writer(self, local: LocalWriter, now: int) -> None:
         """Take a local writer in and find its readers."""
         self.writers.add(local)
+        self.liveliness.promise(local.announcement, local.writer, now)
         topic = local.announcement.topic
         for remote in self._remote_readers.of_topic(topic):
             self._pair_remote_reader(local, remote, now)
@@ -72,7 +77,11 @@ class Pairing:
         self._forget_waiting(guid)
         if isinstance(endpoint, LocalWriter):
             endpoint.writer.close()
+            self.liveliness.withdraw(guid)
+            self.liveliness.forget_writer(guid)
             return endpoint
+        self.liveliness.forget_reader(guid)
+        self.arbitration.forget(guid)
         for writer in endpoint.reader.writers:
             self._listening[writer].pop(guid.entity)
         endpoint.reader.close()
@@ -98,6 +107,7 @@ class Pairing:
         guid, topic = endpoint.announcement.guid, endpoint.announcement.topic
         self._forget_waiting(guid)
         if self._remote_writers.remove(guid) is not None:
+            self.liveliness.forget_writer(guid)
             for reader in self._listening.pop(guid, {}).values():
                 reader.unmatch(guid)
                 self._context.report(EndpointUnmatched(reader.guid, guid))
@@ -148,12 +158,20 @@ class Pairing:
             return tuple(one.guid for one in reader.reader.writers.values() if one.reliable and not one.begun)
         raise TopicError(f"no endpoint {local} in this participant")
 
-    def deliver_locally(self, reader: Guid, writer: Guid, change: Change) -> None:
+    def deliver_locally(self, reader: Guid, writer: Guid, change: Change, now: int) -> None:
         """Hand a change to a reader of the same participant."""
         key_hash = change.instance or None
-        self._context.report(
-            SampleReceived(reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash)
+        sample = SampleReceived(
+            reader, writer, change.sequence, change.kind, change.payload, change.timestamp, key_hash
         )
+        self._context.report(self.arbitration.judge(sample, now))
+
+    def _offer_of(self, writer: Guid) -> QualityOfService | None:
+        """Return the policies of a writer that is alive."""
+        found = self.writers.get(writer) or self._remote_writers.get(writer)
+        watched = self.liveliness.watched.get(writer)
+        is_silent = watched is not None and not watched.alive
+        return None if found is None or is_silent else found.announcement.qos
 
     def _pair_remote_reader(self, local: LocalWriter, remote: RemoteEndpoint, now: int) -> None:
         writer, reader = local.announcement, remote.announcement
@@ -169,7 +187,10 @@ class Pairing:
             reliable=reader.qos.reliable,
             with_history=both_keep,
             now=now,
+            group=remote.group,
         )
+        if writer.guid in self.liveliness.promises:
+            self.liveliness.serve(reader.guid.prefix, now)
 
     def _pair_remote_writer(self, local: LocalReader, remote: RemoteEndpoint, now: int) -> None:
         writer, reader = remote.announcement, local.announcement
@@ -190,6 +211,7 @@ class Pairing:
             pushed_from=self.early.of(writer.guid, now),
             is_unique=is_ours,
         )
+        self.liveliness.watch(reader.guid, writer, now)
 
     def _pair_local(self, local: LocalWriter, own: LocalReader, now: int) -> None:
         writer, reader = local.announcement, own.announcement
@@ -197,9 +219,10 @@ class Pairing:
             return
         self._context.report(EndpointMatched(reader.guid, writer.guid))
         local.local[reader.guid] = None
+        self.liveliness.watch(reader.guid, writer, now)
         if min(writer.qos.durability, reader.qos.durability) >= Durability.TRANSIENT_LOCAL:
             for change in local.writer.history:
-                self.deliver_locally(reader.guid, writer.guid, change)
+                self.deliver_locally(reader.guid, writer.guid, change, now)
 
     def _may_pair(self, writer: EndpointAnnouncement, reader: EndpointAnnouncement, now: int) -> bool:
         """Say whether two endpoints are a pair, and report it; one whose type is not known waits."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rookery.errors import TopicError
 from rookery.machine import Effect, Emit, Multicast
 from rookery.participant.announcing import announcement_seal
-from rookery.participant.configuration import ParticipantConfiguration, multicast_address
+from rookery.participant.configuration import ParticipantConfiguration, data_group, multicast_address
 from rookery.participant.contacts import Contacts
 from rookery.participant.content_filters import WriterFilters
 from rookery.participant.endpoints import LocalReader, LocalWriter
@@ -72,10 +72,11 @@ class Participant:
             networks=configuration.networks,
             datagram_bytes=configuration.datagram_bytes,
             epoch=configuration.epoch,
+            data_group=data_group(configuration.domain_id) if configuration.multicast_data else None,
         )
         self.counters = context.counters
         self._entity_count = 0
-        locators = (Locator.of(configuration.unicast),)
+        locators = tuple(map(Locator.of, (configuration.unicast, *configuration.further_unicast)))
         self._spdp = ParticipantDiscovery(
             context,
             ParticipantAnnouncement(
@@ -85,7 +86,9 @@ class Participant:
                 locators,
                 configuration.domain_id,
                 name=configuration.name,
+                user_data=configuration.user_data,
                 vendor_parameters=configuration.vendor_parameters,
+                groups=() if context.data_group is None else (Locator.of(context.data_group),),
             ),
             announce_to=(multicast_address(configuration.domain_id),)
             if configuration.announce_to is None
@@ -155,6 +158,8 @@ class Participant:
         repetition = read_repetition(data)
         if repetition is not None and self._spdp.is_repetition(*repetition):
             context.peers.heard(repetition[0], host=sender.host, size_bytes=len(data), addressed_to_us=False, now=now)
+            if repetition[0] in self._pairing.liveliness.silent:
+                self._pairing.liveliness.heard(repetition[0], now)
             return
         context.sender = sender
         if len(context.events) >= context.limits.queued_events:
@@ -215,12 +220,12 @@ class Participant:
     @property
     def type_bytes(self) -> int:
         """Bytes of the descriptions of types that are kept of the peers."""
-        return self._pairing.types.held_bytes
+        return self._context.type_bytes
 
     @property
     def held_bytes(self) -> int:
         """Bytes of samples that are not delivered yet: unfinished ones and those ahead of their turn."""
-        builtin = (*self._sedp.readers.values(), *self._pairing.types.readers.values())
+        builtin = (*self._sedp.readers.values(), *self._pairing.types.readers.values(), self._pairing.liveliness.reader)
         readers = (*builtin, self._contacts.retrieval.reader, *(local.reader for local in self._pairing.readers))
         return self._context.fragment_bytes + sum(
             proxy.held_bytes for reader in readers for proxy in reader.writers.values()
@@ -284,6 +289,7 @@ class Participant:
             most_unkept=most_unkept,
         )
         self._lapses.begin(guid, qos, type)
+        self._pairing.arbitration.begin(guid, qos, type)
         self._contacts.add_local(announcement, now)
         self._pairing.add_reader(LocalReader(announcement, reader), now)
         return guid
@@ -326,11 +332,22 @@ class Participant:
         change = local.writer.write(kind, key_hash, payload, timestamp=timestamp, now=now)
         if self._lapses.watches(writer):
             self._lapses.sample(writer, kind, key_hash, payload, now)
+        if self._pairing.liveliness.promises:
+            self._pairing.liveliness.written(writer, now)
         for reader in local.local:
             if self._lapses.watches(reader):
                 self._lapses.sample(reader, kind, key_hash, payload, now)
-            self._pairing.deliver_locally(reader, writer, change)
+            self._pairing.deliver_locally(reader, writer, change, now)
         return change.sequence
+
+    def assert_liveliness(self, now: int, *, writer: Guid | None = None) -> None:
+        """Say that the program is alive: for one writer, or for all whose liveliness is manual by participant."""
+        if writer is None:
+            self._pairing.liveliness.assert_participant(now)
+        elif self._pairing.writers.get(writer) is None:
+            raise TopicError(f"no writer {writer} in this participant")
+        else:
+            self._pairing.liveliness.assert_writer(writer, now)
 
     def is_acknowledged(self, writer: Guid) -> bool:
         """Say whether every reliable reader has everything that the writer wrote."""
@@ -394,6 +411,7 @@ class Participant:
     def _participant_lost(self, peer: RemoteParticipant, reason: str, now: int) -> None:
         self._contacts.remove_peer(peer, now, for_good=reason == "disposed")
         self._pairing.types.forget(peer.prefix)
+        self._pairing.liveliness.forget(peer.prefix)
         self._context.report(ParticipantLost(peer.prefix, reason))
 
     def _endpoint_discovered(self, endpoint: RemoteEndpoint, now: int) -> None:
@@ -407,17 +425,16 @@ class Participant:
     def _deliver(self, reader: Guid, writer: Guid, received: Received, now: int) -> None:
         if self._lapses.watches(reader):
             self._lapses.sample(reader, received.kind, received.key_hash or b"", received.payload, now)
-        self._context.report(
-            SampleReceived(
-                reader,
-                writer,
-                received.sequence,
-                received.kind,
-                received.payload,
-                received.timestamp,
-                received.key_hash,
-            )
+        sample = SampleReceived(
+            reader,
+            writer,
+            received.sequence,
+            received.kind,
+            received.payload,
+            received.timestamp,
+            received.key_hash,
         )
+        self._context.report(self._pairing.arbitration.judge(sample, now))
 
     def _announcement(
         self, topic: str, type_name: str, qos: QualityOfService, kind: int, type: CdrStruct | AnnouncedType | None

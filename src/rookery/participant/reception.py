@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from rookery.errors import WireFormatError
 from rookery.participant.contacts import Contacts
+from rookery.participant.liveliness import MESSAGE_WRITER
 from rookery.participant.pairing import Pairing
 from rookery.participant.retrieval import SUMMARY_WRITER
 from rookery.rtps.context import ParticipantContext
@@ -84,6 +85,8 @@ class Reception:
                     self._context.peers.heard(
                         source, host=host, size_bytes=size_bytes, addressed_to_us=directed, now=now
                     )
+                    if source in self._pairing.liveliness.silent:
+                        self._pairing.liveliness.heard(source, now)
                 try:
                     self._handle(submessage, source, directed, timestamp, now)
                 except WireFormatError as error:
@@ -115,11 +118,15 @@ class Reception:
             case DataFragment():
                 if is_builtin(submessage.writer) and submessage.writer not in _LOOKUP_WRITERS:
                     raise WireFormatError("builtin data in fragments")
+                if self._pairing.liveliness.watched:
+                    self._pairing.liveliness.sample(Guid(source, submessage.writer), now)
                 for reader in self._addressed(Guid(source, submessage.writer), submessage.reader, now):
                     reader.receive_fragment(Guid(source, submessage.writer), submessage, timestamp=timestamp, now=now)
             case Heartbeat():
                 writer_guid = Guid(source, submessage.writer)
                 readers = self._addressed(writer_guid, submessage.reader, now)
+                if submessage.liveliness:
+                    self._pairing.liveliness.sample(writer_guid, now)
                 for reader in readers:
                     reader.receive_heartbeat(writer_guid, submessage, now)
                 if not readers and not is_builtin(submessage.writer):
@@ -132,6 +139,9 @@ class Reception:
             case AckNack() if submessage.writer in _LOOKUP_WRITERS:
                 service = self._pairing.types.be_asked(source, submessage.writer, now)
                 service.receive_acknack(Guid(source, submessage.reader), submessage, now)
+            case AckNack() if submessage.writer == MESSAGE_WRITER:
+                messages = self._pairing.liveliness.be_asked(source, now)
+                messages.receive_acknack(Guid(source, submessage.reader), submessage, now)
             case AckNack():
                 writer = self._writer_of(submessage.writer)
                 if writer is not None:
@@ -148,6 +158,8 @@ class Reception:
         if submessage.writer != speaker.entity or source != speaker.prefix:
             speaker = self._speaker = Guid(source, submessage.writer)
         readers = self._pairing.listeners(speaker, submessage.reader)
+        if self._pairing.liveliness.watched:
+            self._pairing.liveliness.sample(speaker, now)
         for reader in readers:
             reader.receive_data(speaker, submessage, timestamp=timestamp, now=now)
         if not readers:
@@ -162,6 +174,9 @@ class Reception:
             return self._pairing.listeners(writer, reader)
         if writer.entity in _LOOKUP_WRITERS:
             found = self._pairing.types.reader_of(writer, now)
+            return (found,) if found is not None and reader in (UNKNOWN_ENTITY, found.guid.entity) else ()
+        if writer.entity == MESSAGE_WRITER:
+            found = self._pairing.liveliness.reader_of(writer, now)
             return (found,) if found is not None and reader in (UNKNOWN_ENTITY, found.guid.entity) else ()
         builtin = self._sedp.reader_of(writer.entity)
         if builtin is None or reader not in (UNKNOWN_ENTITY, builtin.guid.entity):

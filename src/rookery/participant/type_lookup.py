@@ -2,9 +2,9 @@
 
 Two types of one hash are one type, and nothing is asked. Where the hashes differ the other's description is asked for
 by the type lookup service, once for each participant, and the pair waits until it is there: a pair is made only of
-types that fit, and one that does not is refused with the member that stands in the way. An endpoint that announces no
-type information, or comes without the service to explain it, is taken by the name of its type as before; how often
-that happened, the counter `unverified_type` says.
+types that fit, and one that does not is refused with the member that stands in the way. An endpoint that announces the
+description itself is judged by that. One that announces no type information, or comes without the service to explain
+it, is taken by the name of its type; how often that happened, the counter `unverified_type` says.
 
 The endpoints of the service are matched when there is something to ask or to answer, so that participants who have
 nothing for each other exchange nothing here either.
@@ -24,7 +24,7 @@ from rookery.rtps.context import ParticipantContext
 from rookery.rtps.events import SampleKind, TypesLearned
 from rookery.rtps.history import History
 from rookery.rtps.identity import PARTICIPANT, Guid
-from rookery.rtps.qos import XCDR1
+from rookery.rtps.qos import XCDR1, TypeConsistency
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.types import CdrStruct, Type
 from rookery.rtps.writer import Writer
@@ -43,12 +43,15 @@ from rookery.rtps.xtypes.lookup import (
     encode_types,
 )
 from rookery.rtps.xtypes.objects import TypeObject, assemble, describe, read_object
+from rookery.rtps.xtypes.plain_objects import plain_mismatch, read_plain_object
 
 __all__ = ["TypeLookup", "Verdict"]
 
 #: Whether two types fit: yes, not yet known, or the reason why not.
 Verdict = Literal["fits", "asked"] | tuple[Literal["apart"], str]
 
+#: Of a pair whose types cannot be compared, where the reader's policy is that they have to be.
+_INSISTED: Final = ("apart", "the reader insists on types that can be compared, and not both are known")
 #: Names in one question or answer: with long names of members an answer still fits into one datagram.
 _NAMES_AT_ONCE: Final = 32
 _REPLY_BYTES: Final = 32 << 10
@@ -71,8 +74,6 @@ class TypeLookup:
         #: Of each participant, the objects that it told, with their sizes; what nobody tells any more is forgotten.
         self._told: dict[bytes, dict[TypeHash, int]] = {}
         self._tellers: Counter[TypeHash] = Counter()
-        #: Bytes of the descriptions of others.
-        self.held_bytes = 0
         #: What a participant was asked for and has not answered; what it did not know; for what there was no room.
         self._asked: dict[bytes, set[TypeHash]] = {}
         self._untold: dict[bytes, set[TypeHash]] = {}
@@ -106,7 +107,7 @@ class TypeLookup:
         information, found = type
         octets = {hash_of(each[4], each): each for each in found if len(each) > 4}
         size = sum(len(each) for name, each in octets.items() if name not in self._own)
-        if information.minimal is None or self.held_bytes + size > self._context.limits.type_bytes:
+        if information.minimal is None or self._context.type_bytes + size > self._context.limits.type_bytes:
             self._context.counters["type_bytes"] += information.minimal is not None
             return None
         try:
@@ -114,7 +115,7 @@ class TypeLookup:
             whole = assemble(information.complete or information.minimal, objects)
         except WireFormatError:
             return None
-        self.held_bytes += size
+        self._context.type_bytes += size
         self._own.update(octets)
         self._parts[information.minimal] = information.minimal_parts[1:]
         if information.complete is not None:
@@ -143,35 +144,56 @@ class TypeLookup:
 
     def judge(self, *, writer: EndpointAnnouncement, reader: EndpointAnnouncement, now: int) -> Verdict:
         """Say whether the types of a pair fit; what is needed for that is asked for."""
-        theirs, ours = writer.type_information, reader.type_information
         we_read = reader.guid.prefix == self._context.prefix
-        if not we_read:
-            theirs, ours = ours, theirs
-        if theirs is None or ours is None or ours.minimal is None:
-            return "fits"
+        local, remote = (reader, writer) if we_read else (writer, reader)
+        theirs, ours = remote.type_information, local.type_information
+        by = reader.qos.type_consistency
+        if ours is None or ours.minimal is None:
+            return _INSISTED if by.forces_validation else "fits"
+        if theirs is None:
+            return self._judge_plain(remote, self._structs.get(ours.minimal), we_read=we_read, by=by)
         if theirs.minimal == ours.minimal:
             return "fits"
-        remote = writer if we_read else reader
         there = self.type_of(remote, now)
         if there is None:
             if self._crowded.get(remote.guid.prefix, set()) & _names_of(theirs):
                 return ("apart", f"its type has no room here: the limit is {self._context.limits.type_bytes} bytes")
-            return "asked" if self._can_be_asked(remote.guid.prefix, theirs) else "fits"
+            if self._can_be_asked(remote.guid.prefix, theirs):
+                return "asked"
+            return _INSISTED if by.forces_validation else "fits"
         here = self._structs.get(ours.minimal)
         if here is None:  # another's type, of which not all objects are known
-            self._context.counters["unverified_type"] += 1
-            return "fits"
+            return self._by_name(by)
         reads, writes = (here, there) if we_read else (there, here)
-        apart = mismatch(reads, writes)
+        apart = mismatch(reads, writes, by=by)
         if apart is None and writer.qos.representations[0] == XCDR1:
             apart = undelimited(reads, writes)
+        return "fits" if apart is None else ("apart", apart.told(we_read=we_read))
+
+    def _by_name(self, by: TypeConsistency) -> Verdict:
+        """Judge a pair of which only the names of the types are known."""
+        if by.forces_validation:
+            return _INSISTED
+        self._context.counters["unverified_type"] += 1
+        return "fits"
+
+    def _judge_plain(
+        self, remote: EndpointAnnouncement, here: Type | None, *, we_read: bool, by: TypeConsistency
+    ) -> Verdict:
+        """Judge by the description in the announcement; without one, the name of the type has to do."""
+        there = _plain_type(remote)
+        if here is None or not isinstance(there, CdrStruct):
+            return self._by_name(by)
+        apart = plain_mismatch(here, there, we_read=we_read, by=by)
         return "fits" if apart is None else ("apart", apart.told(we_read=we_read))
 
     def type_of(self, remote: EndpointAnnouncement, now: int) -> Type | None:
         """Return the type that an endpoint announced, if it is known; if not it is asked for."""
         information = remote.type_information
-        name = None if information is None else information.complete or information.minimal
-        if information is None or name is None:
+        if information is None:
+            return _plain_type(remote)
+        name = information.complete or information.minimal
+        if name is None:
             return None
         if name in self._own and information.minimal in self._structs:
             return self._structs[information.minimal]
@@ -255,12 +277,12 @@ class TypeLookup:
         told, size_bytes = self._told.setdefault(prefix, {}), len(octets)
         if name in told:
             return
-        if self.held_bytes + size_bytes > self._context.limits.type_bytes:
+        if self._context.type_bytes + size_bytes > self._context.limits.type_bytes:
             self._context.counters["type_bytes"] += 1
             self._crowded.setdefault(prefix, set()).add(name)
             return
         told[name] = size_bytes
-        self.held_bytes += size_bytes
+        self._context.type_bytes += size_bytes
         self._tellers[name] += 1
         self._objects[name], self._octets[name] = found, octets
 
@@ -330,11 +352,18 @@ class TypeLookup:
         self._untold.pop(prefix, None)
         self._crowded.pop(prefix, None)
         for name, size_bytes in self._told.pop(prefix, {}).items():
-            self.held_bytes -= size_bytes
+            self._context.type_bytes -= size_bytes
             self._tellers[name] -= 1
             if not self._tellers[name]:
                 del self._tellers[name], self._objects[name], self._octets[name]
         self._requests = {number: each for number, each in self._requests.items() if each[0] != prefix}
+
+
+def _plain_type(remote: EndpointAnnouncement) -> Type | None:
+    try:
+        return read_plain_object(remote.type_object) if remote.type_object else None
+    except WireFormatError:
+        return None
 
 
 def _names_of(information: TypeInformation) -> set[TypeHash]:

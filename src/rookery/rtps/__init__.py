@@ -12,7 +12,7 @@ from rookery.rtps.events import SampleKind
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address, AllowedNetworks
-from rookery.rtps.qos import Durability, QualityOfService, Reliability
+from rookery.rtps.qos import Durability, QualityOfService, Reliability, TypeConsistency
 from rookery.rtps.types import (
     CdrArray,
     CdrEnum,
@@ -41,4 +41,5 @@ __all__ = [
     "QualityOfService",
     "Reliability",
     "SampleKind",
+    "TypeConsistency",
 ]

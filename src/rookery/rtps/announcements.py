@@ -35,7 +35,14 @@ from rookery.rtps.parameters import (
     encode_strings,
     read_list,
 )
-from rookery.rtps.policies import decode_duration, decode_quality, encode_duration, encode_quality
+from rookery.rtps.policies import (
+    decode_duration,
+    decode_quality,
+    decode_user_data,
+    encode_duration,
+    encode_quality,
+    encode_user_data,
+)
 from rookery.rtps.qos import QualityOfService
 from rookery.rtps.xtypes.information import TypeInformation, read_information
 
@@ -69,6 +76,10 @@ class ParticipantAnnouncement:
     name: str = ""
     properties: tuple[tuple[str, str], ...] = ()
     vendor_parameters: tuple[Parameter, ...] = ()
+    #: The groups in which samples for this participant are heard.
+    groups: tuple[Locator, ...] = ()
+    #: What the owner says of the participant, for others to see.
+    user_data: bytes = b""
 
     def encode(self, *, little: bool = True) -> bytes:
         """Return the payload of DATA(p)."""
@@ -88,8 +99,12 @@ class ParticipantAnnouncement:
             parameters.append(Parameter(ParameterId.METATRAFFIC_UNICAST_LOCATOR, locator.encode(little=little)))
         for locator in self.default:
             parameters.append(Parameter(ParameterId.DEFAULT_UNICAST_LOCATOR, locator.encode(little=little)))
+        for locator in self.groups:
+            parameters.append(Parameter(ParameterId.DEFAULT_MULTICAST_LOCATOR, locator.encode(little=little)))
         if self.name:
             parameters.append(Parameter(ParameterId.ENTITY_NAME, encode_string(self.name, little=little)))
+        if self.user_data:
+            parameters.append(encode_user_data(self.user_data, little=little))
         if self.properties:
             flat = [text for pair in self.properties for text in pair]
             octets = struct.pack(word, len(self.properties)) + encode_strings(flat, little=little)[4:]
@@ -171,6 +186,10 @@ class EndpointAnnouncement:
     type_information: TypeInformation | None = None
     #: What a reader wants of the topic, if not everything.
     content_filter: ContentFilter | None = None
+    #: The description of the type itself, of those who say it instead of the names (Fast DDS 2); never written here.
+    type_object: bytes = b""
+    #: The groups in which a reader hears samples, where they are others than its participant's; never written here.
+    groups: tuple[Locator, ...] = ()
 
     def encode(self, *, little: bool = True) -> bytes:
         """Return the payload of DATA(w) or DATA(r)."""
@@ -223,7 +242,9 @@ def decode_participant(payload: bytes) -> ParticipantAnnouncement:
     endpoints, version, vendor = 0, PROTOCOL_VERSION, b"\0\0"
     metatraffic: list[Locator] = []
     default: list[Locator] = []
+    groups: list[Locator] = []
     properties: tuple[tuple[str, str], ...] = ()
+    user_data = b""
     kept: list[Parameter] = []
     for parameter in parameters:
         cursor = parameter.cursor(little=little)
@@ -250,8 +271,12 @@ def decode_participant(payload: bytes) -> ParticipantAnnouncement:
                 metatraffic.append(decode_locator(cursor))
             case ParameterId.DEFAULT_UNICAST_LOCATOR:
                 default.append(decode_locator(cursor))
+            case ParameterId.DEFAULT_MULTICAST_LOCATOR:
+                groups.append(decode_locator(cursor))
             case ParameterId.ENTITY_NAME:
                 name = cursor.string()
+            case ParameterId.USER_DATA:
+                user_data = decode_user_data(cursor)
             case ParameterId.PROPERTY_LIST:
                 properties = _properties(cursor)
             case identity if identity & VENDOR_SPECIFIC:
@@ -260,7 +285,7 @@ def decode_participant(payload: bytes) -> ParticipantAnnouncement:
         raise WireFormatError("an announcement that names no participant")
     return ParticipantAnnouncement(
         prefix, lease, tuple(metatraffic), tuple(default), domain_id, domain_tag,
-        endpoints, version, vendor, name, properties, tuple(kept),
+        endpoints, version, vendor, name, properties, tuple(kept), tuple(groups), user_data,
     )  # fmt: skip
 
 
@@ -289,8 +314,10 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
     guid: Guid | None = None
     topic = type_name = ""
     locators: list[Locator] = []
+    groups: list[Locator] = []
     information: TypeInformation | None = None
     wanted: ContentFilter | None = None
+    type_object = b""
     for parameter in parameters:
         if parameter.id == ParameterId.ENDPOINT_GUID:
             guid = guid_from_octets(parameter.cursor(little=little).take(16))
@@ -300,15 +327,23 @@ def decode_endpoint(payload: bytes) -> EndpointAnnouncement:
             type_name = parameter.cursor(little=little).string()
         elif parameter.id == ParameterId.UNICAST_LOCATOR:
             locators.append(decode_locator(parameter.cursor(little=little)))
+        elif parameter.id == ParameterId.MULTICAST_LOCATOR:
+            groups.append(decode_locator(parameter.cursor(little=little)))
         elif parameter.id == ParameterId.CONTENT_FILTER_PROPERTY:
             wanted = _read_filter(parameter.cursor(little=little))
         elif parameter.id == ParameterId.TYPE_INFORMATION:
-            # Older stacks write it otherwise (Fast DDS 2.9): they are taken by the name, as those that say nothing.
+            # Older stacks write it otherwise (Fast DDS 2.9): they are taken by their type object, or by the name.
             with suppress(WireFormatError):
                 information = read_information(parameter.value, little=little)
+        elif parameter.id == ParameterId.TYPE_OBJECT:
+            type_object = parameter.value
     if guid is None or not (is_reader(guid.entity) or is_writer(guid.entity)):
         raise WireFormatError("an announcement that names no reader or writer")
     if not topic or not type_name:
         raise WireFormatError("an endpoint without topic or type")
     qos = decode_quality(parameters, little=little, writer=is_writer(guid.entity))
-    return EndpointAnnouncement(guid, topic, type_name, qos, tuple(locators), information, wanted)
+    if information is not None:
+        type_object = b""
+    return EndpointAnnouncement(
+        guid, topic, type_name, qos, tuple(locators), information, wanted, type_object, tuple(groups)
+    )

@@ -23,6 +23,7 @@ class ParticipantContext:
 
     __slots__ = (
         "counters",
+        "data_group",
         "deadlines",
         "epoch",
         "events",
@@ -33,6 +34,7 @@ class ParticipantContext:
         "peers",
         "prefix",
         "sender",
+        "type_bytes",
     )
 
     def __init__(
@@ -43,6 +45,7 @@ class ParticipantContext:
         networks: AllowedNetworks | None = None,
         datagram_bytes: int = 1_400,
         epoch: int = 0,
+        data_group: Address | None = None,
     ) -> None:
         self.prefix = prefix
         self.limits = limits or Limits()
@@ -50,12 +53,18 @@ class ParticipantContext:
         self.networks = networks or AllowedNetworks()
         #: What to add to `now` to get microseconds since 1970.
         self.epoch = epoch
+        #: Where samples that many want are sent once for all of them, if anywhere.
+        self.data_group = data_group
         self.counters = Counters()
         self.deadlines = Deadlines()
         self.peers = RemoteParticipants(self.limits, self.counters)
-        self.outbox = Outbox(prefix, datagram_bytes=datagram_bytes, permit=self.peers.permit)
+        self.outbox = Outbox(
+            prefix, datagram_bytes=datagram_bytes, permit=self.peers.permit, detours=self.peers.detours.ways
+        )
         #: Bytes in use by all unfinished samples.
         self.fragment_bytes = 0
+        #: Bytes of the descriptions of types that are kept of others.
+        self.type_bytes = 0
         #: What has happened and the owner does not know yet.
         self.events: list[Event] = []
         #: Who sent the datagram that is being read.

@@ -23,6 +23,8 @@ __all__ = [
     "EndpointUnmatched",
     "Event",
     "FoundTopic",
+    "LivelinessChanged",
+    "LivelinessLost",
     "MessageRejected",
     "ParticipantChanged",
     "ParticipantDiscovered",
@@ -147,6 +149,22 @@ class DeadlineMissed:
 
 
 @dataclass(frozen=True, slots=True)
+class LivelinessChanged:
+    """A writer that a local reader is paired with gave no sign of life within its lease, or gives one again."""
+
+    reader: Guid
+    writer: Guid
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LivelinessLost:
+    """A local writer that is alive as its program says was not asserted within its lease."""
+
+    writer: Guid
+
+
+@dataclass(frozen=True, slots=True)
 class TypesLearned:
     """A participant has answered a question about its types."""
 
@@ -163,6 +181,13 @@ class SampleReceived(msgspec.Struct, frozen=True, gc=False):
     payload: bytes
     timestamp: int | None
     key_hash: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSuperseded:
+    """A sample came that its reader does not take: a stronger writer has its instance, or a later sample was taken."""
+
+    sample: SampleReceived
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +210,10 @@ Event = (
     | QualityIncompatible
     | TypeIncompatible
     | DeadlineMissed
+    | LivelinessChanged
+    | LivelinessLost
     | TypesLearned
     | SampleReceived
+    | SampleSuperseded
     | MessageRejected
 )

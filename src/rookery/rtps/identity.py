@@ -72,10 +72,12 @@ class BuiltinEndpoint:
     PUBLICATIONS_DETECTOR = 1 << 3
     SUBSCRIPTIONS_ANNOUNCER = 1 << 4
     SUBSCRIPTIONS_DETECTOR = 1 << 5
+    PARTICIPANT_MESSAGE_WRITER = 1 << 10
+    PARTICIPANT_MESSAGE_READER = 1 << 11
 
 
-#: All six of the above, which is all that Cyclone DDS asks for before it starts SEDP, and the four of type lookup.
-BUILTIN_ENDPOINTS: Final = 0x3F | 0xF << 12
+#: The first six, which is all that Cyclone DDS asks for before it starts SEDP, those of liveliness and of type lookup.
+BUILTIN_ENDPOINTS: Final = 0x3F | 0x3 << 10 | 0xF << 12
 
 
 class Guid(NamedTuple):

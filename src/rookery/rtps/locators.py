@@ -71,22 +71,39 @@ class AllowedNetworks:
 
     def addresses(self, locators: Iterable[Locator], *, at_most: int, counters: Counters) -> tuple[Address, ...]:
         """Return the believable UDP addresses among the locators, each once; count the others."""
-        found: dict[Address, None] = {}
-        for locator in locators:
-            if locator.kind != _UDP_V4:  # shared memory, TCP, IPv6: not for us, and no fault
-                continue
-            if not 1 <= locator.port <= 65_535:
-                counters["locator_port"] += 1
-                continue
-            host, allowed = _judge(self, locator.octets[12:])
-            if not allowed:
-                counters["locator_network"] += 1
-                continue
-            if len(found) >= at_most:
-                counters["locators"] += 1
-                break
-            found[Address(host, locator.port)] = None
-        return tuple(found)
+        given = tuple(locators)
+        # A stranger's list may be long: what is kept for all is no longer than what is kept of one peer.
+        found, faults = (_shared if len(given) <= at_most else _believed)(self, given, at_most)
+        for fault in faults:
+            counters[fault] += 1
+        return found
+
+
+def _believed(
+    networks: AllowedNetworks, locators: tuple[Locator, ...], at_most: int
+) -> tuple[tuple[Address, ...], tuple[str, ...]]:
+    """Return the believable addresses, and what is wrong with the others."""
+    found: dict[Address, None] = {}
+    faults = []
+    for locator in locators:
+        if locator.kind != _UDP_V4:  # shared memory, TCP, IPv6: not for us, and no fault
+            continue
+        if not 1 <= locator.port <= 65_535:
+            faults.append("locator_port")
+            continue
+        host, allowed = _judge(networks, locator.octets[12:])
+        if not allowed:
+            faults.append("locator_network")
+            continue
+        if len(found) >= at_most:
+            faults.append("locators")
+            break
+        found[Address(host, locator.port)] = None
+    return tuple(found), tuple(faults)
+
+
+#: Participants of one process, as in a simulation, hear of the same addresses and share them.
+_shared = lru_cache(maxsize=4_096)(_believed)
 
 
 @lru_cache(maxsize=4_096)

@@ -4,12 +4,14 @@ State machines say "this submessage, to that participant at that address"; the o
 into shared messages, with INFO_DST where the participant changes and INFO_TS where the time does. Nothing is ever
 larger than `datagram_bytes` except a single submessage that is larger by itself (a big announcement).
 
+What is for an address that a participant is not reached at takes a detour (`rookery.rtps.detours`).
+
 Who has something to say about all that it sent in one go (a writer its HEARTBEAT) says it once, last: `follow`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rookery.machine import Send
 from rookery.rtps.identity import UNKNOWN_PREFIX
@@ -28,10 +30,18 @@ _TIME_BYTES = 12
 class Outbox:
     """Submessages by address, in order."""
 
-    def __init__(self, prefix: bytes, *, datagram_bytes: int, permit: Callable[[Destination, int], bool]) -> None:
+    def __init__(
+        self,
+        prefix: bytes,
+        *,
+        datagram_bytes: int,
+        permit: Callable[[Destination, int], bool],
+        detours: Mapping[Destination, Destination] | None = None,
+    ) -> None:
         self._header = encode_header(prefix)
         self._datagram_bytes = datagram_bytes
         self._permit = permit
+        self._detours = {} if detours is None else detours
         self._waiting: dict[Address, list[_Entry]] = {}
         self._followers: list[Callable[[], None]] = []
 
@@ -41,6 +51,8 @@ class Outbox:
 
     def add_octets(self, destination: Destination, octets: bytes, timestamp: int | None) -> None:
         """Queue one submessage that is encoded already."""
+        if self._detours:
+            destination = self._detours.get(destination, destination)
         waiting = self._waiting.get(destination.address)
         if waiting is None:
             self._waiting[destination.address] = [(destination, timestamp, octets)]

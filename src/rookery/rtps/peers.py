@@ -10,21 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from rookery.rtps.announcements import ParticipantAnnouncement
+from rookery.rtps.detours import Destination, Detours
 from rookery.rtps.identity import UNKNOWN_PREFIX
 from rookery.rtps.limits import Counters, Limits
 from rookery.rtps.locators import Address
 
 __all__ = ["Destination", "RemoteParticipant", "RemoteParticipants"]
-
-
-class Destination(NamedTuple):
-    """A participant at an address."""
-
-    prefix: bytes
-    address: Address
 
 
 @dataclass(slots=True)
@@ -43,6 +36,10 @@ class RemoteParticipant:
     """Whether the announcement bore the seal of the domain."""
     incomplete: bool = False
     """Whether the announcement stands for one that says more under the same number."""
+    host: str = ""
+    """Where it is reached, if it has several hosts."""
+    hosts: dict[str, int] = field(default_factory=dict)
+    """If it has several: when each was heard from."""
 
     @property
     def prefix(self) -> bytes:
@@ -67,6 +64,7 @@ class RemoteParticipants:
         self._limits = limits
         self._counters = counters
         self._peers: dict[bytes, RemoteParticipant] = {}
+        self.detours = Detours()
 
     def __len__(self) -> int:
         return len(self._peers)
@@ -78,12 +76,16 @@ class RemoteParticipants:
         """Return the peer, if it is known."""
         return self._peers.get(prefix)
 
-    def add(self, peer: RemoteParticipant) -> bool:
-        """Take a new peer in; say whether there was room."""
+    def add(self, peer: RemoteParticipant, *, sender: str = "") -> bool:
+        """Take a new peer in, who spoke from the host `sender`; say whether there was room."""
         if len(self._peers) >= self._limits.participants:
             self._counters["participants"] += 1
             return False
         self._peers[peer.prefix] = peer
+        hosts = _hosts_of(peer)
+        if len(hosts) > 1:
+            peer.hosts = dict.fromkeys(hosts, peer.heard)
+            self._reach(peer, sender if sender in hosts else peer.metatraffic[0].host)
         return True
 
     @property
@@ -100,6 +102,7 @@ class RemoteParticipants:
 
     def remove(self, prefix: bytes) -> RemoteParticipant | None:
         """Forget a peer."""
+        self.detours.end(prefix)
         return self._peers.pop(prefix, None)
 
     def heard(self, prefix: bytes, *, host: str, size_bytes: int, addressed_to_us: bool, now: int) -> None:
@@ -109,14 +112,21 @@ class RemoteParticipants:
             return
         peer.heard = now
         peer.bytes_in += size_bytes
-        if addressed_to_us and host not in peer.answered:
-            hosts = {address.host for address in (*peer.metatraffic, *peer.default)}
-            if host in hosts:
-                peer.answered[host] = None
+        if host in peer.hosts:
+            peer.hosts[host] = now
+            if host != peer.host and now - peer.hosts[peer.host] > min(peer.announcement.lease, self._limits.lease):
+                self._counters["moved_to_another_host"] += 1
+                self._reach(peer, host)
+        if addressed_to_us and host not in peer.answered and host in _hosts_of(peer):
+            peer.answered[host] = None
+
+    def _reach(self, peer: RemoteParticipant, host: str) -> None:
+        peer.host = host
+        self.detours.lead(peer.prefix, host, (peer.metatraffic, peer.default))
 
     def has_credit(self, peer: RemoteParticipant, size_bytes: int) -> bool:
         """Say whether so much may be sent to a peer now, as far as its address and its credit go."""
-        if peer.metatraffic[0].host in peer.answered:
+        if (peer.host or peer.metatraffic[0].host) in peer.answered:
             return True
         return peer.bytes_out + size_bytes <= self._limits.amplification * peer.bytes_in
 
@@ -135,3 +145,7 @@ class RemoteParticipants:
             return False
         peer.bytes_out += size_bytes
         return True
+
+
+def _hosts_of(peer: RemoteParticipant) -> set[str]:
+    return {address.host for address in (*peer.metatraffic, *peer.default)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from dataclasses import astuple
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from rookery.rtps.octets import Cursor
 from rookery.rtps.parameters import Parameter, ParameterId, encode_strings
 from rookery.rtps.qos import (
     INFINITE,
+    STANDARD_CONSISTENCY,
     USER_DATA_BYTES,
     XCDR1,
     DestinationOrder,
@@ -26,9 +28,17 @@ from rookery.rtps.qos import (
     Presentation,
     QualityOfService,
     Reliability,
+    TypeConsistency,
 )
 
-__all__ = ["decode_duration", "decode_quality", "encode_duration", "encode_quality"]
+__all__ = [
+    "decode_duration",
+    "decode_quality",
+    "decode_user_data",
+    "encode_duration",
+    "encode_quality",
+    "encode_user_data",
+]
 
 _MAX_BLOCKING = 100_000
 _POLICIES = frozenset(
@@ -39,6 +49,7 @@ _POLICIES = frozenset(
         ParameterId.DEADLINE,
         ParameterId.PARTITION,
         ParameterId.OWNERSHIP,
+        ParameterId.OWNERSHIP_STRENGTH,
         ParameterId.LIVELINESS,
         ParameterId.LATENCY_BUDGET,
         ParameterId.DESTINATION_ORDER,
@@ -47,6 +58,7 @@ _POLICIES = frozenset(
         ParameterId.LIFESPAN,
         ParameterId.TIME_BASED_FILTER,
         ParameterId.USER_DATA,
+        ParameterId.TYPE_CONSISTENCY,
     }
 )
 _Kind = TypeVar("_Kind", bound=IntEnum)
@@ -71,6 +83,17 @@ def decode_duration(cursor: Cursor) -> int:
     return seconds * 1_000_000 + ((fraction * 1_000_000) >> 32)
 
 
+def encode_user_data(data: bytes, *, little: bool) -> Parameter:
+    """Return the parameter with what an owner says of an endpoint or a participant."""
+    padding = bytes(-len(data) % 4)
+    return Parameter(ParameterId.USER_DATA, struct.pack("<I" if little else ">I", len(data)) + data + padding)
+
+
+def decode_user_data(cursor: Cursor) -> bytes:
+    """Read what an owner says, as much of it as is kept."""
+    return cursor.take(cursor.u32())[:USER_DATA_BYTES]
+
+
 def encode_quality(qos: QualityOfService, *, little: bool) -> list[Parameter]:
     """Return the parameters that say `qos`."""
     word = "<I" if little else ">I"
@@ -88,6 +111,9 @@ def encode_quality(qos: QualityOfService, *, little: bool) -> list[Parameter]:
         parameters.append(Parameter(ParameterId.PARTITION, encode_strings(qos.partitions, little=little)))
     if qos.ownership is not Ownership.SHARED:
         parameters.append(Parameter(ParameterId.OWNERSHIP, struct.pack(word, qos.ownership)))
+    if qos.ownership_strength:
+        strength = struct.pack(order + "i", qos.ownership_strength)
+        parameters.append(Parameter(ParameterId.OWNERSHIP_STRENGTH, strength))
     if qos.liveliness is not Liveliness.AUTOMATIC or qos.liveliness_lease < INFINITE:
         lease = encode_duration(qos.liveliness_lease, little=little)
         parameters.append(Parameter(ParameterId.LIVELINESS, struct.pack(word, qos.liveliness) + lease))
@@ -107,9 +133,10 @@ def encode_quality(qos: QualityOfService, *, little: bool) -> list[Parameter]:
         separation = encode_duration(qos.minimum_separation, little=little)
         parameters.append(Parameter(ParameterId.TIME_BASED_FILTER, separation))
     if qos.user_data:
-        padding = bytes(-len(qos.user_data) % 4)
-        octets = struct.pack(word, len(qos.user_data)) + qos.user_data + padding
-        parameters.append(Parameter(ParameterId.USER_DATA, octets))
+        parameters.append(encode_user_data(qos.user_data, little=little))
+    if qos.type_consistency != STANDARD_CONSISTENCY:
+        octets = struct.pack(order + "H5?", *astuple(qos.type_consistency))
+        parameters.append(Parameter(ParameterId.TYPE_CONSISTENCY, octets))
     return parameters
 
 
@@ -142,6 +169,8 @@ def decode_quality(parameters: Iterable[Parameter], *, little: bool, writer: boo
                 changes["partitions"] = _strings(cursor)
             case ParameterId.OWNERSHIP:
                 changes["ownership"] = _kind(Ownership, cursor)
+            case ParameterId.OWNERSHIP_STRENGTH:
+                changes["ownership_strength"] = cursor.i32()
             case ParameterId.LIVELINESS:
                 changes["liveliness"] = _kind(Liveliness, cursor)
                 changes["liveliness_lease"] = decode_duration(cursor)
@@ -158,7 +187,14 @@ def decode_quality(parameters: Iterable[Parameter], *, little: bool, writer: boo
             case ParameterId.TIME_BASED_FILTER:
                 changes["minimum_separation"] = decode_duration(cursor)
             case ParameterId.USER_DATA:
-                changes["user_data"] = cursor.take(cursor.u32())[:USER_DATA_BYTES]
+                changes["user_data"] = decode_user_data(cursor)
+            case ParameterId.TYPE_CONSISTENCY:
+                kind = int(cursor.number("H"))
+                if kind > 1:
+                    raise WireFormatError(f"type consistency {kind}")
+                # Older stacks say the kind alone, or fewer of the others.
+                flags = [bool(octet) for octet in cursor.take(min(cursor.remaining, 5))]
+                changes["type_consistency"] = TypeConsistency(bool(kind), *flags)
             case ParameterId.DATA_REPRESENTATION:
                 count = cursor.u32()
                 if count * 2 > cursor.remaining:

@@ -4,8 +4,9 @@ Writer and reader of one topic talk only if every policy that both sides must ag
 DDS 1.4, 2.2.3). Policies with an order fit when the offer is at least the request; ownership and the data
 representation must agree; partitions must meet. All of them are read from peers and compared, because a peer that
 asks for something unknown to us must not be matched in silence. Locally an endpoint can ask only for what is really
-done here: reliability, durability volatile or transient-local, history, deadline, lifespan, time-based filter,
-partitions, user data, XCDR1 or XCDR2. Anything else raises.
+done here: reliability, durability volatile or transient-local, history, deadline, liveliness, ownership, destination
+order, latency budget (nothing is held back for it), lifespan, time-based filter, partitions, user data, type
+consistency, XCDR1 or XCDR2. Anything else raises.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from fnmatch import fnmatchcase
+from typing import Final
 
 from rookery.errors import UnsupportedPolicyError
 
 __all__ = [
     "INFINITE",
+    "STANDARD_CONSISTENCY",
     "USER_DATA_BYTES",
     "XCDR1",
     "XCDR2",
@@ -28,6 +31,7 @@ __all__ = [
     "Presentation",
     "QualityOfService",
     "Reliability",
+    "TypeConsistency",
     "incompatible_policies",
     "require_supported",
 ]
@@ -36,6 +40,8 @@ __all__ = [
 INFINITE = 0x7FFFFFFF * 1_000_000
 XCDR1 = 0
 XCDR2 = 2
+#: Shorter leases would be signs of life and nothing else.
+SHORTEST_LIVELINESS = 1_000
 #: User data that are sent, and kept of others.
 USER_DATA_BYTES = 1_024
 
@@ -87,6 +93,27 @@ class Presentation(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TypeConsistency:
+    """How unlike a reader's type and a writer's may be (DDS-XTypes 7.6.3.4); the defaults are the standard's."""
+
+    #: Whether they may be unlike at all.
+    coercion: bool = True
+    #: Whether a longer sequence or string than the reader's type has room for may come.
+    ignores_sequence_bounds: bool = True
+    ignores_string_bounds: bool = True
+    #: Whether members are known by their ids alone.
+    ignores_member_names: bool = False
+    #: Whether each has to have the members of the other, but for optional ones of the writer.
+    prevents_widening: bool = False
+    #: Whether both have to announce their types: names are not enough.
+    forces_validation: bool = False
+
+
+#: What a reader asks for that says nothing of it.
+STANDARD_CONSISTENCY: Final = TypeConsistency()
+
+
+@dataclass(frozen=True, slots=True)
 class QualityOfService:
     """The policies of one endpoint; the defaults are those of DDS, except that readers here also begin as best effort.
 
@@ -112,6 +139,10 @@ class QualityOfService:
     minimum_separation: int = 0
     #: What the owner says of the endpoint, for others to see.
     user_data: bytes = b""
+    #: Of writers with exclusive ownership: the strongest has an instance.
+    ownership_strength: int = 0
+    #: Of readers: how unlike their own the types of writers may be.
+    type_consistency: TypeConsistency = STANDARD_CONSISTENCY
 
     @property
     def reliable(self) -> bool:
@@ -131,6 +162,13 @@ _SUPPORTED = frozenset(
         "lifespan",
         "minimum_separation",
         "user_data",
+        "liveliness",
+        "liveliness_lease",
+        "ownership",
+        "ownership_strength",
+        "type_consistency",
+        "destination_order",
+        "latency_budget",
     }
 )
 
@@ -155,6 +193,16 @@ def require_supported(qos: QualityOfService) -> None:
     if qos.deadline < 1 or qos.lifespan < 1:
         given = min(qos.deadline, qos.lifespan)
         raise UnsupportedPolicyError(f"a deadline or lifespan of {given} microseconds; give at least 1")
+    if qos.liveliness_lease < SHORTEST_LIVELINESS:
+        raise UnsupportedPolicyError(
+            f"a liveliness lease of {qos.liveliness_lease} microseconds; give at least {SHORTEST_LIVELINESS}"
+        )
+    if qos.latency_budget < 0:
+        raise UnsupportedPolicyError(f"a latency budget of {qos.latency_budget} microseconds; give no less than 0")
+    if qos.ownership_strength and qos.ownership is Ownership.SHARED:
+        raise UnsupportedPolicyError("a strength without exclusive ownership; ask for both")
+    if not -(1 << 31) <= qos.ownership_strength < 1 << 31:
+        raise UnsupportedPolicyError(f"an ownership strength of {qos.ownership_strength}; give a number of 32 bits")
     if not 0 <= qos.minimum_separation <= qos.deadline:
         raise UnsupportedPolicyError(
             f"samples {qos.minimum_separation} microseconds apart; give no less than 0 and no more than the deadline"

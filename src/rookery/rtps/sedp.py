@@ -29,12 +29,14 @@ from rookery.rtps.identity import (
     SEDP_PUBLICATIONS_WRITER,
     SEDP_SUBSCRIPTIONS_READER,
     SEDP_SUBSCRIPTIONS_WRITER,
+    UNKNOWN_PREFIX,
     BuiltinEndpoint,
     Guid,
     guid_from_octets,
     is_builtin,
     is_writer,
 )
+from rookery.rtps.locators import Locator
 from rookery.rtps.peers import Destination, RemoteParticipant
 from rookery.rtps.reader import Reader, Received
 from rookery.rtps.writer import Writer
@@ -48,6 +50,8 @@ class RemoteEndpoint:
 
     announcement: EndpointAnnouncement
     destination: Destination
+    #: Where it hears what goes to many at once, if that is where we say it.
+    group: Destination | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ class EndpointDiscovery:
             self.writers[writer].unmatch(Guid(prefix, reader))
             self.readers[reader].unmatch(Guid(prefix, writer))
         for guid in tuple(self._by_participant.pop(prefix, ())):
-            self._listener.lost(self.endpoints.pop(guid), now)
+            self._listener.lost(self._forget(guid), now)
 
     def _bury(self, prefix: bytes) -> None:
         """Keep a tombstone of a participant that is lost without a goodbye: what it may believe in."""
@@ -262,6 +266,13 @@ class EndpointDiscovery:
             # The sample has been delivered as far as the protocol goes; only its content is refused.
             self._context.reject(str(error))
 
+    def _group_of(self, announcement: EndpointAnnouncement, peer: RemoteParticipant) -> Destination | None:
+        """Return our group, if an endpoint hears it: no other group is sent to, whatever somebody announces."""
+        group = self._context.data_group
+        if group is None or Locator.of(group) not in (announcement.groups or peer.announcement.groups):
+            return None
+        return Destination(UNKNOWN_PREFIX, group)
+
     def _take(self, writer: Guid, announcement: EndpointAnnouncement, now: int) -> None:
         guid = announcement.guid
         peer = self._context.peers.get(writer.prefix)
@@ -274,6 +285,7 @@ class EndpointDiscovery:
             self._context.counters["name_bytes"] += 1
             raise WireFormatError(f"a name of more than {self._context.limits.name_bytes} bytes")
         old = self.endpoints.get(guid)
+        announcement = self._within_room(announcement, old)
         own = self._by_participant.setdefault(guid.prefix, {})
         if old is None:
             for name, count in (("endpoints", len(self.endpoints)), ("endpoints_per_participant", len(own))):
@@ -282,23 +294,45 @@ class EndpointDiscovery:
                     self._context.counters[name] += 1
                     raise WireFormatError(f"no room for another endpoint; the limit is {limit}")
         addresses = self._context.addresses(announcement.locators)
-        endpoint = RemoteEndpoint(announcement, Destination(guid.prefix, (addresses or peer.default)[0]))
+        destination = Destination(guid.prefix, (addresses or peer.default)[0])
+        endpoint = RemoteEndpoint(announcement, destination, self._group_of(announcement, peer))
         if old == endpoint:
             return
         if old is not None and _but_for_filters(old) == _but_for_filters(endpoint):
-            self.endpoints[guid] = endpoint
+            self._keep(endpoint)
             self._listener.filtered(endpoint)
             return
         if old is not None:
             self._listener.lost(old, now)
-        self.endpoints[guid] = endpoint
+        self._keep(endpoint)
         own[guid] = None
         self._listener.discovered(endpoint, now)
 
     def _lose(self, writer: Guid, guid: Guid, now: int) -> None:
         if guid.prefix != writer.prefix:
             raise WireFormatError("an endpoint withdrawn by another")
-        endpoint = self.endpoints.pop(guid, None)
-        if endpoint is not None:
+        if guid in self.endpoints:
             del self._by_participant[guid.prefix][guid]
-            self._listener.lost(endpoint, now)
+            self._listener.lost(self._forget(guid), now)
+
+    def _keep(self, endpoint: RemoteEndpoint) -> None:
+        """Keep an endpoint in place of what it said before."""
+        guid = endpoint.announcement.guid
+        if guid in self.endpoints:
+            self._forget(guid)
+        self.endpoints[guid] = endpoint
+        self._context.type_bytes += len(endpoint.announcement.type_object)
+
+    def _forget(self, guid: Guid) -> RemoteEndpoint:
+        endpoint = self.endpoints.pop(guid)
+        self._context.type_bytes -= len(endpoint.announcement.type_object)
+        return endpoint
+
+    def _within_room(self, announcement: EndpointAnnouncement, old: RemoteEndpoint | None) -> EndpointAnnouncement:
+        """Return an announcement without its type, where there is no room for that."""
+        before = 0 if old is None else len(old.announcement.type_object)
+        more = len(announcement.type_object) - before
+        if more <= 0 or self._context.type_bytes + more <= self._context.limits.type_bytes:
+            return announcement
+        self._context.counters["type_bytes"] += 1
+        return replace(announcement, type_object=b"")

@@ -18,6 +18,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Address
 from typing import Protocol
 
@@ -233,7 +234,7 @@ class ParticipantDiscovery:
         if stranger is not None:
             self._context.counters["participants"] += 1
             self._remove(stranger.prefix, "no room", now)
-        if not self._context.peers.add(peer):
+        if not self._context.peers.add(peer, sender=self._context.sender.host):
             raise WireFormatError(f"no room for another participant; the limit is {self._context.limits.participants}")
         self._watch_lease(peer, now)
         if not directed and not by_multicast and peer.metatraffic_destination.address not in self._named:
@@ -290,20 +291,23 @@ class ParticipantDiscovery:
             self._listener.lost(peer, reason, now)
 
     def _watch_lease(self, peer: RemoteParticipant, now: int) -> None:
-        def check(then: int) -> None:
-            granted = lease
-            if not peer.is_known:  # who has nothing for us never answers: it has to go only where room is short
-                granted = min(lease, limits.unanswered_lease) if self._context.peers.is_crowded else lease
-            if peer.heard + granted > then:
-                again = peer.heard + lease if peer.is_known else min(peer.heard + lease, then + limits.unanswered_lease)
-                self._context.deadlines.arm(("lease", peer.prefix), again, check)
-            else:
-                self._remove(peer.prefix, "expired", then)
-
-        limits = self._context.limits
-        lease = min(peer.announcement.lease, limits.lease)
+        lease, limits = self._lease_of(peer), self._context.limits
         first = lease if peer.is_known else min(lease, limits.unanswered_lease)
-        self._context.deadlines.arm(("lease", peer.prefix), now + first, check)
+        self._context.deadlines.arm(("lease", peer.prefix), now + first, partial(self._check_lease, peer))
+
+    def _check_lease(self, peer: RemoteParticipant, now: int) -> None:
+        lease, limits = self._lease_of(peer), self._context.limits
+        granted = lease
+        if not peer.is_known:  # who has nothing for us never answers: it has to go only where room is short
+            granted = min(lease, limits.unanswered_lease) if self._context.peers.is_crowded else lease
+        if peer.heard + granted > now:
+            again = peer.heard + lease if peer.is_known else min(peer.heard + lease, now + limits.unanswered_lease)
+            self._context.deadlines.arm(("lease", peer.prefix), again, partial(self._check_lease, peer))
+        else:
+            self._remove(peer.prefix, "expired", now)
+
+    def _lease_of(self, peer: RemoteParticipant) -> int:
+        return min(peer.announcement.lease, self._context.limits.lease)
 
     def _is_sealed(self, message: Data) -> bool:
         return self._seal is not None and self._seal.is_whole(message.payload or b"", sequence=message.sequence)

@@ -179,7 +179,10 @@ class DataFragment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, gc=False):
-    """HEARTBEAT: the writer has `first` to `last` to give; `final` means that no answer is needed."""
+    """HEARTBEAT: the writer has `first` to `last` to give; `final` means that no answer is needed.
+
+    With `liveliness` the writer's program says that it is alive.
+    """
 
     reader: int
     writer: int
@@ -187,11 +190,13 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     last: int
     count: int
     final: bool = False
+    liveliness: bool = False
 
     def encode(self, *, little: bool = True) -> bytes:
         body = _pair(self.reader, self.writer) + _sequence(self.first, little) + _sequence(self.last, little)
         body += struct.pack("<I" if little else ">I", self.count & 0xFFFFFFFF)
-        return _framed(HEARTBEAT, 0x02 if self.final else 0, body, little)
+        flags = (0x02 if self.final else 0) | (0x04 if self.liveliness else 0)
+        return _framed(HEARTBEAT, flags, body, little)
 
 
 class HeartbeatFragment(msgspec.Struct, frozen=True, gc=False):
@@ -310,7 +315,7 @@ def _decode_heartbeat(cursor: Cursor, flags: int) -> Heartbeat:
     _positive(first, "a heartbeat from")
     if last < first - 1:
         raise WireFormatError(f"a heartbeat from {first} to {last}")
-    return Heartbeat(reader, writer, first, last, cursor.u32(), bool(flags & 0x02))
+    return Heartbeat(reader, writer, first, last, cursor.u32(), bool(flags & 0x02), bool(flags & 0x04))
 
 
 def _decode_heartbeat_fragment(cursor: Cursor, flags: int) -> HeartbeatFragment:

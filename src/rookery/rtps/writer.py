@@ -1,10 +1,10 @@
 """The writer's side of RTPS: push samples, say what there is, repair what is asked for (RTPS 2.5, 8.4.9).
 
-Samples go out at once to every matched reader. To a reliable reader all that are sent in one go are followed by one
-HEARTBEAT that lets the reader see a hole; it needs no answer, unless much is unacknowledged. And as long as something
-is, a HEARTBEAT that does need an answer is repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the
-reader's mark and names what to repeat: what the history still holds is sent again, what it does not hold, or what the
-reader is not entitled to, becomes a GAP.
+Samples go out at once to every matched reader; to several that hear our group, and want every sample, once for all of
+them. To a reliable reader all that are sent in one go are followed by one HEARTBEAT that lets the reader see a hole; it
+needs no answer, unless much is unacknowledged. And as long as something is, a HEARTBEAT that does need an answer is
+repeated, first after 100 ms and then ever more slowly. An ACKNACK moves the reader's mark and names what to repeat:
+what the history still holds is sent again, what it does not hold, or what the reader is not entitled to, becomes a GAP.
 
 What is written in one go is matched in one go with the filters that readers have (`sieve`), before it is sent. A reader
 whose filter leaves a sample out gets a GAP for its number, when there is something else to say to it. A reader that has
@@ -60,6 +60,8 @@ _GAP_REACH = 4_096
 _SENT_SLACK = 64
 #: An answer is asked for without delay when this part of what a history holds is unacknowledged.
 _EAGER_PART = 4
+#: So many participants that hear the group are sent a sample once.
+_MANY = 3
 #: The history is looked through after one acknowledgment or sample for each so many readers.
 _READERS_EACH = 16
 
@@ -100,6 +102,8 @@ class ReaderProxy:
     """With `wants`: the instances that the reader was sent, and under which number."""
     confirmed: int = 0
     """The highest base of an ACKNACK."""
+    group: Destination | None = None
+    """Where the reader hears what goes to many at once."""
     skipped: int | None = None
     """The first of the latest numbers of which the reader has heard nothing, because they are not for it."""
 
@@ -152,6 +156,8 @@ class Writer:
         self._is_plain = True
         self._reliable: dict[Guid, ReaderProxy] = {}
         self._destinations: tuple[Destination, ...] = ()
+        #: Of the reliable ones, those that are reached through the group.
+        self._in_group: dict[Guid, ReaderProxy] = {}
         #: Who is to have a HEARTBEAT about what was written since the last one was sent, and when that was written.
         self._unsaid: dict[Guid, ReaderProxy] = {}
         self._written = 0
@@ -169,6 +175,7 @@ class Writer:
         now: int,
         wants: Callable[[bytes], bool] | None = None,
         push: bool = False,
+        group: Destination | None = None,
     ) -> None:
         """Begin to serve a reader, with what was written before or without.
 
@@ -176,7 +183,7 @@ class Writer:
         """
         self.distribute()
         start = self.history.first if with_history else self.history.last + 1
-        proxy = ReaderProxy(reader, destination, reliable, start, start, wants=wants)
+        proxy = ReaderProxy(reader, destination, reliable, start, start, wants=wants, group=group)
         self._forget(reader)
         self.readers[reader] = proxy
         if reliable:
@@ -237,6 +244,12 @@ class Writer:
         self.distribute()
         self._send(change, now)
         return change
+
+    def assert_liveliness(self) -> None:
+        """Let every reader know, without a sample, that this writer is alive."""
+        self.distribute()
+        for proxy in self.readers.values():
+            self._send_heartbeat(proxy, final=True, liveliness=True)
 
     def distribute(self) -> None:
         """Send what was written to those whose filters want it: before filters or readers change, at the latest."""
@@ -407,12 +420,32 @@ class Writer:
 
     def _say_what_there_is(self) -> None:
         unsaid, self._unsaid = self._unsaid, {}
+        if self._in_group and self._in_group.keys() <= unsaid.keys():
+            self._say_to_group(unsaid)
         for proxy in unsaid.values():
             if proxy.guid in self._level:
                 self._settle(proxy, self.history.last + 1)
             behind = self.history.last - proxy.acknowledged
             self._send_heartbeat(proxy, final=behind * _EAGER_PART < self._context.limits.history_samples)
             self._expect_answer(proxy, self._written)
+
+    def _say_to_group(self, unsaid: dict[Guid, ReaderProxy]) -> None:
+        """Let one HEARTBEAT speak to all who are reached through the group, if it is true of all."""
+        proxies = self._in_group.values()
+        if max(proxy.start for proxy in proxies) > self.history.first:
+            return
+        behind = self.history.last - min(proxy.acknowledged for proxy in proxies)
+        self._heartbeat_count += 1
+        final = behind * _EAGER_PART < self._context.limits.history_samples
+        heartbeat = Heartbeat(
+            UNKNOWN_ENTITY, self.guid.entity, self.history.first, self.history.last, self._heartbeat_count, final
+        )
+        group = next(iter(proxies)).group
+        if group is not None:
+            self._context.outbox.add(group, heartbeat)
+            for proxy in proxies:
+                del unsaid[proxy.guid]
+                self._expect_answer(proxy, self._written)
 
     def _forget(self, changed: Guid) -> None:
         """Forget what rests on who the readers are, before one comes or after one went."""
@@ -427,7 +460,12 @@ class Writer:
         self._is_noted, self._filtered = True, None
         proxies = self.readers.values()
         self._reliable = {proxy.guid: proxy for proxy in proxies if proxy.reliable}
-        self._destinations = tuple(dict.fromkeys(proxy.destination for proxy in proxies))
+        heard = {proxy.destination for proxy in proxies if proxy.group is not None}
+        reached = [proxy.group if len(heard) >= _MANY and proxy.group else proxy.destination for proxy in proxies]
+        self._destinations = tuple(dict.fromkeys(reached))
+        self._in_group = {}
+        if len(heard) >= _MANY:
+            self._in_group = {guid: proxy for guid, proxy in self._reliable.items() if proxy.group is not None}
         self._is_plain = all(proxy.wants is None and proxy.skipped is None for proxy in proxies)
 
     def _serves(self, proxy: ReaderProxy, change: Change) -> bool:
@@ -496,13 +534,13 @@ class Writer:
             )
             self._context.outbox.add(destination, fragment, timestamp=change.timestamp)
 
-    def _send_heartbeat(self, proxy: ReaderProxy, *, final: bool) -> None:
+    def _send_heartbeat(self, proxy: ReaderProxy, *, final: bool, liveliness: bool = False) -> None:
         self._heartbeat_count += 1
         first = max(self.history.first, proxy.start)
         if proxy.wants is not None and proxy.confirmed > proxy.start:
             first = proxy.start  # a reader that begins again is to show it by asking from there
         heartbeat = Heartbeat(
-            proxy.guid.entity, self.guid.entity, first, self.history.last, self._heartbeat_count, final
+            proxy.guid.entity, self.guid.entity, first, self.history.last, self._heartbeat_count, final, liveliness
         )
         self._context.outbox.add(proxy.destination, heartbeat)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.stacks import SYSTEMS, amounts_of, fitted, system
+from benchmarks.stacks import SYSTEMS, amounts_of, fitted, main, system
 
 from rookery.discovery.planning import make_plan, read_capture, read_topology
 from rookery.discovery.planning.loads import ProtocolLoads
@@ -105,14 +105,19 @@ def _join(network: SimulatedNetwork, topology: Any, protocol: str) -> None:
 
 def captured(vendor: bytes | None, *, times: int, multicast: bool) -> DiscoveryPlan:
     """Plan from a capture in which a vendor's nodes say everything so many times."""
+    topology, seen = read_capture(capture_of(vendor, times=times, multicast=multicast))
+    assert len(topology.participants) == 8
+    return make_plan(topology, observation=seen)
+
+
+def capture_of(vendor: bytes | None, *, times: int, multicast: bool) -> bytes:
+    """Return the capture."""
     group, frames = bytes((239, 255, 0, 1)), []
     for payload in start_of_a_ring() * times:
         named = payload[:6] + (vendor or payload[6:8]) + payload[8:]
         frame = ipv4(named)
         frames.append(frame if multicast else frame.replace(group, bytes((127, 0, 0, 1)), 1))
-    topology, seen = read_capture(classic(frames, 101))
-    assert len(topology.participants) == 8
-    return make_plan(topology, observation=seen)
+    return classic(frames, 101)
 
 
 def test_the_bytes_of_a_capture_decide_and_not_what_was_planned() -> None:
@@ -122,6 +127,22 @@ def test_the_bytes_of_a_capture_decide_and_not_what_was_planned() -> None:
     assert once.verdict.text.startswith("No change is worth it")
     assert often.verdict.protocol in ("ribbon", "bloom", "cuckoo", "hashes", "tree")
     assert often.verdict.text.startswith("Use ")
+
+
+@pytest.mark.parametrize(("times", "agreed"), [(1, "the same verdict"), (12, "ANOTHER verdict")])
+def test_a_plan_is_held_against_a_capture(
+    times: int, agreed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = tmp_path / "ring.pcap"
+    capture.write_bytes(capture_of(CYCLONE, times=times, multicast=False))
+    assert main(["--judge", str(capture), "--stacks", "cyclone_unicast", "--systems", "ring 8 10"]) == 0
+    told = capsys.readouterr().out
+    seen, planned = (int(told.split(" bytes seen")[0].split()[-1].replace(",", "")), _planned("ring 8 10"))
+    assert f"{planned:,} planned ({planned / seen - 1:+.1%}), {agreed}" in told
+
+
+def _planned(name: str) -> int:
+    return stack_cost(STACKS["cyclone_unicast"], ProtocolLoads(system(name)).load("simple")).octets
 
 
 def test_each_stack_is_told_what_its_owner_can_do() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+import random
+from dataclasses import astuple, replace
 from itertools import islice
 from typing import Any
 
 import pytest
 
+from rookery.rtps.qos import TypeConsistency
 from rookery.rtps.types import CdrEnum, CdrMember, CdrSequence, CdrString, CdrStruct, Extensibility, Primitive
 from rookery.rtps.xtypes.assignability import mismatch, spoken
 
@@ -26,6 +28,7 @@ def cyclone_matches() -> Any:
         '<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="lo"/></Interfaces>'
         "<AllowMulticast>false</AllowMulticast></General></Domain></CycloneDDS>"
     )
+    from cyclonedds.core import Qos
     from cyclonedds.domain import DomainParticipant
     from cyclonedds.pub import DataWriter
     from cyclonedds.sub import DataReader
@@ -33,18 +36,45 @@ def cyclone_matches() -> Any:
 
     reading, writing = DomainParticipant(57 * 4 + 1), DomainParticipant(57 * 4 + 1)
 
-    def ask(number: int, reader: CdrStruct, writer: CdrStruct) -> bool:
+    def ask(number: int, reader: CdrStruct, writer: CdrStruct, by: TypeConsistency | None = None) -> bool:
         # Endpoints of one process are compared when the second is made, without a packet and without a wait.
         topics = (
             Topic(reading, f"t{number}", cyclone_type(reader)),
             Topic(writing, f"t{number}", cyclone_type(writer)),
         )
-        writes, reads = DataWriter(writing, topics[1]), DataReader(reading, topics[0])
+        qos = None if by is None else Qos(cyclone_consistency(by))
+        writes, reads = DataWriter(writing, topics[1]), DataReader(reading, topics[0], qos=qos)
         found = len(reads.get_matched_publications()) == 1
         del reads, writes
         return found
 
     return ask
+
+
+def cyclone_consistency(by: TypeConsistency) -> Any:
+    """Return a reader's policy as Cyclone DDS has it."""
+    from cyclonedds.core import Policy
+
+    coercion, *others = astuple(by)
+    if coercion:
+        return Policy.TypeConsistency.AllowTypeCoercion(*others)
+    return Policy.TypeConsistency.DisallowTypeCoercion(by.forces_validation)
+
+
+def compare_by_policy(ask: Any, count: int, seed: int) -> None:
+    """Judge random pairs by random policies of the reader."""
+    dice = random.Random(seed)
+    verdicts: dict[bool, int] = {True: 0, False: 0}
+    unlike_default = 0
+    for number, (reader, writer) in enumerate(islice(pairs(seed), count)):
+        by = TypeConsistency(dice.random() < 0.8, *(dice.random() < 0.5 for _ in range(5)))
+        keyed_alike = reader.is_keyed == writer.is_keyed
+        fits = keyed_alike and mismatch(reader, writer, by=by) is None
+        assert ask(seed * count + number, reader, writer, by) == fits, (reader, writer, by)
+        verdicts[fits] += 1
+        unlike_default += keyed_alike and fits != (mismatch(reader, writer) is None)
+    assert min(verdicts.values()) > count / 20
+    assert unlike_default > count / 20
 
 
 def compare(ask: Any, count: int, seed: int) -> None:
@@ -59,6 +89,16 @@ def compare(ask: Any, count: int, seed: int) -> None:
 
 def test_200_pairs_are_judged_as_cyclone_does(cyclone_matches: Any) -> None:
     compare(cyclone_matches, 200, seed=1)
+
+
+def test_200_pairs_are_judged_by_the_readers_policy_as_cyclone_does(cyclone_matches: Any) -> None:
+    compare_by_policy(cyclone_matches, 200, seed=3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_10_000_pairs_are_judged_by_the_readers_policy_as_cyclone_does(cyclone_matches: Any) -> None:
+    compare_by_policy(cyclone_matches, 10_000, seed=4)
 
 
 @pytest.mark.slow

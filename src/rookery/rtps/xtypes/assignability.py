@@ -4,7 +4,7 @@ Two types that are alike but for the names of the types fit. Otherwise a struct 
 extensibility, members of one name have one id, keys are on both sides, and the types of members that both have fit: at
 the same places unless it is mutable, and all of them if it is final. A struct inside must be alike if it is final,
 because a reader cannot tell where another one would end. Bounds of strings and sequences do not count, those of keys
-do: these are the defaults of the standard's consistency policy, and no other policy is offered here.
+do, unless the reader's consistency policy says otherwise.
 
 Whether octets can be read is a second question: XCDR1 does not say where an appendable struct inside another one ends,
 so there two that differ in their members do not fit, whatever the types say.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rookery.rtps.qos import STANDARD_CONSISTENCY, TypeConsistency
 from rookery.rtps.types import (
     CdrArray,
     CdrEnum,
@@ -29,6 +30,10 @@ from rookery.rtps.types import (
 from rookery.rtps.xtypes.objects import describe, name_hash
 
 __all__ = ["Mismatch", "mismatch", "spoken", "undelimited"]
+
+_STRICTEST = replace(
+    STANDARD_CONSISTENCY, ignores_sequence_bounds=False, ignores_string_bounds=False, prevents_widening=True
+)
 
 _NUMBERS = {Primitive.FLOAT32: "float32", Primitive.FLOAT64: "float64"}
 
@@ -67,21 +72,30 @@ def spoken(of: Type) -> str:
             return f"enum {of.name}"
 
 
-def mismatch(reader: Type, writer: Type, path: str = "the type") -> Mismatch | None:
-    """Return what keeps a reader from taking what a writer sends; None if nothing does."""
+def mismatch(
+    reader: Type, writer: Type, path: str = "the type", *, by: TypeConsistency = STANDARD_CONSISTENCY
+) -> Mismatch | None:
+    """Return what keeps a reader from taking what a writer sends, by the reader's policy; None if nothing does."""
     if _are_alike(reader, writer):
         return None
+    if not by.coercion:
+        # What differs says more than that something does, where the difference alone would be no obstacle.
+        apart = mismatch(reader, writer, path, by=_STRICTEST)
+        return apart or Mismatch(path, spoken(reader), f"another {spoken(writer)}")
     match reader, writer:
         case CdrString(), CdrString():
-            return None
+            has_room = by.ignores_string_bounds or _has_room(reader.bound, writer.bound)
+            return None if has_room else Mismatch(path, spoken(reader), spoken(writer))
         case CdrEnum(), CdrEnum():
             return _between_enums(reader, writer, path)
         case CdrSequence(), CdrSequence():
-            return _strong(reader.element, writer.element, f"an element of {path}")
+            if not by.ignores_sequence_bounds and not _has_room(reader.bound, writer.bound):
+                return Mismatch(path, spoken(reader), spoken(writer))
+            return _strong(reader.element, writer.element, f"an element of {path}", by)
         case CdrArray(), CdrArray() if _bounds(reader) == _bounds(writer):
-            return _strong(_element(reader), _element(writer), f"an element of {path}")
+            return _strong(_element(reader), _element(writer), f"an element of {path}", by)
         case CdrStruct(), CdrStruct():
-            return _between_structs(reader, writer, "" if path == "the type" else f"{path}.")
+            return _between_structs(reader, writer, "" if path == "the type" else f"{path}.", by)
     return Mismatch(path, spoken(reader), spoken(writer))
 
 
@@ -144,11 +158,15 @@ def _element(of: CdrArray) -> Type:
     return _element(of.element) if isinstance(of.element, CdrArray) else of.element
 
 
-def _strong(reader: Type, writer: Type, path: str) -> Mismatch | None:
+def _has_room(reader: int | None, writer: int | None) -> bool:
+    return reader is None or (writer is not None and writer <= reader)
+
+
+def _strong(reader: Type, writer: Type, path: str, by: TypeConsistency) -> Mismatch | None:
     """Return what keeps apart two types whose values stand among others, so that their ends must be known."""
     if not _are_alike(reader, writer) and not _is_delimited(writer):
         return Mismatch(path, spoken(reader), f"another {spoken(writer)}")
-    return mismatch(reader, writer, path)
+    return mismatch(reader, writer, path, by=by)
 
 
 def _is_delimited(of: Type) -> bool:
@@ -178,25 +196,29 @@ def _labels(of: CdrEnum) -> str:
     return "one of " + ", ".join(f"{name} = {value}" for name, value in of.members)
 
 
-def _between_structs(reader: CdrStruct, writer: CdrStruct, path: str) -> Mismatch | None:
+def _between_structs(reader: CdrStruct, writer: CdrStruct, path: str, by: TypeConsistency) -> Mismatch | None:
     if reader.extensibility is not writer.extensibility:
         return Mismatch(f"{path}its type", spoken(reader), spoken(writer))
     ours, theirs = reader.numbered, writer.numbered
     by_id = dict(theirs)
-    apart = _names_and_keys(ours, theirs, path)
+    apart = _names_and_keys(ours, theirs, path, by)
     if apart is not None:
         return apart
     for number, member in ours:
         other = by_id.get(number)
         if other is not None:
-            apart = _between_members(member, other, f"{path}{member.name}")
+            apart = _between_members(member, other, f"{path}{member.name}", by)
             if apart is not None:
                 return apart
     if reader.extensibility is not Extensibility.MUTABLE:
         for (number, member), (its, other) in zip(ours, theirs, strict=False):
-            apart = _at_one_place(number, member, its, other, path)
+            apart = _at_one_place(number, member, its, other, path, by)
             if apart is not None:
                 return apart
+    if by.prevents_widening:
+        apart = _widened(dict(ours), by_id, path)
+        if apart is not None:
+            return apart
     if reader.extensibility is Extensibility.FINAL and len(ours) != len(theirs):
         return Mismatch(f"{path}the number of members", str(len(ours)), str(len(theirs)))
     if not by_id.keys() & dict(ours).keys():
@@ -204,14 +226,25 @@ def _between_structs(reader: CdrStruct, writer: CdrStruct, path: str) -> Mismatc
     return None
 
 
+def _widened(ours: dict[int, CdrMember], theirs: dict[int, CdrMember], path: str) -> Mismatch | None:
+    """Return a member that one side alone has; what is optional at the writer may be unknown to the reader."""
+    for number, member in ours.items():
+        if number not in theirs:
+            return Mismatch(f"{path}{member.name}", spoken(member.type), "missing")
+    for number, member in theirs.items():
+        if number not in ours and not member.optional:
+            return Mismatch(f"{path}{member.name}", "missing", spoken(member.type))
+    return None
+
+
 def _names_and_keys(
-    ours: tuple[tuple[int, CdrMember], ...], theirs: tuple[tuple[int, CdrMember], ...], path: str
+    ours: tuple[tuple[int, CdrMember], ...], theirs: tuple[tuple[int, CdrMember], ...], path: str, by: TypeConsistency
 ) -> Mismatch | None:
     """Members of one name have one id, and the other way; keys and what must be understood are on both sides."""
     for number, member in ours:
         for its, opposite in theirs:
             same = name_hash(member.name) == name_hash(opposite.name)
-            if (number == its) != same:
+            if (number == its) != same and not by.ignores_member_names:
                 if same:
                     return Mismatch(f"{path}{member.name}", f"member {number}", f"member {its}")
                 return Mismatch(f"{path}member {number}", member.name, opposite.name)
@@ -224,8 +257,8 @@ def _names_and_keys(
     return None
 
 
-def _between_members(member: CdrMember, other: CdrMember, path: str) -> Mismatch | None:
-    apart = mismatch(_without_keys(member.type), _without_keys(other.type), path)
+def _between_members(member: CdrMember, other: CdrMember, path: str, by: TypeConsistency) -> Mismatch | None:
+    apart = mismatch(_without_keys(member.type), _without_keys(other.type), path, by=by)
     if apart is not None or not other.key:
         return apart
     ours, theirs = member.type, other.type
@@ -236,17 +269,19 @@ def _between_members(member: CdrMember, other: CdrMember, path: str) -> Mismatch
         if _numbered(theirs).keys() - _numbered(ours).keys():
             return Mismatch(path, _labels(ours), _labels(theirs))
     elif isinstance(ours, CdrStruct) and isinstance(theirs, CdrStruct):
-        return mismatch(_keys_alone(ours), _keys_alone(theirs), path)
+        return mismatch(_keys_alone(ours), _keys_alone(theirs), path, by=by)
     return None
 
 
-def _at_one_place(number: int, member: CdrMember, its: int, other: CdrMember, path: str) -> Mismatch | None:
+def _at_one_place(
+    number: int, member: CdrMember, its: int, other: CdrMember, path: str, by: TypeConsistency
+) -> Mismatch | None:
     if number != its:
         return Mismatch(f"{path}the member at its place", member.name, other.name)
     if member.optional != other.optional:
         told = ("optional", "always there")
         return Mismatch(f"{path}{member.name}", *(told if member.optional else reversed(told)))
-    return _strong(member.type, other.type, f"{path}{member.name}")
+    return _strong(member.type, other.type, f"{path}{member.name}", by)
 
 
 def _without_keys(of: Type) -> Type:
