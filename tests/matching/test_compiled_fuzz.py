@@ -47,14 +47,15 @@ def fuzzed(mutants: int, seed: int, **environment: str) -> dict[str, int]:
     return verdicts
 
 
-def test_ten_thousand_mutated_sets() -> None:
-    verdicts = fuzzed(10_000, 0)
-    assert verdicts["refused"] > 5_000
-    assert verdicts["right"] > 1_000
-    assert verdicts["unproved"] > 300
-    assert verdicts["same texts"] > 5
-    assert verdicts["other texts"] > 1
-    assert verdicts.get("refused in use", 0) < 300
+@pytest.mark.parametrize("mutants", [3_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_sets(mutants: int) -> None:
+    verdicts = fuzzed(mutants, 0)
+    assert verdicts["refused"] > mutants // 2
+    assert verdicts["right"] > mutants // 10
+    assert verdicts["unproved"] > mutants * 3 // 100
+    assert verdicts["same texts"] > mutants // 2_000
+    assert verdicts["other texts"] > 0
+    assert verdicts.get("refused in use", 0) < mutants * 3 // 100
 
 
 @pytest.mark.slow

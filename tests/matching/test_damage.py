@@ -209,7 +209,7 @@ def damaged(buffer: bytes, folder: Path, seed: int, count: int) -> dict[str, int
         [sys.executable, str(program), str(path), str(seed), str(count)],
         capture_output=True,
         text=True,
-        timeout=1200,
+        timeout=3_000,
         check=False,
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"

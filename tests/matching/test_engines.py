@@ -18,6 +18,7 @@ import rookery
 import rookery.matching.baselines.packed
 import rookery.matching.bitmap.build
 import rookery.matching.bitmap.engine
+import rookery.matching.bitmap.positions
 from matching.probes import STRUCTURES, probes
 from model.generators import random_event, random_filter, random_schema, table_of
 from rookery.errors import RookeryError, UnknownSubscriptionError
@@ -41,6 +42,7 @@ def test_every_engine_equals_scan(random: Random, at_once: int) -> None:
     """Whatever part of the rows the newest are: with `at_once` 128 every row is in the structure."""
     with pytest.MonkeyPatch.context() as patch, probes() as asked:
         patch.setattr(rookery.matching.baselines.packed, "AT_ONCE", at_once)
+        patch.setattr(rookery.matching.bitmap.positions, "LEAST_PREDICATES", 0 if at_once else 1 << 62)
         wanted = compare_engines(random, at_once)
     for engine in STRUCTURES:
         assert asked.pairs[engine] >= 2 * wanted * (at_once > 0), engine
@@ -136,6 +138,7 @@ class Edits(RuleBasedStateMachine):
         self.patch.setattr(rookery.matching.bitmap.engine, "LEAST_SEGMENT", 4)
         self.patch.setattr(rookery.matching.bitmap.tail, "DIRECT_ROWS", 2)
         self.patch.setattr(rookery.matching.bitmap.build, "DIRECT_ROWS", 2)
+        self.patch.setattr(rookery.matching.bitmap.positions, "LEAST_PREDICATES", 0)
         self.patch.setattr(rookery.matching.records, "LEAST_TAIL", 5)
         self.patch.setattr(rookery.matching.labels, "_FEW", 2)
         self.folder = tempfile.TemporaryDirectory()

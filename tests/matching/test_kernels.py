@@ -14,11 +14,11 @@ from tests.twins import bitmap_checks as check_twin
 from tests.twins import lists as list_twin
 from tests.twins import rows as twins
 
-from rookery.matching import kernels
-from rookery.matching.bitmap import build_kernels, check_kernels
+from rookery.matching import code_kernels, kernels, pieces
+from rookery.matching.bitmap import build_kernels, check_kernels, event_kernels, positions
 from rookery.matching.bitmap import kernels as bitmap_kernels
 from rookery.matching.bitmap.build import BitmapIndex, build_index
-from rookery.matching.bitmap.engine import BitmapEngine, index_rows
+from rookery.matching.bitmap.engine import BitmapEngine, index_rows, index_table
 from rookery.matching.kernels import NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows
 
@@ -64,6 +64,18 @@ def test_integers_get_their_codes(items: list[tuple[int, bool]]) -> None:
 def test_pairs_are_put_in_order(items: list[tuple[int, int]]) -> None:
     pairs = np.array([event << 32 | slot for event, slot in items], np.int64)
     assert same_arrays(kernels.order_pairs(pairs.copy(), 6), twins.order_pairs(pairs, 6))
+
+
+def test_many_pairs_are_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that go to arrays of NumPy too, of which some stand twice."""
+    monkeypatch.setattr(pieces, "MANY_PAIRS", 1000)
+    random = np.random.default_rng(5)
+    pairs = random.integers(0, 6, 3000) << 32 | random.integers(0, 2000, 3000)
+    found = pieces.in_order(pairs.copy(), 6)
+    assert same_arrays(found, twins.order_pairs(pairs, 6))
+    assert len(found[0]) < len(pairs)
+    once = np.unique(pairs)
+    assert same_arrays(pieces.in_order(once.copy(), 6), found)
 
 
 def random_rows(random: Random, count: int, attributes: int, *, equalities: float = 0.4) -> Rows:
@@ -128,7 +140,7 @@ def test_rows_are_scanned_as_the_twin_says(random: Random) -> None:
         assert kernels.row_holds(*same) == twins.row_holds(*same)
 
 
-@given(st.lists(EXTREMES, min_size=1, max_size=31), EXTREMES)
+@given(st.lists(EXTREMES, min_size=1, max_size=bitmap_kernels.CUTS), EXTREMES)
 def test_buckets_count_the_cut_points_below(points: list[int], code: int) -> None:
     cuts = np.full((1, bitmap_kernels.CUTS), 2**63 - 1, np.int64)
     cuts[0, : len(points)] = sorted(points)
@@ -140,16 +152,22 @@ def same_arrays(one: tuple[Array, ...], other: tuple[Array, ...]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 300), (3, 1200), (4, 6500)])
-def test_an_index_is_built_and_matched_as_the_twin_says(seed: int, count: int) -> None:
+def test_an_index_is_built_and_matched_as_the_twin_says(
+    seed: int, count: int, short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(positions, "LEAST_PREDICATES", 0 if short else 1 << 62)
     random = Random(seed)
     attributes = 5
     rows = random_rows(random, count, attributes, equalities=0.0 if seed == 4 else 0.5)
     index = build_index(rows, attributes)
+    stored = index.stored()
+    assert index.bounds.dtype == (np.int32 if short else np.int64)
     lines = np.zeros_like(index.lines)
     twin.fill_blocks(
-        index.blocked_rows, index.block_first, index.block_numbers, index.start, index.attribute, index.bounds,
-        index.pool, index.cuts, lines,
+        index.blocked_rows, index.block_first, index.block_numbers, stored.start, stored.attribute,
+        stored.bounds, stored.pool, index.cuts, lines,
     )  # fmt: skip
     assert np.array_equal(lines, index.lines)
     summary = np.zeros_like(index.group_lines)
@@ -163,12 +181,105 @@ def test_an_index_is_built_and_matched_as_the_twin_says(seed: int, count: int) -
     alive = np.array([random.random() < 0.9 for _ in range(count)], np.uint8)
     found = pairs(BitmapEngine(index).probe(codes, alive))
     listed = list_twin.match_lists(
-        codes, alive, index.list_numbers, index.list_keys, index.list_code, index.list_first, index.list_table,
-        index.list_posting, index.slot, index.start, index.attribute, index.bounds, index.pool,
+        codes, codes, alive, index.list_numbers, index.list_keys, index.list_code, index.list_first, index.list_table,
+        index.list_posting, index.slot, stored.start, stored.attribute, stored.bounds, stored.pool,
     )  # fmt: skip
     assert found == pairs(np.concatenate([twin.match_events(index, codes, alive), listed]))
+    for event in range(len(codes)):
+        match_one_event(index, codes[event : event + 1], alive)
     brute = twins.scan_rows(codes, 0, count, rows.slot, alive, rows.start, rows.attribute, rows.bounds, rows.pool)
     assert found == pairs(brute)
+
+
+def match_one_event(index: BitmapIndex, codes: Array, alive: Array) -> None:
+    """Require that one event is matched as the twin says, with room for all of its slots, for some and for none."""
+    room = np.empty(len(index.slot), np.int64)
+    count = twin.match_event(index, codes, alive, room)
+    for size in (len(room), count // 2, 0):
+        found = np.full(size, -1, np.int64)
+        assert event_kernels.match_event(codes, alive, index_table(index), index.bounds, found) == count
+        assert set(found[:count].tolist()) <= set(room[:count].tolist())
+        assert size < count or sorted(found[:count].tolist()) == sorted(room[:count].tolist())
+
+
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(
+    ("keys", "step", "own_places"), [(1, 1, True), (1, 1009, False), (2, 1, True), (2, 1009, False)]
+)
+def test_keys_that_fill_their_range_have_places_of_their_own(
+    keys: int, step: int, own_places: bool, twice: bool, more: bool
+) -> None:
+    """Of one attribute or two, with a row or more for each, decided by the key or not; for any code an event has."""
+    random = Random(keys)
+    values = [[step * (one - 30)] if keys == 1 else [step * (one // 10 - 3), step * (one % 10)] for one in range(60)]
+    tested = [
+        [(number, (value, value)) for number, value in enumerate(one)] + [(2, (0, random.randrange(9)))] * more
+        for one in values * (1 + twice)
+    ]
+    random.shuffle(tested)
+    count = len(tested)
+    rows = Rows(
+        np.arange(count, dtype=np.int32),
+        np.arange(count + 1) * (keys + more),
+        np.array([number for one in tested for number, _ in one], np.uint16),
+        np.array([interval for one in tested for _, interval in one], np.int64).reshape(-1, 2),
+        np.empty((0, 2), np.int64),
+    )
+    index = build_index(rows, 3)
+    assert bool(index.key_span.any()) == own_places
+    edges = [
+        NULL_CODE,
+        NULL_CODE + 1,
+        2**63 - 1,
+        -31 * step,
+        30 * step,
+        -4 * step,
+        3 * step,
+        10 * step,
+        -1,
+        1 << 32,
+        -(1 << 32),
+    ]
+    codes = np.array(
+        [[*(random.choice([random.choice(values)[at], random.choice(edges)]) for at in (0, keys - 1)), 4]
+         for _ in range(600)] + [[*(one * 2)[:2], 4] for one in values], np.int64,
+    )  # fmt: skip
+    alive = np.array([random.random() < 0.9 for _ in range(count)], np.uint8)
+    wanted = pairs(
+        twins.scan_rows(codes, 0, count, rows.slot, alive, rows.start, rows.attribute, rows.bounds, rows.pool)
+    )
+    assert pairs(BitmapEngine(index).probe(codes, alive)) == wanted
+    assert len(wanted) > 40
+    for event in range(0, len(codes), 7):
+        match_one_event(index, codes[event : event + 1], alive)
+    assert sorted(pairs(index_rows(index).bounds.reshape(-1))) == sorted(pairs(rows.bounds.reshape(-1)))
+
+
+def test_one_event_passes_over_whole_summaries() -> None:
+    """Of a partition of more blocks than a summary has, each event finds what a scan finds."""
+    random = Random(9)
+    count = 520 * bitmap_kernels.BLOCK_ROWS
+    low = np.array([random.randrange(1 << 40) for _ in range(count)], np.int64)
+    rows = Rows(
+        np.arange(count, dtype=np.int32), np.arange(count + 1), np.zeros(count, np.uint16),
+        np.stack([low, low + (1 << 24)], axis=1), np.empty((0, 2), np.int64),
+    )  # fmt: skip
+    index = build_index(rows, 1)
+    assert len(index.group_block) == 2
+    engine, alive = BitmapEngine(index), np.ones(count, np.uint8)
+    for code in [*low[:20].tolist(), *(low[20:40] + (1 << 24)).tolist(), 0, 1 << 41, NULL_CODE]:
+        inside = np.flatnonzero((low <= code) & (code <= low + (1 << 24)))
+        assert engine.probe_event(np.array([[code]], np.int64), alive) == inside.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), EXTREMES, EXTREMES, EXTREMES), max_size=8))
+def test_one_event_is_coded_as_the_twin_says(places: list[tuple[int, int, int, int]]) -> None:
+    raw = np.array([[word for _, word, _, _ in places]], np.int64).reshape(1, -1)
+    forms = np.array([(form, low, high) for form, _, low, high in places], np.int64).reshape(-1, 3)
+    plain = raw.copy()
+    assert code_kernels.code_event(raw, forms) == twins.code_event(plain, forms)
+    assert np.array_equal(raw, plain)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -269,7 +380,7 @@ def test_an_index_is_proved_as_the_twin_says(seed: int) -> None:
             (
                 check_kernels.first_lost_partition,
                 check_twin.first_lost_partition,
-                (*keyed, i.table_first, i.table, i.seed, i.partition_key, owner),
+                (i.signature_first, i.key_low, i.key_span, i.table_first, i.table, i.seed, i.partition_key, owner),
             ),
         ):
             fault = kernel(*arguments)

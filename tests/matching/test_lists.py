@@ -112,8 +112,8 @@ def test_rows_under_lists_are_found_and_come_back_as_they_were(random: Random) -
     assert sorted(BitmapEngine(index).probe(codes, alive).tolist()) == sorted(wanted.tolist())
     i = index
     filed = (
-        codes, alive, i.list_numbers, i.list_keys, i.list_code, i.list_first, i.list_table, i.list_posting, i.slot,
-        i.start, i.attribute, i.bounds, i.pool,
+        codes, codes, alive, i.list_numbers, i.list_keys, i.list_code, i.list_first, i.list_table, i.list_posting,
+        i.slot, i.start, i.attribute, i.bounds, i.pool,
     )  # fmt: skip
     assert sorted(list_kernels.match_lists(*filed).tolist()) == sorted(twin.match_lists(*filed).tolist())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.twins import rows as twins
 
 import rookery
 from rookery.matching.kernels import NULL_CODE
-from rookery.matching.program_kernels import decide_pairs
+from rookery.matching.program_kernels import ACCEPT, FALSE, OPEN, decide_pairs
 from rookery.matching.programs import Programs, ProgramsBuilder
 from rookery.matching.texts.index import Truths
 from rookery.model.batches import batch_of
@@ -47,6 +48,19 @@ def holds(tree: Any, codes: list[int], truths: set[int]) -> bool:
     return parts[0][0] in truths if kind == TEXT else any(low <= codes[kind] <= high for low, high in parts)
 
 
+def _check(outcome: int, tree: Any, codes: list[int], places: Any, labels: Any, states: Any) -> None:
+    """Judge what a program says of an event: a verdict is that of every answer to what is open, a place is open."""
+    own = range(*places.tolist())
+    open_ = [place for place in own if len(states) and states[place] == OPEN]
+    if outcome >= 0:
+        assert outcome in open_
+        return
+    sure = {int(labels[place]) for place in own if not len(states) or states[place] == 0}
+    for size in range(len(open_) + 1):
+        for chosen in combinations(open_, size):
+            assert holds(tree, codes, sure | {int(labels[place]) for place in chosen}) == (outcome == ACCEPT)
+
+
 def test_a_program_decides_as_its_tree_reads() -> None:
     random = Random(5)
     for _ in range(40):
@@ -67,8 +81,13 @@ def test_a_program_decides_as_its_tree_reads() -> None:
         ]
         assert programs.decide(events, 2 * slots, codes, TEXT, truths).tolist() == wanted
         rows, jumps = programs.whole()
-        given = (events, slots, codes, TEXT, first, truths.labels, rows.start, rows.attribute, rows.bounds, rows.pool)
-        assert decide_pairs(*given, jumps).tolist() == twins.decide_pairs(*given, jumps).tolist() == wanted
+        steps = (rows.start, rows.attribute, rows.bounds, rows.pool, jumps)
+        for states in (np.empty(0, np.int8), np.array(random.choices([0, OPEN, FALSE], k=len(truths.labels)), np.int8)):
+            given = (events, slots, codes, TEXT, first, truths.labels, states, *steps)
+            outcomes = decide_pairs(*given)
+            assert outcomes.tolist() == twins.decide_pairs(*given).tolist()
+            for outcome, event, slot in zip(outcomes.tolist(), events.tolist(), slots.tolist(), strict=True):
+                _check(outcome, trees[slot], codes[event].tolist(), first[event : event + 2], truths.labels, states)
         kept = np.full(24, -1, np.int64)
         kept[[2, 8, 20]] = [1, 0, 2]
         some = programs.kept(kept)

@@ -15,7 +15,8 @@ import rookery
 from model.generators import random_filter, random_schema
 from rookery.errors import CompiledSetError
 from rookery.matching import CompiledSet
-from rookery.matching.bitmap import build
+from rookery.matching.bitmap import build, positions
+from rookery.matching.bitmap.position_kernels import STATED
 from rookery.matching.kernels import NULL_CODE, SET_FLAG
 
 from .test_checks import Change, cells, crafted, head, put
@@ -152,6 +153,84 @@ def test_a_bound_that_is_changed_in_a_row_is_found_by_its_text() -> None:
     assert crafted(compiled, put("bounds", 0, 7)).match({"n": 6}) == []
     with pytest.raises(CompiledSetError, match="the rows of 'a' are not those of its text"):
         crafted(compiled, put("bounds", 0, 7), verify="texts")
+
+
+@pytest.fixture(scope="module")
+def short() -> CompiledSet:
+    """Return a set whose bounds are positions, on a grid and among stated points, with keys that fill their range."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "LEAST_PREDICATES", 0)
+        patch.setattr(positions, "LARGEST_SHARE", 10)
+        matcher = rookery.matcher(rookery.Schema(number=int, price=float, key=int))
+        for place in range(200):
+            where = f"number >= {place * 3} AND price < {place % 50 / 10}"
+            matcher.add(place, f"key = {place - 100} AND {where}" if place % 2 else where)
+        return matcher.compile()
+
+
+def between_points(header: Any, arrays: dict[str, Array]) -> None:
+    """Put an upper bound on a stated point between two."""
+    number = int(np.flatnonzero(arrays["position_grid"][2] == STATED)[0])
+    place = np.flatnonzero(arrays["attribute"] == number)[0]
+    arrays["bounds"][place, 1] -= 1
+
+
+def turned_points(header: Any, arrays: dict[str, Array]) -> None:
+    arrays["position_points"][[3, 4]] = arrays["position_points"][[4, 3]]
+
+
+def other_step(header: Any, arrays: dict[str, Array]) -> None:
+    arrays["position_grid"][2, arrays["position_grid"][2] > 0] = 0
+
+
+def other_end(header: Any, arrays: dict[str, Array]) -> None:
+    arrays["position_grid"][1, arrays["position_grid"][2] == STATED] += 1
+
+
+def turned_grid(header: Any, arrays: dict[str, Array]) -> None:
+    arrays["position_grid"][[0, 1]] = arrays["position_grid"][[1, 0]]
+
+
+def counted_points(header: Any, arrays: dict[str, Array]) -> None:
+    arrays["position_grid"][2, arrays["position_grid"][2] == STATED] = 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (between_points, "no point of its grid"),
+        (turned_points, "points of a grid step back"),
+        (other_step, "a wrong step"),
+        (other_end, "does not end with its points"),
+        (turned_grid, "ends before it begins"),
+        (counted_points, "stated and counted"),
+        (put("position_first", -1, 1), "position_first"),
+        (put("position_numbers", 0, 2), "not the attributes that rows test"),
+        (put("key_low", 0, 7), "does not lead to it"),
+        (put("key_span", 0, 1 << 20), "no place for each key"),
+        (put("key_span", 0, 0), "does not lead to it"),
+        (put("partition_first", 1, 0), "no rows|wrong ends|steps back"),
+    ],
+)
+def test_positions_and_places_that_are_not_those_of_the_rows_are_refused(
+    short: CompiledSet, change: Change, message: str
+) -> None:
+    index: Any = short._view.engine
+    assert index.index.key_span.any()
+    assert {index.index.bounds.dtype, index.index.start.dtype} == {np.dtype(np.int32)}
+    assert len(CompiledSet.from_bytes(short.to_bytes(), verify="texts")) == 200
+    with pytest.raises(CompiledSetError, match=message):
+        crafted(short, change)
+
+
+def test_a_version_that_is_verified_needs_no_program() -> None:
+    """Of two versions the first holds from time itself on, which its rows do not say exactly: its text is asked."""
+    matcher = rookery.matcher(rookery.Schema(word=str))
+    matcher.add(7, "word NOT ILIKE 'a%'")
+    matcher.add(7, "word NOT ILIKE 'a%'", version=2, valid_from="2026-02-01T00:00:00Z")
+    first = matcher.compile().take(np.array([0]))
+    loaded = CompiledSet.from_bytes(first.to_bytes(), verify="texts")
+    assert [loaded.match({"word": word}, time="2026-01-01T00:00:00Z") for word in ("b", "A")] == [[7], []]
 
 
 @settings(max_examples=25)

@@ -29,7 +29,6 @@ def test_every_engine_may_be_read_while_it_is_edited(engine: str, monkeypatch: p
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(20))
 def test_every_answer_is_that_of_one_state_for_a_minute(
     seed: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

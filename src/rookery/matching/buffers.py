@@ -24,7 +24,7 @@ __all__ = ["FORMAT_VERSION", "UNREADABLE", "content_hash_of", "pack", "unpack"]
 
 Array = np.ndarray[Any, Any]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _KEY = b"rookery"
 _SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())]

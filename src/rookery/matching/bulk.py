@@ -100,9 +100,13 @@ def boxes_to_rows(labeler: Labeler, boxes: SubscriptionColumns, *, first: int, c
         same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([topic]))
         columns.append((number, same))
         given.append(({}, TOPIC.text, (0, 1)))
-    return _fill_rows(
-        space, [(*one, name, which) for one, (_, name, which) in zip(columns, given, strict=True)], first, count
-    )
+    named: list[tuple[int, pa.Array, str, tuple[int, ...]]] = [
+        (*one, name, which) for one, (_, name, which) in zip(columns, given, strict=True)
+    ]
+    rows = _fill_rows(space, named, first, count)
+    del columns, named
+    pa.default_memory_pool().release_unused()  # Arrow keeps what its columns took, and building the index needs as much
+    return rows
 
 
 def _fill_rows(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from rookery.errors import CompiledSetError
 from rookery.matching.bitmap.build import BitmapIndex
 from rookery.matching.bitmap.check_kernels import first_repeating_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
+from rookery.matching.bitmap.position_kernels import MOST_BITS, STATED
 from rookery.matching.bitmap.signatures import MAXIMUM_SIGNATURES
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.labels import LABEL_LIMIT, LABEL_STEP
@@ -42,6 +44,8 @@ _TYPES = {
     "list_posting": np.int32,
 }
 _PROGRAM_TYPES = (np.int32, np.int64, np.uint16, np.int64, np.int64, np.int32)
+#: These are int32 where bounds are positions, else int64.
+_BY_GRID = ("start", "bounds", "pool")
 _PAIRS = {"group_block", "bounds", "pool"}
 #: The header's entries and their types.
 _HEADER: dict[str, type] = {
@@ -154,9 +158,11 @@ def check_programs(steps: Sequence[Array], jumps: Array, *, attributes: int, slo
 
 def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     """Raise CompiledSetError unless every offset in the index stays inside its array."""
+    short = np.int32 if index.position_grid.size else np.int64
     for name, array in index.arrays().items():
-        dimensions = 2 if name in _PAIRS or name in ("cuts", "partition_key") else 1
-        fits = array.dtype == _TYPES.get(name, np.int64) and array.ndim == dimensions
+        dimensions = 2 if name in _PAIRS or name in ("cuts", "partition_key", "position_grid") else 1
+        wanted = short if name in _BY_GRID else _TYPES.get(name, np.int64)
+        fits = array.dtype == wanted and array.ndim == dimensions
         if not fits or (name in _PAIRS and array.shape[1] != 2):
             raise CompiledSetError(f"the compiled set is damaged: {name} has type {array.dtype}, shape {array.shape}")
     require(0 <= index.seed < 1 << 63, "the seed is out of range")
@@ -172,6 +178,7 @@ def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     ranges = index.bounds[(index.attribute & SET_FLAG) != 0]
     _within(ranges, 0, len(index.pool) + 1, "a set of intervals")
     require(bool((ranges[:, 0] < ranges[:, 1]).all()), "a set of intervals is empty")
+    _check_grid(index, known)
     require(
         0 <= index.partition_first[-1] <= rows if len(index.partition_first) else False, "partition_first ends wrong"
     )
@@ -186,6 +193,30 @@ def check_index(index: BitmapIndex, *, attributes: int, slots: int) -> None:
     require(repeating < 0, f"row {repeating} tests an attribute twice")
 
 
+def _check_grid(index: BitmapIndex, attributes: int) -> None:
+    """Require that codes and positions can be made of each other."""
+    numbers, grid, points = index.position_numbers, index.position_grid, index.position_points
+    if not grid.size:
+        require(grid.shape == (3, 0) and not len(numbers) and not len(points), "a grid without lines")
+        require(len(index.position_first) == 1 and index.position_first[0] == 0, "a grid without lines")
+        return
+    require(grid.shape == (3, attributes), "the grid has a wrong shape")
+    tested = np.bincount(index.attribute & ATTRIBUTE_MASK, minlength=attributes) > 0
+    require(np.array_equal(numbers, np.flatnonzero(tested)), "position_numbers are not the attributes that rows test")
+    low, high, shift = grid
+    require(bool((low <= high).all()), "a grid ends before it begins")
+    _offsets(index.position_first, attributes, len(points), "position_first")
+    sizes = np.diff(index.position_first)
+    stated = shift == STATED
+    require(bool(((sizes > 0) == stated).all()), "a grid's points are stated and counted")
+    require(bool((stated | ((shift >= 1) & (shift <= MOST_BITS))).all()), "a grid has a wrong step")
+    owner = np.repeat(np.arange(attributes), sizes)
+    require(bool(((points[1:] > points[:-1]) | (owner[1:] != owner[:-1])).all()), "points of a grid step back")
+    first, last = index.position_first[:-1][stated], index.position_first[1:][stated] - 1
+    ends = (points[first] == low[stated]) & (points[last] == high[stated])
+    require(bool(ends.all()), "a grid does not end with its points")
+
+
 def _check_keys(index: BitmapIndex, rows: int, attributes: int) -> None:
     signatures = len(index.signature_first) - 1
     require(1 <= signatures <= MAXIMUM_SIGNATURES + 1, f"it has {signatures} signatures")
@@ -193,12 +224,18 @@ def _check_keys(index: BitmapIndex, rows: int, attributes: int) -> None:
     _within(index.signature_numbers, 0, attributes, "signature_numbers")
     partitions = len(index.partition_first) - 1
     _offsets(index.partition_first, partitions, rows, "partition_first")
+    require(bool((np.diff(index.partition_first) > 0).all()), "a partition has no rows")
     longest = max(1, int(np.diff(index.signature_first).max()))
     require(index.partition_key.shape == (partitions, longest), "partition_key has a wrong shape")
     _offsets(index.table_first, signatures, len(index.table), "table_first")
     sizes = np.diff(index.table_first)
     require(bool(((sizes > 0) & (sizes & (sizes - 1) == 0)).all()), "a hash table's size is no power of two")
     _within(index.table, -1, partitions, "table")
+    require(len(index.key_low) == len(index.key_span) == len(index.signature_numbers), "keys have a wrong length")
+    _within(index.key_span, 0, 1 << 31, "key_span")
+    for first, last, size in zip(index.signature_first, index.signature_first[1:], sizes.tolist(), strict=False):
+        spans = index.key_span[first:last].tolist()
+        require(prod(spans) <= size and (all(spans) or not any(spans)), "a table has no place for each key")
     # A look-up ends at a free place; a full table would have none.
     free = np.add.reduceat(index.table < 0, index.table_first[:-1], dtype=np.int64)
     require(bool((free > 0).all()), "a hash table is full")

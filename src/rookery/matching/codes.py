@@ -24,8 +24,10 @@ import pyarrow.compute as pc
 
 from rookery.arrays import distinct
 from rookery.errors import SchemaError
+from rookery.matching.event_coder import EventCoder
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, encode_doubles, encode_integers
 from rookery.matching.labels import Labels, Moves
+from rookery.matching.present import Present
 from rookery.matching.texts.index import NO_TEXT, TEXT, TextIndex, text_attributes
 from rookery.model.batches import Batch, Events, batch_of, event_column
 from rookery.model.check import COMPUTED, ComputedAttribute
@@ -94,7 +96,9 @@ class CodeSpace:
     """
 
     __slots__ = (
+        "_coder",
         "_numbers",
+        "_present",
         "_shared_attributes",
         "_shared_labels",
         "_texts",
@@ -113,6 +117,9 @@ class CodeSpace:
         self.reads_now = False
         self._shared_attributes = self._shared_labels = False
         self._texts: tuple[Labels, TextIndex] | None = None
+        #: None until it is asked for, False where the attributes are not such that there is one.
+        self._coder: EventCoder | bool | None = None
+        self._present: Present | None = None
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -126,7 +133,7 @@ class CodeSpace:
         """Return an equal space that may be edited; what it does not change it shares with this one."""
         twin = CodeSpace(self.schema)
         twin.attributes, twin._numbers, twin.labels = self.attributes, self._numbers, self.labels
-        twin.reads_now = self.reads_now
+        twin.reads_now, twin._coder, twin._present = self.reads_now, self._coder, self._present
         twin._shared_attributes = twin._shared_labels = True
         return twin
 
@@ -182,6 +189,7 @@ class CodeSpace:
         if self._shared_attributes:
             self.attributes, self._numbers = list(self.attributes), dict(self._numbers)
             self._shared_attributes = False
+        self._coder = self._present = None
         self.attributes.append(attribute)
         self._numbers[attribute.path] = number
         if NOW in (attribute.fields if isinstance(attribute, ComputedAttribute) else (attribute,)):
@@ -344,32 +352,52 @@ class CodeSpace:
         tested: Container[int] | None = None,
     ) -> np.ndarray[Any, Any]:
         """Return the codes of one dict event; with `tested`, attributes of other numbers are not read."""
-        codes = []
+        codes = np.full((1, max(1, len(self.attributes))), NULL_CODE, np.int64)
+        present = self._present
+        if present is None:
+            present = self._present = Present(self.attributes)  # who comes second makes the same
+        for path, hidden_one in _HIDDEN.items():
+            number = self._numbers.get(path)
+            if number is not None:
+                codes[0, number] = self.code(number, NO_TEXT if hidden_one is TEXT else hidden.get(hidden_one.text))
         value: Any
-        for number, attribute in enumerate(self.attributes):
+        for number in present(event):
+            attribute = self.attributes[number]
             path = attribute.path
-            if attribute is TOPIC or attribute is TIME:
-                value = hidden.get(attribute.text)
-            elif attribute is TEXT:
-                value = NO_TEXT
-            elif tested is not None and number not in tested:
-                value = None
-            elif isinstance(attribute, ComputedAttribute):
+            if path in _HIDDEN or (tested is not None and number not in tested):
+                continue
+            if isinstance(attribute, ComputedAttribute):
                 value = computed_value(attribute, lambda one: read_value(event, one, on_error))
             elif len(path) == 1:
                 value = event.get(path[0])  # type: ignore[arg-type]
                 kind = type(value)
                 # The usual values are what the language compares already; the rest is checked and converted.
-                if not (kind is str and number in self.labels and value.isascii()) and not (
-                    kind is float and value == value and _is_double(attribute)
-                ):
+                if kind is str and number in self.labels and value.isascii():
+                    codes[0, number] = self.labels[number].code(value)
+                    continue
+                if not (kind is float and value == value and _is_double(attribute)):
                     value = (
                         comparable(attribute, value) if on_error == "raise" else read_value(event, attribute, on_error)
                     )
             else:
                 value = read_value(event, attribute, on_error)
-            codes.append(self.code(number, value))
-        return np.array([codes or [NULL_CODE]], np.int64)
+            codes[0, number] = self.code(number, value)
+        return codes
+
+    def encode_usual(self, event: Mapping[str, Any], topic: str | None) -> np.ndarray[Any, Any] | None:
+        """Return the codes of an event as it usually is, None of any other: `encode_event` knows them all."""
+        coder = self._coder
+        if coder is None:
+            coder = self._coder = self._made_coder()  # who comes second makes the same
+        if isinstance(coder, bool) or type(event) is not dict:
+            return None
+        return coder.codes(event, self.labels, topic)
+
+    def _made_coder(self) -> EventCoder | bool:
+        try:
+            return EventCoder([one for one in self.attributes if one is not TOPIC], self.known(TOPIC.path))
+        except ValueError:
+            return False
 
     def insert_texts(self, texts: Mapping[int, Iterable[str]]) -> dict[int, Moves]:
         """Give labels to texts by attribute number; return the moves of the attributes whose labels moved."""

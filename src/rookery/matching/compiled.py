@@ -42,6 +42,7 @@ from rookery.matching.output import match_table
 from rookery.matching.plain_ipc import require_plain_stream
 from rookery.matching.programs import Programs
 from rookery.matching.proofs import prove_index, prove_records, prove_texts
+from rookery.matching.ranges import RangeRows, range_rows
 from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
 from rookery.matching.rows import Rows
@@ -224,6 +225,10 @@ class CompiledSet:
         One that nothing satisfies has lower bounds above its upper ones. For cutting the space into zones.
         """
         return Boxes(*outer_boxes(self._view, space))
+
+    def ranges(self) -> RangeRows:
+        """Return its rows as ranges of values, never smaller than the truth (`ranges.py`)."""
+        return range_rows(self._view)
 
     def take(self, slots: Array) -> CompiledSet:
         """Return the set of some of its subscriptions, by slot."""

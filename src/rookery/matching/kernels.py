@@ -18,9 +18,12 @@ __all__ = [
     "encode_doubles",
     "encode_integers",
     "order_pairs",
+    "pointer",
     "row_holds",
     "scan_rows",
+    "set_bits",
     "trailing_zeros",
+    "write_ordered",
 ]
 
 #: The code of NULL; every value has a higher one.
@@ -32,7 +35,7 @@ ATTRIBUTE_MASK = 0x7FFF
 FEW_MATCHES = 32
 #: Slots for each pair of a batch, up to which its pairs are ordered by a bit a slot.
 SLOTS_A_PAIR = 4096
-_ONE = np.uint64(1)
+_ONE, _HALF = np.uint64(1), np.uint64(32)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -43,6 +46,27 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def set_bits(typing_context: Any, word: Any) -> Any:
+    """Return how many bits of a word are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pointer(typing_context: Any, address: Any, kind: Any) -> Any:
+    """Return an address as a pointer to items of a type, for `carray`."""
+    found = types.CPointer(kind.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(found))
+
+    return found(types.int64, kind), generate
 
 
 @kernel
@@ -121,36 +145,50 @@ def scan_rows(
 def order_pairs(pairs: Any, event_count: Any) -> Any:
     """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
 
-    Events are counted, so a pair goes to its place at once. The slots of one event, where they are not in order yet,
-    are then put in order: few of them by insertion, more by a bit for each slot, of which the words that were touched
-    are read back. Engines give the pairs of some thousand events after the other, so the places that are written to
-    are near each other. Pairs that are in order already, as the few of sets of single rows are, stay as they are.
+    Pairs that are in order already, as lists of values and keys of one row give them, stay as they are.
     """
     if _ascends(pairs):
         return pairs >> 32, pairs & 0xFFFFFFFF
     total = pairs.shape[0]
-    if _ascends(pairs):  # as lists of values and keys of one row give them
-        return pairs >> 32, pairs & 0xFFFFFFFF
+    events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
+    count = write_ordered(pairs, event_count, np.empty(total, np.int32), events, slots)
+    return events[:count], slots[:count]
+
+
+@kernel
+def write_ordered(pairs: Any, event_count: Any, unordered: Any, events: Any, slots: Any) -> Any:
+    """Write what `order_pairs` returns, and return how much it is; all that is written to has room for every pair.
+
+    Events are counted, so a pair goes to its place at once. The slots of one event, where they are not in order yet,
+    are then put in order: few of them by insertion, more by a bit for each slot, of which the words that were touched
+    are read back. Engines give the pairs of some thousand events after the other, so the places that are written to
+    are near each other.
+    """
+    total = pairs.shape[0]
+    if _ascends(pairs):
+        for index in range(
+            np.uint64(total)
+        ):  # unsigned here and below: no index is asked whether it counts from the end
+            events[index], slots[index] = pairs[index] >> 32, pairs[index] & 0xFFFFFFFF
+        return total
     first = np.zeros(event_count + 1, np.int64)
     highest = np.int64(0)
-    for index in range(total):
-        first[(pairs[index] >> 32) + 1] += 1
+    for index in range(np.uint64(total)):
+        first[(np.uint64(pairs[index]) >> _HALF) + _ONE] += 1
         highest = max(highest, pairs[index] & 0xFFFFFFFF)
     most = np.int64(0)
     for event in range(event_count):
         most = max(most, first[event + 1])
         first[event + 1] += first[event]
     place = first[:-1].copy()
-    unordered = np.empty(total, np.int32)
-    for index in range(total):
-        event = pairs[index] >> 32
-        unordered[place[event]] = pairs[index]
-        place[event] += 1
+    for index in range(np.uint64(total)):
+        owner = np.uint64(pairs[index]) >> _HALF
+        unordered[np.uint64(place[owner])] = pairs[index]
+        place[owner] += 1
     # A bit a slot is cleared once for all events: of few pairs among very many slots, that costs more than it saves.
     by_bits = most > FEW_MATCHES and highest <= SLOTS_A_PAIR * total
     bits = np.zeros((highest >> 6) + 1 if by_bits else 0, np.uint64)
     touched = np.zeros((highest >> 12) + 1 if by_bits else 0, np.uint64)
-    events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
     count = 0
     for event in range(event_count):
         mine = unordered[first[event] : first[event + 1]]
@@ -164,7 +202,7 @@ def order_pairs(pairs: Any, event_count: Any) -> Any:
         else:
             count = _insert(mine, slots, count)
         events[before:count] = event
-    return events[:count], slots[:count]
+    return count
 
 
 @kernel
@@ -200,21 +238,22 @@ def _insert(mine: Any, slots: Any, count: Any) -> Any:
 @kernel
 def _read_bits(mine: Any, bits: Any, touched: Any, slots: Any, count: Any) -> Any:
     """Do what `_insert` does by a bit for each slot, and one for each word of those; both are clear again after it."""
-    for index in range(mine.shape[0]):
+    for index in range(np.uint64(mine.shape[0])):
         slot = np.uint64(mine[index])
         word = slot >> np.uint64(6)
         bits[word] |= _ONE << (slot & np.uint64(63))
         touched[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
-    for group in range(touched.shape[0]):
+    written = np.uint64(count)
+    for group in range(np.uint64(touched.shape[0])):
         words = touched[group]
         touched[group] = np.uint64(0)
         while words != np.uint64(0):
-            at = (np.int64(group) << 6) + np.int64(trailing_zeros(words))
+            at = (group << np.uint64(6)) + trailing_zeros(words)
             words &= words - _ONE
             left = bits[at]
             bits[at] = np.uint64(0)
             while left != np.uint64(0):
-                slots[count] = (at << 6) + np.int64(trailing_zeros(left))
+                slots[written] = np.int64((at << np.uint64(6)) + trailing_zeros(left))
                 left &= left - _ONE
-                count += 1
-    return count
+                written += _ONE
+    return np.int64(written)

@@ -32,6 +32,7 @@ from rookery.matching.output import match_table
 from rookery.matching.programs import Programs
 from rookery.matching.records import Records
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
+from rookery.matching.standing import StandingSet
 from rookery.matching.texts.index import TEXT
 from rookery.matching.upkeep import Chore, Filing, Merging, keep
 from rookery.matching.view import BY_VALUE, PROGRAM, Engine, View
@@ -468,6 +469,10 @@ class Matcher:
         `matcher(compiled, engine=)` build another engine's structure from it where it is used.
         """
         return CompiledSet.of(self._view.packed())
+
+    def standing(self, content_hash: str | None = None) -> StandingSet:
+        """Return the set as it stands, immutable, not packed, so at once: for matching. `content_hash` names it."""
+        return StandingSet(self._view, content_hash)
 
 
 def _with_room(flags: Array, slots: int, default: int) -> Array:

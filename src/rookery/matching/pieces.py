@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.kernels import order_pairs
+from rookery.matching.kernels import order_pairs, write_ordered
 
-__all__ = ["LARGE_PIECE", "Piece", "events_at_once", "joined", "ordered_pieces"]
+__all__ = ["LARGE_PIECE", "Piece", "events_at_once", "in_order", "joined", "ordered_pieces"]
 
 Array = np.ndarray[Any, Any]
 #: Events and slots of matches, by event and then by slot.
@@ -25,10 +25,13 @@ Piece = tuple[Array, Array]
 
 #: Events matched at a time: at first, and at least and at most later on.
 FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
-#: Codes of events that stay in the second-level cache; of few attributes, more events are matched at a time.
+#: Codes of events that stay near the processor; of few attributes, more events are matched at a time, of many, fewer.
 CACHED_CODES, MOST_FACTOR = 1 << 15, 8
+MOST_CODES, WIDE_EVENTS = 1 << 17, 512
 #: Pairs that are wanted of the events that are matched at a time.
 WANTED_PAIRS = 1 << 21
+#: Pairs from which on they are ordered in arrays of NumPy: from 4 MiB on it asks for huge pages.
+MANY_PAIRS = 1 << 19
 #: Matches from which on a piece is left as it is; smaller ones are joined.
 LARGE_PIECE = 1 << 14
 
@@ -40,7 +43,8 @@ def ordered_pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Pi
 
 def events_at_once(attributes: int) -> int:
     """Return how many events are matched at a time at most."""
-    return max(MOST_EVENTS, min(MOST_FACTOR * MOST_EVENTS, CACHED_CODES // max(1, attributes)))
+    few = min(MOST_EVENTS, max(WIDE_EVENTS, MOST_CODES // max(1, attributes)))
+    return max(few, min(MOST_FACTOR * MOST_EVENTS, CACHED_CODES // max(1, attributes)))
 
 
 def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
@@ -48,12 +52,26 @@ def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
     while first < len(codes):
         mine = codes[first : first + size]
         pairs = probe(mine)
-        events, slots = order_pairs(pairs, len(mine))
+        events, slots = in_order(pairs, len(mine))
         if first:
             events += first
         first += len(mine)
         size = min(most, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
         yield events, slots
+
+
+def in_order(pairs: Array, event_count: int) -> Piece:
+    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
+
+    Many go to arrays of NumPy, which asks for huge pages: memory that was not touched before costs a fault a page.
+    """
+    total = len(pairs)
+    if total < MANY_PAIRS:
+        few: Piece = order_pairs(pairs, event_count)
+        return few
+    events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
+    count = write_ordered(pairs, event_count, np.empty(total, np.int32), events, slots)
+    return events[:count], slots[:count]
 
 
 def merged(pieces: Iterable[Piece]) -> Iterator[Piece]:

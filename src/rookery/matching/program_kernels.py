@@ -9,10 +9,12 @@ import numpy as np
 from rookery.kernels import kernel
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 
-__all__ = ["ACCEPT", "REJECT", "decide_pairs"]
+__all__ = ["ACCEPT", "FALSE", "OPEN", "REJECT", "decide_pairs"]
 
 #: Where a program may go beside its own steps: the condition is TRUE, or it is not.
 ACCEPT, REJECT = -1, -2
+#: What a text may say beside TRUE: that somebody has to ask, and that it is not TRUE after all.
+OPEN, FALSE = 1, 2
 
 
 @kernel
@@ -23,17 +25,21 @@ def decide_pairs(
     text: Any,
     truth_first: Any,
     truths: Any,
+    states: Any,
     start: Any,
     attribute: Any,
     bounds: Any,
     pool: Any,
     jumps: Any,
 ) -> Any:
-    """Say of each pair of an event and a program whether the program accepts; `text` is the number of `$text`."""
-    kept = np.empty(events.shape[0], np.bool_)
+    """Return ACCEPT or REJECT for each pair of an event and a program, or the place of the truth that is to be asked.
+
+    `text` is the number of `$text`; `states` says of each truth what it is, and is empty where all are TRUE.
+    """
+    outcome = np.empty(events.shape[0], np.int64)
     for index in range(events.shape[0]):
         event, first = events[index], start[programs[index]]
-        step = np.int64(0)
+        step, asked = np.int64(0), np.int64(-1)
         while step >= 0:
             place = first + step
             number = np.int64(attribute[place] & ATTRIBUTE_MASK)
@@ -48,6 +54,11 @@ def decide_pairs(
                     else:
                         high = middle
                 held = low < truth_first[event + 1] and truths[low] == label
+                if held and states.shape[0]:
+                    if states[low] == OPEN:
+                        asked = low
+                        break
+                    held = states[low] != FALSE
             elif attribute[place] & SET_FLAG:
                 code = codes[event, number]
                 low, high = bounds[place, 0], bounds[place, 1]
@@ -62,5 +73,5 @@ def decide_pairs(
                 code = codes[event, number]
                 held = bounds[place, 0] <= code <= bounds[place, 1]
             step = np.int64(jumps[place, 0] if held else jumps[place, 1])
-        kept[index] = step == ACCEPT
-    return kept
+        outcome[index] = step if asked < 0 else asked
+    return outcome

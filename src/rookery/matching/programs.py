@@ -24,6 +24,7 @@ from rookery.matching.texts.index import Truths
 __all__ = ["Programs", "ProgramsBuilder", "Step"]
 
 Array = np.ndarray[Any, Any]
+_NO_STATES = np.empty(0, np.int8)
 #: An attribute's number and its intervals of codes.
 Step = tuple[int, Sequence[tuple[int, int]]]
 
@@ -91,16 +92,21 @@ class Programs:
 
     def decide(self, events: Array, slots: Array, codes: Array, text: int, truths: Truths) -> Array:
         """Say of pairs of an event and a slot that has a program whether the condition is TRUE."""
-        kept = np.zeros(len(slots), np.bool_)
+        accepted: Array = self.outcomes(events, slots, codes, text, truths, _NO_STATES) == ACCEPT
+        return accepted
+
+    def outcomes(self, events: Array, slots: Array, codes: Array, text: int, truths: Truths, states: Array) -> Array:
+        """Return ACCEPT or REJECT for each, or the place of a truth whose state is OPEN and that decides it."""
+        found = np.full(len(slots), REJECT, np.int64)
         for part in self.parts:
             rows = part.rows
             mine = np.flatnonzero((slots >= rows.slot[0]) & (slots <= rows.slot[-1]))
             if len(mine):
-                kept[mine] = decide_pairs(
+                found[mine] = decide_pairs(
                     events[mine], np.searchsorted(rows.slot, slots[mine]), codes, text, truths.first, truths.labels,
-                    rows.start, rows.attribute, rows.bounds, rows.pool, part.jumps,
+                    states, rows.start, rows.attribute, rows.bounds, rows.pool, part.jumps,
                 )  # fmt: skip
-        return kept
+        return found
 
 
 class _Place:

@@ -23,6 +23,8 @@ __all__ = ["Records", "records_to_table"]
 #: Records that stay a list at least; a larger table has a part of itself beside it.
 LEAST_TAIL = 8192
 TAIL_PART = 32
+#: Ids that are asked for one by one.
+FEW_IDS = 16
 #: Records that become columns at a time: Arrow holds the interpreter lock as long as it takes.
 AT_ONCE = 1024
 #: Versions of slots that have the first one, for all who ask for no more than these.
@@ -36,10 +38,12 @@ class Records:
     the list only grows, and whoever would append behind another's back takes a copy.
     """
 
-    __slots__ = ("_base", "_named", "_tail", "_tail_count", "id_type")
+    __slots__ = ("_base", "_column", "_named", "_tail", "_tail_count", "id_type")
 
     def __init__(self, base: pa.Table | None = None) -> None:
         self._base = record_schema(pa.string()).empty_table() if base is None else _slim(base)
+        #: The ids of the table.
+        self._column = _in_one(self._base["subscription_id"])
         self._tail: list[Record] = []
         self._tail_count = 0
         #: Ids and versions of the list, once many have been asked for.
@@ -74,8 +78,16 @@ class Records:
 
     def ids(self, slots: list[int]) -> list[str | int]:
         """Return the ids of slots."""
-        rows = self._base.num_rows
-        base: Any = self._base["subscription_id"].chunk(0) if rows else None
+        if not slots:
+            return []
+        base = self._column
+        rows = len(base)
+        if len(slots) > FEW_IDS and max(slots) < rows:
+            if pa.types.is_integer(base.type):
+                numbers: list[str | int] = base.to_numpy()[slots].tolist()
+                return numbers
+            texts: list[str | int] = pc.take(base, pa.array(slots, pa.int64()), boundscheck=False).to_pylist()
+            return texts
         return [self._tail[slot - rows].subscription_id if slot >= rows else base[slot].as_py() for slot in slots]
 
     def names(self, slots: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
@@ -107,7 +119,7 @@ class Records:
         if not len(slots):
             return pa.array([], self.id_type or pa.string()), pa.array([], pa.int64())
         places = pa.array(slots)
-        ids = pc.take(base["subscription_id"].chunk(0), places, boundscheck=False)
+        ids = pc.take(self._column, places, boundscheck=False)
         if "version" in base.schema.names:
             return ids, pc.take(base["version"].chunk(0), places, boundscheck=False)
         return ids, _ones(len(slots))
@@ -133,8 +145,7 @@ class Records:
 
     def id_column(self) -> pa.Array:
         """Return the ids of the table, the list behind it left out."""
-        column = self._base["subscription_id"]
-        return column.chunk(0) if column.num_chunks else pa.array([], self._base.schema.field("subscription_id").type)
+        return self._column
 
     def table(self) -> pa.Table:
         """Return all slots as one table of `record_schema`, in slot order."""
@@ -157,7 +168,7 @@ class Records:
         if not records:
             return self
         others = Records.__new__(Records)
-        others._base, others._named, others.id_type = self._base, None, self.id_type
+        others._base, others._column, others._named, others.id_type = self._base, self._column, None, self.id_type
         if not len(self):
             others.id_type = pa.string() if isinstance(records[0].subscription_id, str) else pa.int64()
         others._tail = self._tail if len(self._tail) == self._tail_count else self._tail[: self._tail_count]
@@ -181,7 +192,9 @@ class Records:
         if later._base is not self._base or later._tail is not self._tail:
             return None
         joined = Records.__new__(Records)
-        joined._base, joined._named, joined.id_type = settled._base, None, settled.id_type
+        joined._base, joined._column, joined._named, joined.id_type = (
+            settled._base, settled._column, None, settled.id_type,
+        )  # fmt: skip
         joined._tail = later._tail[self._tail_count : later._tail_count]
         joined._tail_count = len(joined._tail)
         return joined
@@ -193,6 +206,11 @@ class Records:
     def taken(self, slots: np.ndarray[Any, Any]) -> Records:
         """Return the records of some slots, in that order."""
         return Records(self.slim_table().take(pa.array(slots)))
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column that is in one piece, or empty, as an array."""
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _size_of(record: Record) -> int:

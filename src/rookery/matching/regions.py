@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rookery.matching.codes import LOWEST_CODE
-from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
+from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE
 from rookery.matching.labels import LABEL_LIMIT, Labels
+from rookery.matching.ranges import intervals
 from rookery.model.types import DecimalType, FloatType, IntegerType, LeafType, StringType, TimestampType
 from rookery.space.axes import FIRST, LAST, EventSpace
 from rookery.space.numbers import instants
 from rookery.space.texts import utf8_bytes
 
 if TYPE_CHECKING:
-    from rookery.matching.rows import Rows
     from rookery.matching.view import View
 
 __all__ = ["outer_boxes"]
@@ -39,7 +39,7 @@ def outer_boxes(view: View, space: EventSpace) -> tuple[Array, Array]:
         number = view.space.known(attribute.path)
         if number is not None:
             mine = np.flatnonzero((rows.attribute & ATTRIBUTE_MASK) == number)
-            place, bounds = _intervals(rows, mine)
+            place, bounds = intervals(rows, mine)
             places = _places(view, space, axis, number, bounds)
             bottom, top = np.ones(len(mine)), np.zeros(len(mine))
             np.minimum.at(bottom, place, places[:, 0])
@@ -48,17 +48,6 @@ def outer_boxes(view: View, space: EventSpace) -> tuple[Array, Array]:
         np.minimum.at(lower[:, axis], rows.slot, low)
         np.maximum.at(upper[:, axis], rows.slot, high)
     return lower, upper
-
-
-def _intervals(rows: Rows, mine: Array) -> tuple[Array, Array]:
-    """Return every interval of codes of some bounds, those of sets included, and the place of its bound in `mine`."""
-    flagged = (rows.attribute[mine] & SET_FLAG) != 0
-    single, sets = np.flatnonzero(~flagged), np.flatnonzero(flagged)
-    first, end = rows.bounds[mine[sets], 0], rows.bounds[mine[sets], 1]
-    counts = end - first
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    place = np.concatenate([single, np.repeat(sets, counts)])
-    return place, np.concatenate([rows.bounds[mine[single]], rows.pool[np.repeat(first, counts) + within]])
 
 
 def _places(view: View, space: EventSpace, axis: int, number: int, bounds: Array) -> Array:

@@ -254,7 +254,7 @@ class RowsBuilder:
         labels = self._space.labels[number]
         return [
             step if wanted else ("not", (step,))
-            for key, wanted in sorted(term.texts)
+            for key, wanted in sorted(term.texts, key=_asking)
             for step in [(number, [(labels[key], labels[key])])]
         ]
 
@@ -296,6 +296,11 @@ def _terms_of(decision: Decision) -> Iterable[Term]:
     if isinstance(decision, Term):
         return [decision]
     return [term for part in decision[1] for term in _terms_of(part)]
+
+
+def _asking(one: tuple[str, bool]) -> tuple[bool, tuple[str, bool]]:
+    """Return the order in which conditions on texts are looked at: those that ask a regular expression last."""
+    return any(leaf.kind == "regex" for leaf in text_leaves(one[0])), one
 
 
 def _strength(key: str) -> tuple[int, str]:

@@ -22,18 +22,19 @@ from rookery.arrays import distinct
 from rookery.errors import EventError, UnknownSubscriptionError
 from rookery.matching.catalog import SHOWN_TOPICS, Catalog, Topics
 from rookery.matching.codes import TIME, TOPIC, CodeSpace
-from rookery.matching.kernels import ATTRIBUTE_MASK, order_pairs
-from rookery.matching.pieces import Piece, joined, merged, ordered_pieces
+from rookery.matching.kernels import ATTRIBUTE_MASK
+from rookery.matching.pieces import Piece, in_order, joined, merged, ordered_pieces
 from rookery.matching.programs import Programs
 from rookery.matching.records import Records
+from rookery.matching.row_path import BY_VALUE, PROGRAM, match_one
 from rookery.matching.rows import Rows
 from rookery.matching.texts.index import TEXT, Truths
+from rookery.matching.texts.instances import probe_instances
 from rookery.matching.times import event_time, event_times
 from rookery.model.batches import Batch, Events, batch_of, event_column
-from rookery.model.check import Checker, ComputedAttribute, checking
-from rookery.model.computed import computed_value
+from rookery.model.check import Checker, checking
 from rookery.model.evaluate import Condition, condition
-from rookery.model.event_columns import array_of, comparables
+from rookery.model.event_columns import comparables
 from rookery.model.events import TOPIC_KEY, check_on_error, comparable, read_value, shown_value
 from rookery.model.expressions import NOW_PATH, Timestamp
 from rookery.model.instants import instant_of
@@ -49,12 +50,8 @@ Path = tuple[str | int, ...]
 BATCH_EVENTS = 131_072
 #: Codes of one part of a batch: of a set that tests very many attributes, fewer events are matched at a time.
 BATCH_CODES = 1 << 25
-#: Codes of events that are matched at a time for their texts.
-INSTANCE_CODES = 1 << 21
 #: Conditions that are TRUE of a batch, for each subscription, from which on it pays to look which of them rows need.
 MANY_TRUTHS = 4
-#: How a slot is decided whose rows are larger than the truth.
-PROGRAM, BY_VALUE = 1, 2
 
 
 class Merge(Protocol):
@@ -89,6 +86,9 @@ class Engine(Protocol):
 
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot` of live slots; a subscription with several rows may repeat."""
+
+    def probe_event(self, codes: Array, alive: Array) -> list[int]:
+        """Return the live slots of the one event of `codes`, in order, each once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +171,7 @@ class View:
         self, event: Mapping[str, Any], *, topic: str | None, time: object, on_error: str = "raise", now: object = None
     ) -> list[int]:
         """Return the slots that match one dict event."""
-        check_on_error(on_error)
-        event = self.with_now(event, now)
-        hidden = self._hidden_event(event, topic, time, on_error)
-        codes, truths = self._coded(
-            partial(self.space.encode_event, event, hidden, on_error=on_error),
-            partial(self._truths, 1, lambda one: self._one_text(event, one, on_error)),
-        )
-        slots = sorted(set(self._probe(codes, truths).tolist()))  # one event, so a pair is its slot
-        if self.inexact_count:
-            decided = self._decided(np.zeros(len(slots), np.int64), np.array(slots, np.int64), codes, truths)
-            slots = [
-                slot
-                for slot, kept in zip(slots, decided.tolist(), strict=True)
-                if kept and (self.inexact[slot] != BY_VALUE or self._verify(slot, event, on_error))
-            ]
-        return slots
+        return match_one(self, event, topic=topic, time=time, on_error=on_error, now=now)
 
     def with_now(self, event: Mapping[str, Any], now: object) -> Mapping[str, Any]:
         """Return an event with the wall time that it is judged at, where a condition asks for it."""
@@ -202,13 +187,6 @@ class View:
         except (TypeError, ValueError) as error:
             raise EventError(f"now= is a time: {error}") from None
 
-    def _one_text(self, event: Mapping[str, Any], attribute: Attribute, on_error: str) -> pa.Array:
-        if isinstance(attribute, ComputedAttribute):
-            value = computed_value(attribute, lambda one: read_value(event, one, on_error))
-        else:
-            value = read_value(event, attribute, on_error)
-        return array_of(attribute.type, [value])
-
     def _coded(self, encode: Callable[..., Array], find: Callable[..., Truths | None]) -> tuple[Array, Truths | None]:
         """Return the codes of events and what texts say of them.
 
@@ -219,10 +197,10 @@ class View:
         except EventError:
             if self.live == len(self.records):
                 raise
-            numbers, labels = self._tested()
+            numbers, labels = self.tested()
             return encode(tested=numbers), find(wanted=labels)
 
-    def _tested(self) -> tuple[set[int], set[int]]:
+    def tested(self) -> tuple[set[int], set[int]]:
         """Return the numbers of the attributes that living subscriptions test, and the labels of their texts."""
         numbers: set[int] = set()
         labels: set[int] = set()
@@ -254,13 +232,10 @@ class View:
             kept = needed[np.minimum(np.searchsorted(needed, labels), len(needed) - 1)] == labels
             events, labels = events[kept], labels[kept]
         found = [pairs]
-        step = max(1, INSTANCE_CODES // codes.shape[1])
-        for begin in range(0, len(labels), step):
-            mine = events[begin : begin + step]
-            instances = codes[mine]
-            instances[:, number] = labels[begin : begin + step]
-            pairs = self.engine.probe(instances, self.alive)
-            found.append((mine[pairs >> 32] << 32) | (pairs & 0xFFFFFFFF))
+        for places, slots in probe_instances(
+            lambda some: self.engine.probe(some, self.alive), codes, number, events, labels
+        ):
+            found.append((events[places] << 32) | slots)
         return np.concatenate(found)
 
     def _decided(self, events: Array, slots: Array, codes: Array, truths: Truths | None) -> Array:
@@ -272,10 +247,6 @@ class View:
             said = Truths(np.zeros(len(codes) + 1, np.int64), np.empty(0, np.int64)) if truths is None else truths
             kept[mine] = self.programs.decide(events[mine], slots[mine], codes, -1 if text is None else text, said)
         return kept
-
-    def _verify(self, slot: int, event: Mapping[str, Any], on_error: str) -> bool:
-        decide, attributes = self.condition(slot)
-        return decide({one.path: read_value(event, one, on_error) for one in attributes}) is True
 
     def match_batch(
         self,
@@ -353,7 +324,7 @@ class View:
         if truths is None or not len(truths.labels):
             pieces: Iterable[Piece] = ordered_pieces(lambda some: self.engine.probe(some, self.alive), codes)
         else:
-            pieces = [order_pairs(self._probe(codes, truths), len(codes))]
+            pieces = [in_order(self._probe(codes, truths), len(codes))]
         if self.inexact_count:
             events, slots = joined(list(pieces))
             kept = self._decided(events, slots, codes, truths)
@@ -390,7 +361,8 @@ class View:
             found = self.conditions[slot] = decide, Checker(schema, record.parameters).reads(expression)
         return found
 
-    def _hidden_event(self, event: Mapping[str, Any], topic: str | None, time: object, on_error: str) -> dict[str, Any]:
+    def hidden_event(self, event: Mapping[str, Any], topic: str | None, time: object, on_error: str) -> dict[str, Any]:
+        """Return the topic and the time of a dict event, by the names of their attributes."""
         hidden: dict[str, Any] = {TOPIC.text: self.event_topic(event, topic, on_error)}
         if time is None:
             self._refuse_dated("give time=")

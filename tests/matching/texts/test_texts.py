@@ -82,6 +82,12 @@ def test_folding_is_simple(text: str, wanted: str) -> None:
     assert folded_column(pa.array([text, None, "ABC"])).to_pylist() == [wanted, None, "abc"]
 
 
+@given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("İßςſA\u212a"))))
+def test_a_column_is_folded_as_its_texts_are(texts: list[str | None]) -> None:
+    wanted = [None if one is None else folded(one) for one in texts]
+    assert folded_column(pa.array(texts, pa.string())).to_pylist() == wanted
+
+
 @pytest.mark.parametrize(
     ("pattern", "literals"),
     [

@@ -90,3 +90,7 @@ class PackedEngine:
                 scan_rows(codes, 0, len(tail), tail.slot, alive, tail.start, tail.attribute, tail.bounds, tail.pool)
             )
         return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def probe_event(self, codes: Array, alive: Array) -> list[int]:
+        """Return the live slots of one event, in order."""
+        return sorted(set(self.probe(codes, alive).tolist()))  # one event, so a pair is its slot

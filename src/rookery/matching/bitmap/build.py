@@ -3,9 +3,10 @@
 Theory (the specification's fast engine, an answer to seed 004's matrix for compiled code).
 1. *Composite keys.* A row with equality predicates is filed under their values. Rows that test the same attributes
    for equality form a *signature*, and an event looks up one key per signature. The key decides those predicates, so
-   they are taken out of the row.
+   they are taken out of the row. Keys that nearly fill their range, as numbers of devices do, are not hashed: each has
+   its own place in the table.
 2. *Partitions.* The rows of one key. Up to DIRECT_ROWS of them are checked one by one; more get bitmaps.
-3. *Blocks.* 512 rows. For each attribute that the block's rows test, and each of 33 buckets of that attribute's
+3. *Blocks.* 512 rows. For each attribute that the block's rows test, and each of 27 buckets of that attribute's
    codes, one line of 512 bits says which rows are excluded there. OR of one line per attribute leaves the survivors,
    which are then checked exactly, so buckets and the choice of attributes cost time at most, never a match.
 4. *Order.* Within a large partition the rows are sorted by their two most selective attributes (sort-tile-recursive,
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,7 @@ from rookery.matching.bitmap.build_kernels import (
 )
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS, GROUP_BLOCKS, WORDS
 from rookery.matching.bitmap.lists import ListKeys, choose_lists, file_lists
+from rookery.matching.bitmap.positions import PositionGrid, coded_rows, grid_of, wide_rows
 from rookery.matching.bitmap.signatures import choose_signatures
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
 from rookery.matching.rows import Rows
@@ -44,7 +47,7 @@ Array = np.ndarray[Any, Any]
 
 #: Partitions up to this size are checked row by row.
 DIRECT_ROWS = 32
-#: Attributes with lines in one block. More would cost memory (4 bytes a row each) and filter little.
+#: Attributes with lines in one block. More would cost memory (3.4 bytes a row each) and filter little.
 BLOCK_ATTRIBUTES = 20
 #: Partitions from this many blocks on have summaries.
 SUMMARY_BLOCKS = 8
@@ -61,10 +64,12 @@ _NUMBERS = ("seed", "blocked_rows")
 class BitmapIndex:
     """The index as flat arrays, in the order that the kernel takes them; nothing else is needed to match."""
 
-    cuts: Array  # int64 [attributes, 31]
+    cuts: Array  # int64 [attributes, 25]
     signature_first: Array  # int64: where a signature's key attributes begin in signature_numbers
     signature_numbers: Array  # int64
-    table_first: Array  # int64: where a signature's hash table begins; sizes are powers of two
+    key_low: Array  # int64: of each key attribute the least code, and how many codes there are from it on, where the
+    key_span: Array  # table has a place for each key that they make; 0 where keys are hashed
+    table_first: Array  # int64: where a signature's table begins; sizes are powers of two
     table: Array  # int32: partition or -1
     partition_key: Array  # int64 [partitions, longest key]
     partition_first: Array  # int64: rows of a partition
@@ -78,10 +83,14 @@ class BitmapIndex:
     group_numbers: Array  # int64
     group_lines: Array  # uint64
     slot: Array  # int32
-    start: Array  # int64
+    start: Array  # this and the next but one are int32 where bounds are positions, else int64
     attribute: Array  # uint16
-    bounds: Array  # int64
-    pool: Array  # int64
+    bounds: Array
+    pool: Array
+    position_numbers: Array  # these as in `positions.PositionGrid`
+    position_grid: Array
+    position_first: Array
+    position_points: Array
     list_numbers: Array  # these as in `lists.ListKeys`; their rows are behind those of the last partition
     list_keys: Array
     list_code: Array
@@ -113,6 +122,14 @@ class BitmapIndex:
         """Return the lists of values that rows are filed under."""
         return ListKeys(*(getattr(self, field.name) for field in fields(ListKeys)))
 
+    def grid(self) -> PositionGrid:
+        """Return the points that bounds are positions among."""
+        return PositionGrid(*(getattr(self, field.name) for field in fields(PositionGrid)))
+
+    def stored(self) -> Rows:
+        """Return the rows as they lie here, without keys and lists; their bounds are codes."""
+        return wide_rows(Rows(self.slot, self.start, self.attribute, self.bounds, self.pool), self.grid())
+
     @property
     def listed_from(self) -> int:
         """The first row that is filed under the values of a list."""
@@ -129,6 +146,8 @@ class BitmapIndex:
 def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> BitmapIndex:
     """Build the index of some rows over `attributes` attributes, some of which have labels for texts."""
     attributes = max(1, attributes)
+    if not len(rows):
+        return _empty_index(attributes)
     listed = choose_lists(rows, labelled)
     rest, keys = Rows.empty(), ListKeys.none()
     if len(listed):
@@ -155,10 +174,14 @@ def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> B
         lines,
     )
     whole = Rows.concatenate([stripped, rest]) if len(listed) else stripped
+    grid = grid_of(whole, attributes)
+    whole = coded_rows(whole, grid)
     return BitmapIndex(
         cuts=cuts,
         signature_first=first,
         signature_numbers=numbers,
+        key_low=partitions.low,
+        key_span=partitions.span,
         table_first=partitions.table_first,
         table=partitions.table,
         partition_key=partitions.key,
@@ -173,8 +196,41 @@ def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> B
         pool=whole.pool,
         seed=seed,
         blocked_rows=partitions.blocked_rows,
-        **{field.name: getattr(keys, field.name) for field in fields(keys)},
+        **{field.name: getattr(part, field.name) for part in (keys, grid) for field in fields(part)},
         **_summaries(partitions, block_first, block_numbers, lines),
+    )
+
+
+def _empty_index(attributes: int) -> BitmapIndex:
+    """Return what would be built of no rows; no kernel is compiled for it."""
+    none, pairs, no_lines = np.empty(0, np.int64), np.empty((0, 2), np.int64), np.empty(0, np.uint64)
+    empty = (ListKeys.none(), PositionGrid.none())
+    return BitmapIndex(
+        cuts=np.full((attributes, CUTS), np.iinfo(np.int64).max, np.int64),
+        signature_first=np.zeros(2, np.int64),
+        signature_numbers=none,
+        key_low=none,
+        key_span=none,
+        table_first=np.array([0, 2], np.int64),
+        table=np.full(2, -1, np.int32),
+        partition_key=np.empty((0, 1), np.int64),
+        partition_first=np.zeros(1, np.int64),
+        partition_group=np.empty(0, np.int32),
+        block_first=np.zeros(1, np.int64),
+        block_numbers=none,
+        lines=no_lines,
+        group_partition=none,
+        group_block=pairs,
+        group_first=np.zeros(1, np.int64),
+        group_numbers=none,
+        group_lines=no_lines,
+        slot=np.empty(0, np.int32),
+        start=np.zeros(1, np.int64),
+        attribute=np.empty(0, np.uint16),
+        bounds=pairs,
+        pool=pairs,
+        seed=1,
+        **{field.name: getattr(part, field.name) for part in empty for field in fields(part)},
     )
 
 
@@ -189,6 +245,8 @@ def line_words(lines: int) -> Array:
 class _Partitions:
     first: Array
     key: Array
+    low: Array
+    span: Array
     table_first: Array
     table: Array
     blocked_rows: int
@@ -219,10 +277,41 @@ def _partition(rows: Rows, signature: Array, first: Array, numbers: Array) -> tu
     signatures = signature[heads]
     counts = np.bincount(signatures, minlength=len(first) - 1)
     table_sizes = np.array([1 << max(1, int(2 * count).bit_length()) for count in counts], np.int64)
+    homes, key = hashes[heads], keys[heads]
+    low, span = _spans(key, signatures, first, numbers, table_sizes, homes)
     table_first = np.concatenate([np.zeros(1, np.int64), np.cumsum(table_sizes)])
     table = np.full(int(table_first[-1]), -1, np.int32)
-    fill_table(hashes[heads], table_first, signatures, table)
-    return order[places], _Partitions(first_rows, keys[heads], table_first, table, blocked_rows), seed
+    fill_table(homes, table_first, signatures, table)
+    return order[places], _Partitions(first_rows, key, low, span, table_first, table, blocked_rows), seed
+
+
+def _spans(
+    key: Array, signatures: Array, first: Array, numbers: Array, table_sizes: Array, homes: Array
+) -> tuple[Array, Array]:
+    """Return for each key attribute the least code and the number of codes from it on, 0 where keys are hashed.
+
+    Keys that fill what lies between the least and the greatest have a place each in a table that is no larger than one
+    of hashes: these and the table's size are written over `homes` and `table_sizes`.
+    """
+    low, span = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+    for signature in range(1, len(first) - 1):
+        mine = np.flatnonzero(signatures == signature)
+        if not len(mine):
+            continue
+        own = key[mine, : first[signature + 1] - first[signature]]
+        least, greatest = own.min(axis=0), own.max(axis=0)
+        spans = [high - bottom + 1 for bottom, high in zip(least.tolist(), greatest.tolist(), strict=True)]
+        keys = prod(spans)
+        if keys > table_sizes[signature]:
+            continue
+        place = np.zeros(len(mine), np.int64)
+        for column, count in enumerate(spans):
+            place = place * count + (own[:, column] - least[column])
+        homes[mine] = place.astype(np.uint64)
+        table_sizes[signature] = 1 << max(1, keys.bit_length())
+        low[first[signature] : first[signature + 1]] = least
+        span[first[signature] : first[signature + 1]] = spans
+    return low, span
 
 
 def _changes(values: Array, order: Array) -> Array:
@@ -292,7 +381,7 @@ def _order_within(rows: Rows, partitions: _Partitions, cuts: Array, attributes: 
         first, last = partitions.first[partition], partitions.first[partition + 1]
         axes = np.empty((last - first, 4), np.int64)
         pick_axes(rows.start[first : last + 1], rows.attribute, spans, rank, axes)
-        _permute(rows, first, last, _tile(axes))
+        _permute(rows, first, last, _tile(axes, several=attributes > BLOCK_ATTRIBUTES))
     return rank
 
 
@@ -312,11 +401,16 @@ def _permute(rows: Rows, first: int, last: int, order: Array) -> None:
     rows.bounds[begin:end] = part.bounds
 
 
-def _tile(axes: Array) -> Array:
-    """Sort by first attribute (and second, where a first has many blocks), then in slabs of one, runs of the other."""
+def _tile(axes: Array, *, several: bool) -> Array:
+    """Sort by first attribute (and second, where a first has many blocks), then in slabs of one, runs of the other.
+
+    `several` says that a block has lines for a part of the attributes alone: then the second one counts in any case, so
+    that a block's rows test few others than those with lines.
+    """
     one, other, one_at, other_at = axes.T
-    blocks = np.bincount(np.minimum(one, 1 << 16)) / BLOCK_ROWS
-    other = np.where(blocks[np.minimum(one, 1 << 16)] >= 16, other, 0)
+    if not several:
+        blocks = np.bincount(np.minimum(one, 1 << 16)) / BLOCK_ROWS
+        other = np.where(blocks[np.minimum(one, 1 << 16)] >= 16, other, 0)
     group = one * (1 << 31) + other
     order = np.lexsort((one_at, group))
     ordered = group[order]

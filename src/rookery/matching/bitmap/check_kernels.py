@@ -8,7 +8,7 @@ import numpy as np
 
 from rookery.kernels import kernel
 from rookery.matching.bitmap.build_kernels import fill_row
-from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, WORDS, hash_key
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, WORDS, hash_key, place_of_key
 from rookery.matching.kernels import ATTRIBUTE_MASK
 
 __all__ = ["first_false_block", "first_lost_partition", "first_repeating_row"]
@@ -45,14 +45,21 @@ def first_repeating_row(
 
 @kernel
 def first_lost_partition(
-    first: Any, numbers: Any, table_first: Any, table: Any, seed: Any, partition_key: Any, partition_signature: Any
-) -> int:
+    first: Any, low: Any, span: Any, table_first: Any, table: Any, seed: Any, partition_key: Any,
+    partition_signature: Any,
+) -> int:  # fmt: skip
     """Return the first partition that a look-up of its own key does not lead to, or -1."""
     places = np.arange(partition_key.shape[1])
     for partition in range(partition_signature.shape[0]):
         mine = partition_signature[partition]
         length = first[mine + 1] - first[mine]
         base, mask = table_first[mine], np.uint64(table_first[mine + 1] - table_first[mine] - 1)
+        if length and span[first[mine]]:
+            lows, spans = low[first[mine] :], span[first[mine] :]
+            place_of = place_of_key(partition_key, partition, places, 0, length, lows, spans)
+            if place_of < 0 or table[base + place_of] != partition:
+                return partition
+            continue
         place = hash_key(mine, partition_key, partition, places, 0, length, seed) & mask
         while True:
             found = table[base + np.int64(place)]

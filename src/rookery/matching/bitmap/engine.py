@@ -17,23 +17,31 @@ from typing import Any
 
 import numpy as np
 
+from rookery.arrays import distinct
 from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.build_kernels import restore_keys
+from rookery.matching.bitmap.event_kernels import match_event
 from rookery.matching.bitmap.kernels import match_events
 from rookery.matching.bitmap.list_kernels import match_lists
 from rookery.matching.bitmap.lists import restored
+from rookery.matching.bitmap.position_kernels import write_positions
 from rookery.matching.bitmap.tail import Tail
 from rookery.matching.codes import CodeSpace
 from rookery.matching.pieces import events_at_once
 from rookery.matching.rows import Rows
 
-__all__ = ["BitmapEngine", "SegmentMerge"]
+__all__ = ["BitmapEngine", "SegmentMerge", "index_rows", "index_table"]
 
 Array = np.ndarray[Any, Any]
 
 #: Rows of the tail at the most, and of a segment that is merged at once when another comes behind it.
 TAIL_ROWS = 512
 LEAST_SEGMENT = 8192
+#: Slots that one event is given room for at first.
+ROOM = 64
+#: Pairs that a batch is given room for at least, and how many times as many as the one before had.
+LEAST_PAIRS, SPARE = 1024, 1.25
+_NO_SLOTS = np.empty(0, np.int64)
 #: How many times as long as all behind it a segment may be and be merged with them.
 RATIO = 8
 
@@ -71,13 +79,20 @@ class SegmentMerge:
 class BitmapEngine:
     """Rows in segments plus a tail. It never changes: more rows are another engine, which shares the segments."""
 
-    __slots__ = ("segments", "tail")
+    __slots__ = ("_dense", "_keyed", "_listed", "_room", "segments", "tail")
 
     name = "bitmap"
 
     def __init__(self, *segments: BitmapIndex, tail: Tail | None = None) -> None:
         self.segments = segments or (build_index(Rows.empty(), 1),)
         self.tail = tail
+        #: Where the arrays lie of each part that has rows, and the parts with lists; made at the first single event.
+        self._keyed: list[tuple[Array, Array]] | None = None
+        self._listed: list[BitmapIndex] = []
+        #: The most slots that a single event had yet.
+        self._room = ROOM
+        #: The pairs that an event of a batch is given room for in the first part.
+        self._dense = 0.0
 
     @property
     def index(self) -> BitmapIndex:
@@ -133,32 +148,91 @@ class BitmapEngine:
         for first in range(0, len(codes), size):
             chunk = codes[first : first + size]
             for part in parts:
-                matched = [_match(part, chunk, alive)] if part.listed_from else []
+                positions = _positions(part, chunk)
+                matched = [self._matched(part, chunk, positions, alive)] if part.listed_from else []
                 if len(part.list_posting):
-                    matched.append(_match_lists(part, chunk, alive))
+                    matched.append(_match_lists(part, chunk, positions, alive))
                 found += [pairs + (first << 32) for pairs in matched] if first else matched
         found = [pairs for pairs in found if len(pairs)]
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
+    def _matched(self, part: BitmapIndex, codes: Array, positions: Array, alive: Array) -> Array:
+        """Return the pairs of some events in a part; in the first, with room for as many as those before had."""
+        if part is not self.segments[0]:
+            return _match(part, codes, positions, alive, np.empty(LEAST_PAIRS, np.int64))
+        room = np.empty(LEAST_PAIRS + int(self._dense * len(codes)), np.int64)
+        pairs = _match(part, codes, positions, alive, room)
+        self._dense = SPARE * len(pairs) / max(1, len(codes))  # others set it too
+        return pairs
 
-def _match(index: BitmapIndex, codes: Array, alive: Array) -> Array:
+    def probe_event(self, codes: Array, alive: Array) -> list[int]:
+        """Return the live slots that the one event of `codes` has, in order, each once."""
+        if self._keyed is None:
+            parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
+            self._listed = [part for part in parts if len(part.list_posting)]
+            self._keyed = [(index_table(part), part.bounds) for part in parts if part.listed_from]
+        found = [self._found(table, bounds, codes, alive) for table, bounds in self._keyed]
+        found += [_match_lists(part, codes, _positions(part, codes), alive) for part in self._listed]
+        slots = found[0] if len(found) == 1 else np.concatenate(found) if found else _NO_SLOTS
+        if len(slots) > ROOM:
+            many: list[int] = distinct(slots).tolist()
+            return many
+        few: list[int] = slots.tolist()
+        return sorted(set(few)) if len(few) > 1 else few
+
+    def _found(self, table: Array, bounds: Array, codes: Array, alive: Array) -> Array:
+        """Return the slots of one event in a part, in no order."""
+        found = np.empty(self._room, np.int64)
+        count = match_event(codes, alive, table, bounds, found)
+        if count > len(found):
+            self._room = room = 2 * count  # others set it too
+            found = np.empty(room, np.int64)
+            match_event(codes, alive, table, bounds, found)
+        return found[:count]
+
+
+def _positions(index: BitmapIndex, codes: Array) -> Array:
+    """Return the codes of events as the rows of an index have their bounds."""
+    i = index
+    if i.bounds.dtype == np.int64:
+        return codes
+    positions = np.empty(codes.shape, np.int32)
+    write_positions(codes, i.position_numbers, i.position_grid, i.position_first, i.position_points, positions)
+    return positions
+
+
+def _match(index: BitmapIndex, codes: Array, positions: Array, alive: Array, room: Array) -> Array:
     i = index
     pairs: Array = match_events(
-        codes, alive, i.cuts, i.signature_first, i.signature_numbers, i.table_first, i.table, i.seed, i.partition_key,
-        i.partition_first, i.blocked_rows, i.partition_group, i.block_first, i.block_numbers, i.lines,
-        i.group_partition, i.group_block,
-        i.group_first, i.group_numbers, i.group_lines, i.slot, i.start, i.attribute, i.bounds, i.pool,
+        codes, positions, alive, i.cuts, i.signature_first, i.signature_numbers, i.key_low, i.key_span, i.table_first,
+        i.table, i.seed, i.partition_key, i.partition_first, i.blocked_rows, i.partition_group, i.block_first,
+        i.block_numbers, i.lines, i.group_partition, i.group_block, i.group_first, i.group_numbers, i.group_lines,
+        i.slot, i.start, i.attribute, i.bounds, i.pool, room,
     )  # fmt: skip
     return pairs
 
 
-def _match_lists(index: BitmapIndex, codes: Array, alive: Array) -> Array:
+def index_table(index: BitmapIndex) -> Array:
+    """Return where the arrays of an index lie, as `match_event` takes them; they must be kept as long as it is used."""
+    i = index
+    arrays = (
+        i.cuts, i.signature_first, i.signature_numbers, i.table_first, i.table, i.partition_key, i.partition_first,
+        i.partition_group, i.block_first, i.block_numbers, i.lines, i.group_block, i.group_first, i.group_numbers,
+        i.group_lines, i.slot, i.start, i.attribute, i.pool, i.position_numbers, i.position_grid, i.position_first,
+        i.position_points,
+    )  # fmt: skip
+    sizes = [len(i.signature_first) - 1, len(i.cuts), i.partition_key.shape[1], i.seed, i.blocked_rows]
+    more = [len(i.position_numbers), i.key_low.ctypes.data, i.key_span.ctypes.data]
+    return np.array([*sizes, *(one.ctypes.data for one in arrays), *more], np.int64)
+
+
+def _match_lists(index: BitmapIndex, codes: Array, positions: Array, alive: Array) -> Array:
     i = index
     pairs: Array = match_lists(
-        codes, alive, i.list_numbers, i.list_keys, i.list_code, i.list_first, i.list_table, i.list_posting, i.slot,
-        i.start, i.attribute, i.bounds, i.pool,
+        codes, positions, alive, i.list_numbers, i.list_keys, i.list_code, i.list_first, i.list_table, i.list_posting,
+        i.slot, i.start, i.attribute, i.bounds, i.pool,
     )  # fmt: skip
     return pairs
 
@@ -166,19 +240,22 @@ def _match_lists(index: BitmapIndex, codes: Array, alive: Array) -> Array:
 def index_rows(index: BitmapIndex) -> Rows:
     """Return the rows of an index as they were given, keys and lists included."""
     keyed = index.listed_from
-    end = int(index.start[keyed])
+    stored = index.stored()
+    end = int(stored.start[keyed])
     start, attribute, bounds = restore_keys(
         index.partition_first,
         index.partition_key,
         index.partition_signature(),
         index.signature_first,
         index.signature_numbers,
-        index.start[: keyed + 1],
-        index.attribute[:end],
-        index.bounds[:end],
+        stored.start[: keyed + 1],
+        stored.attribute[:end],
+        stored.bounds[:end],
     )
-    rows = Rows(index.slot[:keyed], start, attribute, bounds, index.pool)
+    rows = Rows(index.slot[:keyed], start, attribute, bounds, stored.pool)
     if keyed == index.row_count:
         return rows
-    rest = Rows(index.slot[keyed:], index.start[keyed:] - end, index.attribute[end:], index.bounds[end:], index.pool)
+    rest = Rows(
+        stored.slot[keyed:], stored.start[keyed:] - end, stored.attribute[end:], stored.bounds[end:], stored.pool
+    )
     return Rows.concatenate([rows.trimmed(), restored(rest.trimmed(), index.lists(), keyed)])

@@ -28,8 +28,8 @@ def list_hash(number: Any, code: Any) -> Any:
 
 @kernel
 def match_lists(
-    codes: Any, alive: Any, numbers: Any, key_first: Any, code: Any, first: Any, table: Any, posting: Any, slot: Any,
-    start: Any, attribute: Any, bounds: Any, pool: Any,
+    codes: Any, positions: Any, alive: Any, numbers: Any, key_first: Any, code: Any, first: Any, table: Any,
+    posting: Any, slot: Any, start: Any, attribute: Any, bounds: Any, pool: Any,
 ) -> Any:  # fmt: skip
     """Return the pairs `event << 32 | slot` of some events and the rows that are filed under values of a list."""
     found = np.empty(0, np.int64)
@@ -74,7 +74,7 @@ def match_lists(
             for index in range(begin, end):
                 row = np.uint64(posting[index])
                 mine = np.uint64(slot[row])
-                if alive[mine] and row_holds(codes, event, row, start, attribute, bounds, pool):
+                if alive[mine] and row_holds(positions, event, row, start, attribute, bounds, pool):
                     found[count] = (event << 32) | np.int64(mine)
                     count += 1
     return found[:count]

@@ -19,6 +19,7 @@ from rookery.matching.bitmap.build import BLOCK_ATTRIBUTES, DIRECT_ROWS, BitmapI
 from rookery.matching.bitmap.build_kernels import fill_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS
 from rookery.matching.bitmap.lists import ListKeys
+from rookery.matching.bitmap.positions import PositionGrid
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.rows import Rows
 
@@ -32,7 +33,9 @@ KEY_SAMPLE = 4096
 _NONE = np.empty(0, np.int64)
 _NO_PAIRS = np.empty((0, 2), np.int64)
 _NO_LINES = np.empty(0, np.uint64)
-_NO_LISTS: dict[str, Any] = {field.name: getattr(ListKeys.none(), field.name) for field in fields(ListKeys)}
+_NO_PARTS: dict[str, Any] = {
+    field.name: getattr(part, field.name) for part in (ListKeys.none(), PositionGrid.none()) for field in fields(part)
+}
 
 
 class Tail:
@@ -139,6 +142,8 @@ class _Arrays:
             cuts=self.cuts,
             signature_first=np.zeros(2, np.int64),
             signature_numbers=_NONE,
+            key_low=_NONE,
+            key_span=_NONE,
             table_first=np.array([0, 2], np.int64),
             table=np.zeros(2, np.int32),  # both places lead to the one partition
             partition_key=np.zeros((1, 1), np.int64),
@@ -157,7 +162,7 @@ class _Arrays:
             attribute=self.attribute[: self.places],
             bounds=self.bounds[: self.places],
             pool=self.pool[: self.pooled],
-            **_NO_LISTS,
+            **_NO_PARTS,
             seed=0,
             blocked_rows=self.rows if self.rows > DIRECT_ROWS else 0,
         )

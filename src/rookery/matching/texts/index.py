@@ -11,7 +11,8 @@ engine it is one more equality.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import SchemaError
-from rookery.matching.kernels import order_pairs
 from rookery.matching.labels import LabelPart, Labels
+from rookery.matching.pieces import in_order
+from rookery.matching.program_kernels import OPEN
+from rookery.matching.texts.event_texts import EventPatterns, EventTruths
 from rookery.matching.texts.patterns import Pattern, PatternTable, like_parts, regex_parts
 from rookery.model.folding import folded_column
 from rookery.model.schema import Attribute
@@ -64,7 +67,7 @@ class _Column:
 class _Conditions:
     """The conditions of one part of the labels."""
 
-    __slots__ = ("columns", "labels", "leaves", "owner_first", "owners", "regexes")
+    __slots__ = ("_singly", "columns", "labels", "leaves", "owner_first", "owners", "regexes")
 
     def __init__(self, keys: list[str], labels: list[int]) -> None:
         self.labels = np.array(labels, np.int64)
@@ -89,6 +92,19 @@ class _Conditions:
             )
             patterns.setdefault((leaf.path, fold), []).extend(parts)
         self.columns = [_Column(path, fold, PatternTable(mine)) for (path, fold), mine in patterns.items()]
+        self._singly: EventPatterns | None = None
+
+    def singly(self, attribute_of: Callable[[Path], Attribute]) -> EventPatterns:
+        """Return the same conditions for one event at a time, made at the first of them."""
+        if self._singly is None:  # who comes second makes the same
+            self._singly = EventPatterns(
+                [(one.path, one.folded, one.table) for one in self.columns],
+                {place: (self.leaves[place].path, pattern) for place, pattern in self.regexes.items()},
+                (self.owner_first, self.owners),
+                self.labels,
+                attribute_of,
+            )
+        return self._singly
 
     @property
     def nbytes(self) -> int:
@@ -175,10 +191,36 @@ class TextIndex:
                 found.append((pairs & ~np.int64(0xFFFFFFFF)) | self._places(number, pairs & 0xFFFFFFFF))
         if not found:
             return Truths(np.zeros(count + 1, np.int64), np.empty(0, np.int64))
-        events, places = order_pairs(np.concatenate(found), count)
+        events, places = in_order(np.concatenate(found), count)
         first = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(events, minlength=count), out=first[1:])
         return Truths(first, self._labels(places))
+
+    def of_event(
+        self,
+        event: Mapping[str, Any],
+        attribute_of: Callable[[Path], Attribute],
+        on_error: str,
+        wanted: Collection[int] | None = None,
+    ) -> EventTruths:
+        """Return what is TRUE of one event; with `wanted`, of the attributes that some of these labels are about."""
+        found: list[int] = []
+        questions: dict[int, list[tuple[str, str]]] = {}
+        for part in self._parts:
+            if not part.columns:
+                continue
+            paths = None
+            if wanted is not None:
+                paths = {column.path for column in part.columns if _is_wanted(part, column, wanted)}
+            sure, more = part.singly(attribute_of).find(event, on_error, paths)
+            found += sure
+            questions |= more
+        found += questions
+        found.sort()
+        states = np.zeros(len(found), np.int8)
+        for label in questions:
+            states[bisect_left(found, label)] = OPEN
+        return EventTruths(np.array(found, np.int64), states, questions)
 
     def _places(self, number: int, conditions: Array) -> Array:
         """Return the places of conditions of a part among those of both, in the order of their labels."""

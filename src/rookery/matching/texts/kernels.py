@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import carray
 
-from rookery.kernels import kernel
-from rookery.matching.kernels import append_pair
+from rookery.kernels import kernel, short_kernel
+from rookery.matching.kernels import append_pair, pointer
 
 __all__ = [
     "ANY_CHARACTER",
@@ -21,6 +22,7 @@ __all__ = [
     "SUFFIX",
     "find_everywhere",
     "find_grams",
+    "find_in_event",
     "glob_holds",
 ]
 
@@ -75,6 +77,67 @@ def _literal_at(data: Any, at: Any, literals: Any, first: Any, last: Any) -> boo
 
 
 @kernel
+def _find_in_text(
+    data: Any,
+    first: Any,
+    last: Any,
+    event: Any,
+    width: Any,
+    filter_words: Any,
+    filter_shift: Any,
+    bucket_first: Any,
+    bucket_shift: Any,
+    entries: Any,
+    literal_first: Any,
+    literals: Any,
+    token_first: Any,
+    tokens: Any,
+    seen: Any,
+    found: Any,
+    count: Any,
+) -> Any:
+    """Append the pairs of one text, from `first` to `last`; `seen` says of a pattern which event had it last."""
+    if last - first < width:
+        return found, count
+    low = np.uint64(64 - 8 * width)
+    recent = np.uint64(0)
+    for at in range(first, first + width - 1):
+        recent = (recent >> np.uint64(8)) | (np.uint64(data[at]) << np.uint64(56))
+    for stop in range(first + width, last + 1):
+        recent = (recent >> np.uint64(8)) | (np.uint64(data[stop - 1]) << np.uint64(56))
+        spread = np.uint32(np.uint32(recent >> low) * np.uint32(HASH))
+        bit = np.uint32(spread >> np.uint32(filter_shift))
+        if not (filter_words[bit >> np.uint32(6)] >> np.uint64(bit & np.uint32(63))) & np.uint64(1):
+            continue
+        bucket = np.int64(np.uint32(spread >> np.uint32(bucket_shift)))
+        for place in range(bucket_first[bucket], bucket_first[bucket + 1]):
+            if (recent ^ entries[place, 0]) & entries[place, 1]:
+                continue
+            one = np.int64(entries[place, 2] & np.uint64(0xFFFFFFFF))
+            if seen[one] == event:
+                continue
+            start = stop - np.int64(entries[place, 2] >> np.uint64(32))
+            end = start + np.int64(entries[place, 3] >> np.uint64(8))
+            if start < first or end > last:
+                continue
+            sort = np.int64(entries[place, 3] & np.uint64(0x7F))
+            if start != first and sort in (PREFIX, EQUALS):
+                continue
+            if end != last and sort in (SUFFIX, EQUALS):
+                continue
+            if entries[place, 3] & np.uint64(0x80) and not _literal_at(
+                data, start, literals, literal_first[one], literal_first[one + 1]
+            ):
+                continue
+            seen[one] = event
+            if sort == GLOB and not glob_holds(data, first, last, tokens, token_first[one], token_first[one + 1]):
+                continue
+            found = append_pair(found, count, event, one)
+            count += 1
+    return found, count
+
+
+@kernel
 def find_grams(
     data: Any,
     offsets: Any,
@@ -98,50 +161,60 @@ def find_grams(
     A pattern of the kind REGEX is returned where its literal stands: the caller asks the regular expression.
     """
     found = np.empty(1024, np.int64)
-    count = 0
+    count = np.int64(0)
     seen = np.full(kind.shape[0], -1, np.int32)
-    low = np.uint64(64 - 8 * width)
     for event in range(offsets.shape[0] - 1):
-        if not valid[event]:
-            continue
-        first, last = offsets[event], offsets[event + 1]
-        if last - first < width:
-            continue
-        recent = np.uint64(0)
-        for at in range(first, first + width - 1):
-            recent = (recent >> np.uint64(8)) | (np.uint64(data[at]) << np.uint64(56))
-        for stop in range(first + width, last + 1):
-            recent = (recent >> np.uint64(8)) | (np.uint64(data[stop - 1]) << np.uint64(56))
-            spread = np.uint32(np.uint32(recent >> low) * np.uint32(HASH))
-            bit = np.uint32(spread >> np.uint32(filter_shift))
-            if not (filter_words[bit >> np.uint32(6)] >> np.uint64(bit & np.uint32(63))) & np.uint64(1):
-                continue
-            bucket = np.int64(np.uint32(spread >> np.uint32(bucket_shift)))
-            for place in range(bucket_first[bucket], bucket_first[bucket + 1]):
-                if (recent ^ entries[place, 0]) & entries[place, 1]:
-                    continue
-                one = np.int64(entries[place, 2] & np.uint64(0xFFFFFFFF))
-                if seen[one] == event:
-                    continue
-                start = stop - np.int64(entries[place, 2] >> np.uint64(32))
-                end = start + np.int64(entries[place, 3] >> np.uint64(8))
-                if start < first or end > last:
-                    continue
-                sort = np.int64(entries[place, 3] & np.uint64(0x7F))
-                if start != first and sort in (PREFIX, EQUALS):
-                    continue
-                if end != last and sort in (SUFFIX, EQUALS):
-                    continue
-                if entries[place, 3] & np.uint64(0x80) and not _literal_at(
-                    data, start, literals, literal_first[one], literal_first[one + 1]
-                ):
-                    continue
-                seen[one] = event
-                if sort == GLOB and not glob_holds(data, first, last, tokens, token_first[one], token_first[one + 1]):
-                    continue
-                found = append_pair(found, count, event, one)
-                count += 1
+        if valid[event]:
+            found, count = _find_in_text(
+                data, offsets[event], offsets[event + 1], event, width, filter_words, filter_shift, bucket_first,
+                bucket_shift, entries, literal_first, literals, token_first, tokens, seen, found, count,
+            )  # fmt: skip
     return found[:count]
+
+
+@short_kernel
+def find_in_event(data: Any, asked: Any, tables: Any, most: Any, owner_first: Any, owners: Any) -> Any:
+    """Return the pairs `condition << 32 | leaf` of the leaves that texts of one event have; some may repeat.
+
+    Each line of `asked` is a text, by where it starts and stops in `data`, and from which to which line of `tables` it
+    is asked: a line says where the arrays of `find_grams` lie, or of `find_everywhere` where its width is 0. No table
+    has more patterns than `most`. A regular expression is taken to hold where its literal stands.
+    """
+    found = np.empty(256, np.int64)
+    pairs = np.empty(256, np.int64)
+    total = np.int64(0)
+    seen = np.full(most, -1, np.int32)
+    tables_asked = np.int32(0)
+    for number in range(asked.shape[0]):
+        first, last = asked[number, 0], asked[number, 1]
+        for table in range(asked[number, 2], asked[number, 3]):
+            where = tables[table]
+            token_first, tokens = carray(pointer(where[10], np.int64), (1,)), carray(pointer(where[11], np.int16), (1,))
+            leaf = carray(pointer(where[12], np.int64), (1,))
+            count = np.int64(0)
+            tables_asked += np.int32(1)
+            if where[0]:
+                found, count = _find_in_text(
+                    data, first, last, tables_asked, where[0], carray(pointer(where[2], np.uint64), (1,)), where[3],
+                    carray(pointer(where[4], np.int32), (1,)), where[5], carray(pointer(where[6], np.uint64), (1, 4)),
+                    carray(pointer(where[8], np.int64), (1,)), carray(pointer(where[9], np.uint8), (1,)), token_first,
+                    tokens, seen, found, count,
+                )  # fmt: skip
+            else:
+                everywhere, kind = carray(pointer(where[2], np.int64), (1,)), carray(pointer(where[7], np.int8), (1,))
+                for place in range(where[1]):
+                    one = everywhere[place]
+                    if kind[one] == REGEX or glob_holds(
+                        data, first, last, tokens, token_first[one], token_first[one + 1]
+                    ):
+                        found = append_pair(found, count, number, one)
+                        count += 1
+            for place in range(count):
+                mine = leaf[found[place] & 0xFFFFFFFF]
+                for owner in range(owner_first[mine], owner_first[mine + 1]):
+                    pairs = append_pair(pairs, total, owners[owner], mine)
+                    total += 1
+    return pairs[:total]
 
 
 @kernel

@@ -32,11 +32,13 @@ from rookery.matching.texts.kernels import (
 from rookery.model.regexes import required_literals
 from rookery.model.texts import pattern_tokens
 
-__all__ = ["Pattern", "PatternTable", "like_parts", "regex_parts"]
+__all__ = ["ADDRESSES", "Pattern", "PatternTable", "like_parts", "regex_parts"]
 
 Array = np.ndarray[Any, Any]
 
 WIDEST = 4
+#: Numbers in a line of `PatternTable.addresses`.
+ADDRESSES = 13
 #: The bytes that an entry has at once.
 WORD = 8
 _WHOLE = (1 << 64) - 1
@@ -109,6 +111,18 @@ class PatternTable:
     def nbytes(self) -> int:
         arrays = [*self._arrays, *(array for _, *rest in self._windows for array in rest)]
         return self.leaf.nbytes + sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+
+    def addresses(self) -> list[list[int]]:
+        """Return where its arrays lie, a line a table, as `find_in_event` takes them; the table must be kept."""
+        kind, literal_first, literals, token_first, tokens = (one.ctypes.data for one in self._arrays)
+        rest = [kind, literal_first, literals, token_first, tokens, self.leaf.ctypes.data]
+        lines = [
+            [width, len(entries), words.ctypes.data, shift, first.ctypes.data, bucket_shift, entries.ctypes.data, *rest]
+            for width, words, shift, first, bucket_shift, entries in self._windows
+        ]
+        if len(self._everywhere):
+            lines.append([0, len(self._everywhere), self._everywhere.ctypes.data, 0, 0, 0, 0, *rest])
+        return lines
 
     def find(self, data: Array, offsets: Array, valid: Array) -> Array:
         """Return the pairs `event << 32 | pattern` that hold, those of regular expressions perhaps; some may repeat."""
