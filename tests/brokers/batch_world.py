@@ -58,12 +58,13 @@ class World:
         brokers: int,
         *,
         seed: int,
+        space: EventSpace = SPACE,
         durability: BrokerDurability = BrokerDurability.TWO_DISKS,
         conditions: LinkConditions | None = None,
         **options: Any,
     ) -> World:
         configuration = BrokerConfiguration(
-            space=SPACE, beat=SECOND, refresh=12 * SECOND, ancestors=12 * SECOND, durability=durability, **options
+            space=space, beat=SECOND, refresh=12 * SECOND, ancestors=12 * SECOND, durability=durability, **options
         )
         made = SimulatedBrokers(configuration, seed=seed, conditions=conditions)
         world = cls(made, random.Random(seed))
@@ -94,8 +95,11 @@ class World:
         owners = [number for number, broker in self.made.brokers.items() if broker.owned]
         return self.generator.choice(owners or list(self.made.brokers))
 
+    def an_event(self) -> dict[str, Any]:
+        return {"x": self.generator.random(), "y": self.generator.random()}
+
     def publish(self, count: int = 5) -> None:
-        events = [{"x": self.generator.random(), "y": self.generator.random()} for _ in range(count)]
+        events = [self.an_event() for _ in range(count)]
         self.published.update(zip(self.generator.choice(self.publishers).publish(*events), events, strict=True))
 
     def due(self) -> set[tuple[str, EventId]]:

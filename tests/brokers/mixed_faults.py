@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from tests.histories import Faults, live_through_all
 
 from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent, Delivered
+from rookery.brokers.configuration import BrokerProximity
 from rookery.brokers.messages import EventId
 from rookery.errors import SpaceError
 from rookery.machine import ClientId
@@ -258,12 +259,21 @@ class MixedHistory(History):
 
 #: What lies between the brokers, by the seed: half of the histories have links that lose, repeat and delay.
 CONDITIONS = (None, LOSSY, SILENT, LOSSY)
+#: From this seed on brokers do what those of `rookery broker` do: they find their places on the network, and balance,
+#: but at hardly any event.
+FIRST_AS_LIVE = 20_000
+AS_LIVE: dict[str, object] = {
+    "balance": 5 * SECOND,
+    "balance_events": 1,
+    "proximity": BrokerProximity.COORDINATES,
+    "stretch_probes": 4,
+}
 
 
 def live_mixed(seed: int, faults: Faults, *, brokers: int = 8, steps: int = 24) -> MixedHistory:
     """Run one history."""
-    generator = random.Random(seed)
-    made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=CONDITIONS[seed // 2 % 4])
+    generator, options = random.Random(seed), AS_LIVE if seed >= FIRST_AS_LIVE else {}
+    made = network(brokers, seed=seed, dimensions=1 + seed % 3, conditions=CONDITIONS[seed // 2 % 4], **options)
     history = MixedHistory(made, generator, faults=faults, apart=15 * SECOND)
     for _ in range(4):
         history.subscribe()
@@ -285,6 +295,8 @@ class Tally:
     published: int = 0
     due: int = 0
     refused_outside_faults: int = 0
+    #: Orders to give or take a zone so that the load is even.
+    balancing_steps: int = 0
     #: How many of those that count contain each pair of faults.
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -295,6 +307,7 @@ class Tally:
         self.published += len(history.published)
         self.due += len(history.due())
         self.refused_outside_faults += history.refused_outside_faults()
+        self.balancing_steps += sum(broker.counters["balancing steps"] for broker in history.made.brokers.values())
         if history.counts():
             self.counting += 1
             kinds = history.kinds
@@ -306,7 +319,8 @@ class Tally:
         width = max(map(len, kinds), default=0)
         head = (
             f"{self.histories} histories, {self.counting} with a fault between acceptance and delivery; "
-            f"{self.published} events, {self.due} deliveries due, {self.refused_outside_faults} refused outside faults"
+            f"{self.published} events, {self.due} deliveries due, {self.refused_outside_faults} refused outside "
+            f"faults, {self.balancing_steps} steps of a balance"
         )
         rows = [
             f"{one:>{width}} "

@@ -6,6 +6,7 @@ A mutant changes the classes that run, by a `MonkeyPatch`; it says nothing of wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import pytest
@@ -19,7 +20,8 @@ from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.placement import Placement
 from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.versions import Versions
-from rookery.machine import ClientId
+from rookery.machine import ClientId, log
+from rookery.machine.disk import File
 from rookery.simulated.brokers import SimulatedClient
 from rookery.simulated.world import Process
 from rookery.space.zones import Path
@@ -85,3 +87,13 @@ def zones_overlap_by_their_paths(patch: pytest.MonkeyPatch) -> None:
 
     for module in (leases, membership, owned_zone, ownership, placement, takeover):
         patch.setattr(module, "overlap", overlap)
+
+
+def moves_ignore_what_the_disk_takes(patch: pytest.MonkeyPatch) -> None:
+    """A log that moves takes it for written whatever the disk has taken of it, as when all of it was one write."""
+
+    def write(file: File, data: bytes, offset: int) -> None:
+        with suppress(OSError):
+            file.write(data, offset)
+
+    patch.setattr(log, "write_all", write)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.batches import EventBatch, batch_of, columns_of, events_of, first_event, is_readable, part_of
+from rookery.brokers.batches import EventBatch, batch_of, columns_of, events_of, is_readable, part_of
 
 EVENTS = st.lists(
     st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),
@@ -49,11 +49,10 @@ VALUES = st.one_of(
     st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), VALUES), min_size=1, max_size=40),
     st.sets(st.sampled_from(["a", "b", "c", "d"])),
 )
-def test_some_columns_and_the_first_event_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
+def test_some_columns_are_read_alone(events: list[dict[str, Any]], names: set[str]) -> None:
     batch = batch_of(1, 100, events)
     columns = columns_of(batch)
     assert columns_of(batch, names) == {name: column for name, column in columns.items() if name in names}
-    assert first_event(batch) == events_of(batch)[0]
 
 
 @given(st.binary(max_size=60), st.integers(1, 5))
@@ -61,15 +60,13 @@ def test_columns_that_cannot_be_read_are_no_columns(data: bytes, count: int) -> 
     batch = EventBatch(1, 0, count, msgspec.Raw(data))
     columns = columns_of(batch)
     assert all(len(column) == count for column in columns.values())
-    if columns:
-        assert first_event(batch) == events_of(batch)[0]
     some = columns_of(batch, {"a"})
     assert all(len(column) == count for column in some.values())
 
 
 def test_a_column_of_another_length_makes_a_batch_unreadable() -> None:
     batch = EventBatch(1, 0, 2, msgspec.Raw(msgspec.msgpack.encode({"a": [1, 2], "b": [1]})))
-    assert columns_of(batch) == columns_of(batch, {"a"}) == first_event(batch) == {}
+    assert columns_of(batch) == columns_of(batch, {"a"}) == {}
 
 
 @pytest.mark.parametrize(

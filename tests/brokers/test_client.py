@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from rookery.brokers import client as module
+from rookery.brokers import seeking
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of
 from rookery.brokers.client import ClientMachine
 from rookery.brokers.client_events import (
@@ -150,6 +152,104 @@ def test_what_nobody_wants_any_more_is_acknowledged() -> None:
     assert sent(client) == [ClientAcknowledge(((9, 2),))]
 
 
+def test_who_is_back_gets_what_came_before_its_subscriptions_were_opened() -> None:
+    """The broker sends the backlog as soon as the client is let in: nothing of it is acknowledged for nobody."""
+    client = a_client(resumed=True)
+    tell(client, delivery(1, [10], ["a/1/all"]), delivery(2, [11, 12], ["a/1/all", "a/2/all"]))
+    assert client.effects() == []
+    first = client.subscribe({"all": ("", ())})
+    found = [event for event in events(client) if isinstance(event, Delivered)]
+    assert [(event.key, list(event.sequences)) for event in found] == [((9, 1), [10]), ((9, 2), [11])]
+    client.acknowledge(first, (9, 1))
+    client.acknowledge(first, (9, 2))
+    assert sent(client) == [ClientAcknowledge(((9, 1),))]  # the other is for one that may be opened yet
+    tell(client, delivery(2, [11, 12], ["a/1/all", "a/2/all"]))  # after another connection, for example
+    assert events(client) == []
+    second = client.subscribe({"all": ("", ())})
+    (event,) = (event for event in events(client) if isinstance(event, Delivered))
+    assert (event.number, event.key, list(event.sequences)) == (second, (9, 2), [12])
+    client.acknowledge(second, (9, 2))
+    assert sent(client) == [ClientAcknowledge(((9, 2),))]
+
+
+def test_who_is_back_does_not_wait_for_ever_for_a_subscription_that_nobody_opens() -> None:
+    client = a_client(resumed=True)
+    tell(client, delivery(1, [10], ["a/1/all"]))
+    assert sent(client) == []
+    assert client.timer() == module.RESUMING
+    client.wake(module.RESUMING)
+    assert sent(client) == [ClientAcknowledge(((9, 1),))]
+    tell(client, delivery(2, [11], ["a/1/all"]), now=module.RESUMING)
+    assert sent(client) == [ClientAcknowledge(((9, 2),))]
+    assert client.timer() is None
+
+
+def test_a_durable_subscription_is_closed_and_not_ended() -> None:
+    """What the program has not taken comes when it is opened again, whatever else was opened before."""
+    client = a_client()
+    name = "a/~the%2Fbills/"
+    client.subscribe({"": ("y > 1", ())})
+    number = client.subscribe({"": ("x > 1", ())}, durable="the/bills")
+    assert Subscribe(name, 2, "x > 1", (), durable=True) in sent(client)
+    assert client.is_open("the/bills")
+    tell(client, delivery(1, [10], [name]), delivery(2, [11], [name]))
+    client.acknowledge(number, (9, 1))
+    client.unsubscribe(number)
+    assert not client.is_open("the/bills")
+    assert sent(client) == [ClientAcknowledge(((9, 1),))]
+    tell(client, delivery(3, [12], [name]))
+    assert client.effects() == []
+    number = client.subscribe({"": ("x > 1", ())}, durable="the/bills")
+    found = [event for event in events(client) if isinstance(event, Delivered)]
+    assert [(event.number, list(event.sequences)) for event in found] == [(number, [11]), (number, [12])]
+    for key in ((9, 2), (9, 3)):
+        client.acknowledge(number, key)
+    assert sent(client) == [ClientAcknowledge(((9, 2), (9, 3)))]
+    client.unsubscribe(number, for_good=True)
+    assert sent(client) == [Unsubscribe(name)]
+
+
+def test_a_durable_subscription_waits_for_as_long_as_it_takes() -> None:
+    client = a_client(resumed=True)
+    tell(client, delivery(1, [10], ["a/~bills/"]))
+    client.wake(module.RESUMING)
+    assert sent(client) == []
+    tell(client, delivery(2, [11], ["a/~bills/"]), now=module.RESUMING)
+    assert sent(client) == []
+    client.subscribe({"": ("", ())}, durable="bills")
+    assert [list(event.sequences) for event in events(client) if isinstance(event, Delivered)] == [[10], [11]]
+
+
+def test_what_brokers_have_no_time_for_waits_in_the_client() -> None:
+    """No more is sent than is accepted in a short time, whoever the broker is."""
+    client = a_client(retry=2 * SECOND)
+
+    def published() -> list[int]:
+        return [request.batch.first for request in sent(client) if isinstance(request, PublishBatch)]
+
+    for number in range(6000):
+        client.publish({"x": number}, 0)
+    assert published() == [0]
+    assert client.in_flight == 6000
+    tell(client, Accepted(client.identity, 0), now=SECOND // 10)
+    assert published() == [1024, 2048]
+    tell(client, Accepted(client.identity, 1024), now=4 * SECOND)
+    assert published() == []
+    assert not client.has_room
+    client.lose(1, 5 * SECOND)
+    client.wake(6 * SECOND)
+    assert sent(client) == [Attach()]
+    tell(client, welcome(7, 1), sender=7, now=6 * SECOND)
+    assert published() == [2048]
+    tell(client, Accepted(client.identity, 3072), sender=7, now=6 * SECOND)  # by the first one
+    tell(client, Accepted(client.identity, 2048), sender=7, now=7 * SECOND)
+    assert published() == [4096]
+    tell(client, Accepted(client.identity, 5120), Accepted(client.identity, 4096), sender=7, now=7 * SECOND)
+    assert published() == []
+    assert not client.in_flight
+    assert not client._sending.on_the_way
+
+
 def test_the_dedup_window_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DEDUP_WINDOW", 8)
     client = a_client()
@@ -233,7 +333,7 @@ def test_after_a_loss_everything_goes_to_the_next_broker() -> None:
     assert not client.is_attached
     client.publish({"n": 2}, 6)
     assert client.effects() == []
-    assert client.timer() == 5 + module.FIRST_PAUSE
+    assert client.timer() == 5 + seeking.FIRST_PAUSE
     client.wake(client.timer() or 0)
     assert client.effects() == [Send(7, Attach())]  # the one that broker 1 named
     tell(client, Subscribed("a/1/", 1), welcome(1), sender=1)  # late, from the earlier one
@@ -266,6 +366,44 @@ def test_it_gives_up_after_its_patience_and_pauses_longer_each_time() -> None:
     assert asked[:4] == ["one", "two", "one", "two"]
     assert 3 * SECOND < now < 5 * SECOND
     assert len(asked) < 20
+    assert client.timer() is None
+
+
+def test_who_does_not_answer_is_passed_over_and_has_longer_the_next_time() -> None:
+    """A client whose list is old would else wait for each machine that is gone until its connection is given up."""
+    client = ClientMachine(1, ["gone", "slow", "third"], patience=3 * SECOND)
+    client.start(0)
+    asked: list[tuple[Any, int]] = []
+    now = 0
+    while True:
+        effects = client.effects()
+        asked += [(effect.receiver, now) for effect in effects if isinstance(effect, Send)]
+        assert [effect for effect in effects if isinstance(effect, Emit)] == [], "it gives up when somebody is lost"
+        if asked[-1] != (client.broker, now):  # passed over: its link is closed, and what it says late is not heard
+            assert [effect for effect in effects if isinstance(effect, Close)] == [Close(asked[-1][0], "no answer")]
+            tell(client, welcome(1), sender=asked[-1][0], now=now)
+            assert not client.is_attached
+        if len(asked) == 7:
+            break
+        when = client.timer()
+        assert when is not None, "it would wait for ever"
+        now = when
+        client.wake(now)
+    assert [broker for broker, _ in asked] == ["gone", "slow", "third"] * 2 + ["gone"]
+    waited = [after - before for (_, before), (_, after) in itertools.pairwise(asked)]
+    assert all(seeking.FIRST_ANSWER < time < 2 * seeking.FIRST_ANSWER for time in waited[:3])
+    assert all(2 * seeking.FIRST_ANSWER < time < 3 * seeking.FIRST_ANSWER for time in waited[3:])
+    tell(client, welcome(5), sender="gone", now=now)
+    assert client.is_attached
+    assert client.timer() is None
+    client.lose("gone", now)
+    client.wake(client.timer() or 0)
+    assert client.timer() == client.now + seeking.FIRST_ANSWER, "the count begins anew"
+
+
+def test_the_only_broker_has_as_long_as_the_connection_lasts() -> None:
+    client = ClientMachine(1, ["one"])
+    client.start(0)
     assert client.timer() is None
 
 

@@ -88,7 +88,7 @@ def test_a_lease_is_counted_from_when_its_stamp_was_sent() -> None:
     made.run(20 * SECOND)  # what the other one has granted meanwhile waits
     held: list[bool] = []
     take = owner.leases.take
-    owner.leases.take = lambda giver, stamp: (take(giver, stamp), held.append(owner.leases.is_held(owned)))  # type: ignore[method-assign, assignment, func-returns-value]
+    owner.leases.take = lambda giver, stamp, held_for: (take(giver, stamp), held.append(owner.leases.is_held(owned)))  # type: ignore[method-assign, assignment, func-returns-value]
     made.world.resume(1)
     assert held
     assert not any(held)
@@ -109,6 +109,84 @@ def test_a_grant_for_what_was_never_sent_is_none() -> None:
     assert broker.leases.is_held(owned)
 
 
+def test_grants_from_before_a_zone_was_owned_do_not_count_for_it() -> None:
+    """Who gave them spoke of other zones, and may have taken this one over himself."""
+    broker = alone()
+    lower, upper = split(UPPER, 1, 0.5)
+    owners = {2: ZoneOwnership(lower, 2, 2), 3: ZoneOwnership(upper, 2, 3)}
+    for number, ownership in owners.items():
+        broker.receive(OwnerFound(ownership), number, number)
+
+    def beat_and_grant() -> None:
+        beat = broker.timer()
+        assert beat is not None
+        broker.wake(beat)
+        for number, ownership in owners.items():
+            heartbeat = BrokerHeartbeat((ZoneReport(ownership, (), (), 1),), grant=broker.leases.now)
+            broker.receive(heartbeat, number, beat + number)
+
+    beat_and_grant()
+    (owned,) = broker.owned.values()
+    assert broker.leases.is_held(owned)
+    del owners[3]
+    taken = broker.membership.open(ZoneOwnership(upper, 3, 1))
+    assert broker.leases.is_held(owned)
+    assert not broker.leases.is_held(taken)
+    beat_and_grant()
+    assert broker.leases.is_held(taken)
+
+
+def test_no_lease_is_held_while_a_neighbor_is_unknown() -> None:
+    """Whoever is there has granted nothing, and may have taken over."""
+    broker = alone()
+    lower, upper = split(UPPER, 1, 0.5)
+    ownership = ZoneOwnership(lower, 2, 2)
+    broker.receive(OwnerFound(ZoneOwnership(UPPER, 1, 2)), 2, 1)
+    (owned,) = broker.owned.values()
+    owned.drop(UPPER)
+    broker.receive(OwnerFound(ownership), 2, 2)
+    beat = broker.timer()
+    assert beat is not None
+    broker.wake(beat)
+    heartbeat = BrokerHeartbeat((ZoneReport(ownership, (), (), 1),), grant=broker.leases.now)
+    broker.receive(heartbeat, 2, beat + 1)
+    assert [one.owner for one in owned.neighbors] == [2]
+    assert not broker.leases.is_held(owned)
+    broker.receive(OwnerFound(ZoneOwnership(upper, 2, 2)), 2, beat + 2)
+    assert broker.leases.is_held(owned)
+
+
+def test_a_late_grant_takes_nothing_from_a_later_one() -> None:
+    made, _ = pair()
+    leases = made.brokers[1].leases
+    (owned,) = made.brokers[1].owned.values()
+    leases.take(2, leases.now)
+    end = leases._end(owned)
+    leases.take(2, leases.now - SECOND)
+    assert leases._end(owned) == end
+
+
+def test_a_stamp_that_comes_late_takes_back_nothing_that_was_granted_since() -> None:
+    broker = alone()
+    broker.receive(OwnerFound(ZoneOwnership(UPPER, 2, 2)), 2, 1)
+    broker.effects()
+    broker.leases.give(2, 9)
+    broker.leases.give(2, 5)
+    broker.leases.heartbeats([2])
+    (heartbeat,) = (effect.message for effect in broker.effects() if isinstance(effect, Send))
+    assert heartbeat.grant == 9
+
+
+def test_grants_of_and_to_brokers_that_are_no_neighbors_are_forgotten() -> None:
+    made, _ = pair()
+    leases = made.brokers[1].leases
+    for peer in (2, 77):
+        leases.give(peer, 5)
+        leases.take(peer, leases.now)
+    made.run(2 * made.configuration.beat)
+    assert leases._given.keys() == leases._got.keys() == {2}
+
+
 def test_who_claims_what_another_one_has_is_told_of_that_one() -> None:
     broker = alone()
     broker.receive(OwnerFound(ZoneOwnership(UPPER, 5, 2)), 2, 1)
@@ -123,6 +201,22 @@ def test_who_claims_what_another_one_has_is_told_of_that_one() -> None:
     ]
     assert {rival.owner for answer in answers for rival, _ in answer.rivals} >= {2}
     assert not any(answer.grant for answer in answers)
+
+
+def test_a_neighbor_is_granted_nothing_while_another_one_prevails_over_it() -> None:
+    """Part of what it says it owns was given to somebody, who has not confirmed that yet."""
+    broker = alone()
+    claimed = ZoneOwnership(UPPER, 2, 2)
+    broker.receive(OwnerFound(claimed), 2, 1)
+    broker.effects()
+    (owned,) = broker.owned.values()
+    given = ZoneOwnership(split(UPPER, 1, 0.5)[0], 5, 3)
+    broker.membership.await_confirmation(given, owned)
+    claim = BrokerHeartbeat((ZoneReport(claimed, (), (), 1),), stamp=7)
+    broker.receive(claim, 2, 2)
+    (answer,) = (effect.message for effect in broker.effects() if isinstance(effect, Send) and effect.receiver == 2)
+    assert [rival for rival, _ in answer.rivals] == [given]
+    assert answer.grant == 0
 
 
 def test_a_broker_that_slept_takes_over_from_nobody() -> None:
@@ -378,6 +472,37 @@ def a_sleeper(made: SimulatedBrokers) -> bool:
     return not made.brokers[2].counters["taken over"]
 
 
+def disks_that_are_nearly_full(made: SimulatedBrokers) -> bool:
+    """Let logs move where not all of it fits, then let all brokers crash: is everything still there?"""
+    points = [place / 600 for place in range(600)]
+    away, back, publisher = made.client(1), made.client(2), made.client(3)
+    away.subscribe("third", f"x IN ({', '.join(map(str, points[::3]))})")
+    back.subscribe("all", "")
+    assert made.run(10 * SECOND, until=lambda: bool(away.in_force and back.in_force))
+    for client in (away, back):
+        client.acknowledge_after(None)
+        client.go_away()
+    made.run(SECOND)
+    events = [publisher.publish({"x": x})[0] for x in points]
+    assert made.run(60 * SECOND, until=lambda: set(events) <= made.accepted)
+    for number in made.brokers:
+        disk = made.disk_of(number)
+        disk.capacity = disk.used + disk.used // 8
+    back.acknowledge_after(500)
+    back.come_back()
+    made.run(30 * SECOND)
+    numbers = list(made.brokers)
+    for number in numbers:
+        made.crash(number)
+    for number in numbers:
+        made.disks[number].capacity = None
+        made.restart(number)
+    away.acknowledge_after(500)
+    away.come_back()
+    made.run(200 * SECOND)
+    return {name for name in made.delivered if name[0] == "third"} == {("third", event) for event in events[::3]}
+
+
 @pytest.mark.parametrize(
     ("history", "mutant"),
     [
@@ -385,6 +510,7 @@ def a_sleeper(made: SimulatedBrokers) -> bool:
         (a_stopped_owner, mutants.no_leases),
         (a_zone_cut_anew, mutants.zones_overlap_by_their_paths),
         (a_sleeper, mutants.no_waking_up),
+        (disks_that_are_nearly_full, mutants.moves_ignore_what_the_disk_takes),
     ],
 )
 @pytest.mark.parametrize("seed", range(3))

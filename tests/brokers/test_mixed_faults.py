@@ -8,7 +8,7 @@ import pytest
 from tests.histories import live_or_shrink, live_through_all, replayed
 
 from . import mutants
-from .mixed_faults import REPLAY, Tally, live_mixed
+from .mixed_faults import FIRST_AS_LIVE, REPLAY, Tally, live_mixed
 
 #: Histories in one test.
 LOT = 30
@@ -27,6 +27,11 @@ def prove(seeds: range, say: Callable[[str], None]) -> Tally:
 @pytest.mark.parametrize("first", range(0, 300, LOT))
 def test_nothing_that_was_accepted_is_missed_or_doubled(first: int) -> None:
     prove(range(first, first + LOT), lambda line: None)
+
+
+@pytest.mark.parametrize("first", range(FIRST_AS_LIVE, FIRST_AS_LIVE + 60, LOT))
+def test_nor_where_brokers_balance_and_find_their_places(first: int) -> None:
+    assert prove(range(first, first + LOT), lambda line: None).balancing_steps > LOT
 
 
 #: Histories that lost something. Where nobody owned the corner of a subscription the zones behind it did not hear of

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
+
 from rookery.brokers.messages import PlacedSubscription, ZoneReport
 from rookery.brokers.owned_zone import MOST_BACKUPS, OwnedZone
 from rookery.brokers.ownership import ZoneOwnership
@@ -69,13 +71,15 @@ def test_what_is_handed_over_arrives_with_the_time_its_leases_have_left() -> Non
     box = given.box
     inside = PlacedSubscription("in", 1, "x > 0", (), box.lower, box.lower, 7)
     given.store.add(inside, 1_000)
+    given.store.take_back("gone", (3, 7), 1_000)
     given.grace_until = 500
     for _ in range(20):
-        given.reservoir.add(box.lower, Random(1))
+        given.reservoir.observe(1, lambda: np.array([box.lower]), Random(1))
     state = given.state(given.ownership, [(ownership, 3) for ownership in given.neighbors], 100)
     taken = owned_zone()
     taken.fill(state, 10_000)
     assert list(taken.store) == [(inside, 10_900)]
+    assert list(taken.store.taken_back()) == [("gone", (3, 7), 10_900)]
     assert taken.grace_until == 10_400
     assert (taken.reservoir.points, taken.reservoir.seen) == ([box.lower] * 20, 20)
 

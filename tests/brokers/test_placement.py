@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from rookery.brokers.batches import DeliverBatch
+from rookery.brokers.batches import DeliverBatch, Superseded
+from rookery.brokers.messages import PlaceSubscription
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
@@ -66,6 +67,29 @@ def test_what_is_taken_back_is_stored_nowhere_and_its_events_go_to_nobody() -> N
     made.run(2 * SECOND)
     assert not sent
     assert len(made.delivered) == 1
+
+
+def test_who_says_late_what_was_taken_back_is_told_so() -> None:
+    """It came over a longer way: it places nothing. Who means it, and has lost his count, hears what to beat."""
+    made = network(4, seed=4)
+    made.subscribe(3, "wide", "x >= 0")
+    made.run(2 * SECOND)
+    wire = wire_of(made, "wide")
+    late = made.brokers[3].placement.clients[wire]
+    made.unsubscribe("wide")
+    made.run(2 * SECOND)
+    said: list[object] = []
+    made.world.on_message = lambda sender, receiver, message: said.append(message)
+    for broker in made.brokers.values():
+        (owned,) = broker.owned.values()
+        broker.placement.spread(owned, PlaceSubscription(late, len(owned.path), answer=True))
+        made.perform(broker.id)
+    made.run(2 * SECOND)
+    assert holders(made, wire) == []
+    assert [message for message in said if isinstance(message, Superseded)] == 3 * [
+        Superseded(wire, late.version, late.version)
+    ], "and the fourth, who is asked himself, hears it too"
+    assert sum(broker.counters["superseded"] for broker in made.brokers.values()) == 0, "nobody waits for it any more"
 
 
 def test_a_changed_condition_is_told_to_the_zones_it_leaves_and_to_those_it_enters() -> None:

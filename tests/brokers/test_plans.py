@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.plans import TOLERANCE, RequestStep, SplitPlan, TransferStep, next_step
+from rookery.brokers.plans import TOLERANCE, RequestStep, SplitPlan, TransferStep, is_tiling, next_step
 from rookery.errors import SpaceError
 from rookery.model.schema import Schema
 from rookery.simulated.links import LinkConditions
@@ -148,6 +149,23 @@ def test_statistics_that_say_nothing_are_refused(tree: KdTree, loads: list[float
         SplitPlan.of_tree(tree, MIXED, loads=loads)
 
 
+@given(st.integers(0, 10_000), st.integers(1, 24))
+def test_zones_of_two_trees_are_no_tiling_whatever_they_add_up_to(seed: int, count: int) -> None:
+    generator = random.Random(seed)
+    zones = random_zones(count, 2, generator)
+    assert is_tiling(zones)
+    assert not is_tiling(zones[1:])
+    one = generator.choice(zones)
+    for low, high in (split(one, 0, box_of(one, 2).lower[0] + 1e-12), (one, one)):
+        assert not is_tiling([*(zone for zone in zones if zone != one), low, low if low != one else high])
+
+
+def test_an_overlap_that_makes_up_for_a_hole_is_no_tiling() -> None:
+    low, high = split(ROOT, 0, 0.5)
+    assert not is_tiling([low, low[:0] + split(ROOT, 0, 0.25)[1]])
+    assert not is_tiling([low, split(low, 1, 0.5)[0], split(high, 1, 0.5)[0]])
+
+
 def tiling(world: World) -> dict[Path, int] | None:
     """Return the zones once they are at rest."""
     owners = {path: number for number, broker in world.made.brokers.items() for path in broker.owned}
@@ -213,6 +231,53 @@ def test_a_network_is_shared_anew_while_events_flow(seed: int) -> None:
 
     assert spread(set(zones)) < 1.35
     assert spread(set(zones)) < spread(set(before))
+
+
+class Quotes(World):
+    """Events as the README has them: a price, and a symbol of capital letters, which are a third of printable ASCII."""
+
+    def an_event(self) -> dict[str, Any]:
+        return {
+            "x": self.generator.random(),
+            "symbol": "".join(self.generator.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=4)),
+        }
+
+
+def test_brokers_that_joined_before_any_event_share_them_by_their_own_samples() -> None:
+    space = EventSpace(Schema(x=float, symbol=str), [Axis("x"), Axis("symbol")])
+    world: World = Quotes.of(16, seed=4, space=space)
+    crowd(world)
+
+    def seen() -> dict[Path, int]:
+        return {path: owned.reservoir.seen for one in world.made.brokers.values() for path, owned in one.owned.items()}
+
+    def loads() -> list[int]:
+        """Return how many events each zone gets of those of ten seconds."""
+        before = seen()
+        for _ in range(100):
+            world.publish(20)
+            world.made.run(SECOND // 10)
+        world.made.run(2 * SECOND)
+        after = seen()
+        assert before.keys() == after.keys(), "zones do not move by themselves"
+        return [count - before[path] for path, count in after.items()]
+
+    uneven = loads()
+    assert min(uneven) == 0, "some zones have no symbol of capital letters"
+    zones = [owned for one in world.made.brokers.values() for owned in one.owned.values()]
+    samples = [(owned.reservoir.points[:64], float(owned.reservoir.seen)) for owned in zones]
+    plan = SplitPlan.of_samples(samples, 2)
+    assert share_anew(world, plan, random.Random(4)) > 0
+    even = loads()
+    assert min(even) > 0
+    assert max(even) < 2 * sum(even) / 16
+    assert next_step(plan, list(seen()), 0) is None
+    finish(world)
+
+
+def test_samples_without_events_say_nothing() -> None:
+    with pytest.raises(SpaceError, match="seen no events"):
+        SplitPlan.of_samples([([], 0.0), ([(0.5, 0.5)], 0.0)], 2)
 
 
 def disturbed(seed: int) -> None:

@@ -1,55 +1,53 @@
-"""Where the events of a batch lie: by column where there are many, and as row by row in every case."""
+"""Publishing: one event that does not fit is refused by its number, and the others of its batch go on."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rookery import Schema
-from rookery.brokers.batches import batch_of
-from rookery.brokers.configuration import BrokerConfiguration
-from rookery.brokers.publishing import FEW, Publishing
+from rookery.brokers.batches import Accepted, Refused, batch_of
+from rookery.brokers.broker import Broker
+from rookery.brokers.client_messages import DeliverToClient, PublishBatch, Subscribe
+from rookery.brokers.configuration import BrokerDurability
 from rookery.simulated.brokers import SimulatedBrokers
-from rookery.space.axes import Axis, EventSpace
 
-SPACE = EventSpace(
-    Schema(symbol=str, price=float, size=int, deep={"x": float}),
-    [Axis("price", 0, 100), Axis("symbol"), Axis("size", 0, 10), Axis("deep.x")],
-)
-EVENTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "symbol": st.none() | st.text(max_size=5),
-        "price": st.none() | st.floats() | st.integers(0, 100),
-        "size": st.none() | st.integers(-5, 2**60),
-        "deep": st.none() | st.fixed_dictionaries({}, optional={"x": st.floats(0, 1)}),
-        "more": st.integers(0, 1),
-    },
-)
+from .alone import CLIENT, ask, attached, sent
+from .invariants import SECOND, configuration
 
 
-@pytest.fixture(scope="module")
-def publishing() -> Publishing:
-    network = SimulatedBrokers(BrokerConfiguration(space=SPACE), seed=1)
-    network.join()
-    network.run(1_000_000)
-    return next(iter(network.brokers.values())).publishing
+def events(count: int) -> list[dict[str, Any]]:
+    """Return events, the third of which does not fit."""
+    return [{"x": number / count, "y": 0.5 if number != 2 else "half"} for number in range(count)]
 
 
-@given(events=st.lists(EVENTS, min_size=1, max_size=6), times=st.sampled_from([1, FEW]))
-@settings(max_examples=60)
-def test_a_batch_lies_where_its_events_do(publishing: Publishing, events: list[dict[str, Any]], times: int) -> None:
-    batch = batch_of(1, 1, events * times)
-    assert publishing.points_in(batch) == tuple(SPACE.point(event) for event in events * times)
+@pytest.mark.parametrize("count", [4, 100])
+def test_one_broker_refuses_a_bad_event_and_takes_the_others(count: int) -> None:
+    broker: Broker = attached(durability=BrokerDurability.MEMORY)
+    ask(broker, Subscribe("9/1/s", 1, ""))
+    found = [message for _, message in sent(ask(broker, PublishBatch(batch_of(CLIENT.number, 7, events(count)))))]
+    (refused,) = [message for message in found if isinstance(message, Refused)]
+    assert (refused.first, refused.offsets, refused.final) == (7, (2,), True)
+    (accepted,) = [message for message in found if isinstance(message, Accepted)]
+    (delivered,) = [message for message in found if isinstance(message, DeliverToClient)]
+    others = [number for number in range(count) if number != 2]
+    assert list(accepted.offsets) == others
+    assert list(delivered.delivery.batch.sequences()) == [7 + number for number in others]
 
 
-@pytest.mark.parametrize("count", [2, 2 * FEW])
-@pytest.mark.parametrize("wrong", [{"price": "dear"}, {"symbol": 5}, {"size": 2.5}, {"deep": 3}])
-def test_a_batch_with_an_event_that_does_not_fit_lies_nowhere(
-    publishing: Publishing, wrong: dict[str, Any], count: int
-) -> None:
-    events: list[dict[str, Any]] = [{"price": 1.0, "symbol": "a", "size": 1, "deep": {"x": 0.5}}] * (count - 1)
-    assert publishing.points_in(batch_of(1, 1, [*events, wrong])) is None
+@pytest.mark.parametrize("brokers", [1, 2, 5])
+def test_however_many_brokers_there_are_a_bad_event_is_named_and_the_others_come_once(brokers: int) -> None:
+    network = SimulatedBrokers(configuration(durability=BrokerDurability.MEMORY), seed=brokers)
+    for _ in range(brokers):
+        network.join()
+        network.run(10 * SECOND)
+    network.subscribe(1, "all", "")
+    network.run(SECOND)
+    refused: list[Any] = []
+    network.on_client_event = lambda _, event: refused.append(event) if "Refused" in type(event).__name__ else None
+    client = network.client(brokers)
+    published = client.publish(*events(100))
+    network.run(20 * SECOND)
+    assert [(event.first, event.offsets, event.final) for event in refused] == [(0, (2,), True)]
+    assert network.delivered == {("all", event): 1 for event in published if event != published[2]}
+    assert client.machine.in_flight == 0

@@ -22,6 +22,21 @@ def test_a_replica_is_confirmed_when_it_is_on_the_disk() -> None:
     assert sent(broker.effects()) == [(OWNER, Replicated((5,)))]
 
 
+def test_what_comes_again_is_written_once_and_confirmed_again() -> None:
+    """An owner that has no answer yet sends it again: that makes no work for who is behind."""
+    broker = alone()
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
+    (write,) = writes(broker.effects())
+    broker.receive(Replicate(((5, BATCH),)), OWNER, 2)
+    assert not broker.effects()
+    broker.completed(write, None, 3)
+    assert sent(broker.effects()) == [(OWNER, Replicated((5,)))]
+    broker.receive(Replicate(((5, BATCH), (6, BATCH))), OWNER, 4)
+    effects = broker.effects()
+    assert sent(effects) == [(OWNER, Replicated((5,)))]
+    assert [again.entries for again in writes(effects)] == [((OWNER, 6, BATCH),)]
+
+
 def test_a_replica_that_the_disk_did_not_take_is_tried_again_at_a_beat() -> None:
     broker = alone()
     broker.receive(Replicate(((5, BATCH),)), OWNER, 1)
@@ -79,3 +94,21 @@ def test_a_replica_whose_owner_was_thought_dead_is_kept_for_it() -> None:
     assert not broker.replicas.orphans
     assert broker.replicas.batches == {OWNER: {5: BATCH}}
     assert not any(write.done for write in writes(broker.effects()))
+
+
+def test_orphans_are_sent_as_links_have_room() -> None:
+    broker = alone()
+    broker.receive(
+        Replicate(tuple((number, batch_of(7, number, [{"x": 0.5, "y": 0.5}])) for number in range(9))), OWNER, 1
+    )
+    (write,) = writes(broker.effects())
+    broker.completed(write, None, 2)
+    broker.unsent = broker.configuration.memory
+    broker.lose(OWNER, 3)
+    assert len(broker.replicas.orphans) == 9
+    assert len(broker.replicas._sent) == 1, "one always goes"
+    broker.unsent = 0
+    beat = broker.timer()
+    assert beat is not None
+    broker.wake(beat)
+    assert len(broker.replicas._sent) == 9

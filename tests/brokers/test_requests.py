@@ -42,7 +42,26 @@ def test_a_leaving_broker_says_who_else_is_there() -> None:
         for effect in broker.effects()
         if (isinstance(effect, Send) and effect.receiver == ClientId(9)) or isinstance(effect, Close)
     ]
-    assert said == [Send(ClientId(9), KnownBrokers((1, 3))), Close(ClientId(9), "leaving")]
+    assert [type(effect) for effect in said] == [Send, Close]
+    assert isinstance(said[0].message, KnownBrokers)
+    assert {*said[0].message.brokers} == {1, 3}
+
+
+def test_clients_are_sent_to_those_that_were_heard_a_moment_ago_first() -> None:
+    """Brokers met otherwise may have left long since; and not all clients go to the same one."""
+    made = network(9)
+    broker = made.brokers[5]
+    (owned,) = broker.owned.values()
+    beside = {ownership.owner for ownership in owned.neighbors}
+    for stranger in (90, 91):
+        broker.routing_table.remember(stranger)
+    ways = [broker.routing_table.ways_on(client) for client in range(20)]
+    assert all({*way[: len(beside)]} == beside for way in ways)
+    assert all(way[len(beside) : len(beside) + 2] == [91, 90] for way in ways), "the latest first"
+    assert {way[0] for way in ways} == beside
+    assert all({*way} == {*broker.routing_table.living()} for way in ways)
+    broker.lose(min(beside), broker.now)
+    assert min(beside) not in broker.routing_table.ways_on(1)
 
 
 def closed(effects: list[Any]) -> list[str]:

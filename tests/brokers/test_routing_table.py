@@ -96,3 +96,16 @@ def test_a_heartbeat_without_news_is_known_before_it_is_taken_in() -> None:
     assert not table.is_known(heartbeat, 3)
     one.receive(heartbeat, 2, one.now)
     assert one.leases._given[2] == 1 << 60
+
+
+def test_what_the_former_owner_of_a_zone_has_heard_binds_the_present_one() -> None:
+    """The time at which it heard a neighbor last, and granted it something; unless one has heard it since."""
+    broker = alone()
+    table = broker.routing_table
+    broker.now = 50 * BEAT
+    table.inherit(2, 2 * BEAT)
+    assert table.heard[2] == 48 * BEAT
+    table.inherit(2, 7 * BEAT)
+    assert table.heard[2] == 48 * BEAT
+    table.inherit(2, BEAT)
+    assert table.heard[2] == 49 * BEAT

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rookery.brokers.sampling import Reservoir, choose_cut, cut_of
@@ -15,8 +17,19 @@ from rookery.space.zones import (
 def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
     generator = random.Random(1)
     reservoir = Reservoir()
-    for number in range(10_000):
-        reservoir.add((number / 10_000, 0.5), generator)
+    asked = 0
+
+    def part(start: int, count: int) -> Any:
+        nonlocal asked
+        asked += 1
+        return np.stack([np.arange(start, start + count) / 10_000, np.full(count, 0.5)], axis=1)
+
+    start = 0
+    while start < 10_000:
+        count = min(1 + int(generator.random() * 40), 10_000 - start)
+        reservoir.observe(count, lambda start=start, count=count: part(start, count), generator)  # type: ignore[misc]
+        start += count
+    assert asked < 450, "where events lie is not asked for each batch"
     assert (len(reservoir.points), reservoir.seen) == (256, 10_000)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 0, reservoir.points) == pytest.approx(0.5, abs=0.1)
     assert cut_of(ZoneBox((0, 0), (1, 1)), 1, [(0.1, 0.0)] * 20) == 0.5  # the median is on the border

@@ -73,6 +73,32 @@ def test_the_backlog_of_the_absent_is_on_the_disk_and_comes_back(seed: int) -> N
     assert network.run(60 * SECOND, until=lambda: most_held(network) == 0 and not away(network))
 
 
+def test_nothing_is_read_or_sent_again_while_links_hold_what_went_before() -> None:
+    """Dead subscribers at two brokers: the links' bytes count in what is read, and it goes on when they are gone."""
+    network, clients, publisher = made(3, brokers=2, subscribers=6)
+    for client in clients:
+        client.go_away()
+    network.run(2 * SECOND)
+    publish(network, publisher, 60)
+    assert away(network) > 20
+    sent = counted(network, "DeliverBatch")
+    for broker in network.brokers.values():
+        broker.unsent = MEMORY
+    network.run(30 * SECOND)
+    assert counted(network, "DeliverBatch") == sent
+    assert any(broker.spilling._wanted or broker.deliveries.in_flight for broker in network.brokers.values())
+    returned, *_ = clients
+    returned.come_back()
+    network.run(5 * SECOND)
+    before = len(returned.delivered)
+    for broker in network.brokers.values():
+        broker.unsent = 0
+        broker.relieved(network.world.now)
+    want = {("all", event) for event in network.accepted}
+    assert network.run(600 * SECOND, until=lambda: want <= returned.delivered.keys())
+    assert before < len(want)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_has_gone_to_the_disk_survives_its_owner(seed: int) -> None:
     network, (client,), publisher = made(seed)

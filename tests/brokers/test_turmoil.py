@@ -14,9 +14,14 @@ from .turmoil import LOSSY, SILENT, TAKEOVER, History, live_through
 REPLAY = "tests/brokers/test_turmoil.py -k replay"
 #: Histories that found defects, now mended.
 FOUND = (239, 268, 819, 2516)
-#: All brokers that a client knew had left before it heard of others (1074, 1408); a resident that had moved away was
-#: still listed when routes were looked at, until it is looked up again (1092, of the history itself).
-LATER = (1074, 1092, 1408)
+#: All brokers that a client knew had left before it heard of others (1074, 1408). Of the histories themselves: a
+#: resident that had moved away was still listed when routes were looked at, until it is looked up again (1092); events
+#: of the quiet end came after five seconds, not four, since each matching took one and messages were lost (2314).
+LATER = (1074, 1092, 1408, 2314)
+#: A client was told of brokers that had left long since, and waited for each until its connection was given up (7805).
+#: A subscription that was taken back was placed again by what had been said before, over a longer way (9348). Who had
+#: moved was still taken for a resident, and two sent a message to and fro (9807).
+LATEST = (7805, 9348, 9807)
 
 
 def live(seed: int, faults: Faults) -> History:
@@ -35,7 +40,7 @@ def live(seed: int, faults: Faults) -> History:
     )
 
 
-@pytest.mark.parametrize("seed", [*range(200), *FOUND, *LATER])
+@pytest.mark.parametrize("seed", [*range(200), *FOUND, *LATER, *LATEST])
 def test_histories(seed: int) -> None:
     live_or_shrink(live, seed, test=REPLAY)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rookery.brokers.batches import Superseded
 from rookery.brokers.client_messages import Attach, Subscribe, Subscribed
 from rookery.brokers.messages import PlacedSubscription
-from rookery.brokers.store import ZoneStore
+from rookery.brokers.store import MOST_TAKEN_BACK, ZoneStore
 from rookery.brokers.versions import MOST_VERSION, Versions
 from rookery.machine import ClientId
 from rookery.simulated.links import LinkConditions
@@ -63,6 +63,30 @@ def test_what_was_superseded_prolongs_nothing() -> None:
     assert store.add(new, 20)
     assert store.expire(19) == []
     assert store.expire(20) == ["s"]
+
+
+def test_what_was_taken_back_is_not_placed_again_by_what_was_said_before() -> None:
+    """A message that was held up comes after the one that took its subscription back, and nobody says so again."""
+    store = ZoneStore(SPACE.schema)
+    late, later = (PlacedSubscription("s", version, "", (), (0.0, 0.0), (1.0, 1.0), 1) for version in (1, 2))
+    assert store.add(late, 100)
+    assert store.take_back("s", late.rank, 50)
+    assert not store.add(late, 100)
+    assert store.version("s") == 1
+    assert list(store.taken_back()) == [("s", (1, 1), 50)]
+    assert store.add(later, 100), "it is subscribed to anew"
+    assert not store.take_back("s", late.rank, 60), "by a broker that its client has left"
+    assert store.get("s") == later
+    assert store.version("s") == 2
+    store.expire(60)
+    assert list(store.taken_back()) == [], "in the end it is forgotten"
+
+
+def test_what_was_taken_back_is_remembered_within_bounds() -> None:
+    store = ZoneStore(SPACE.schema)
+    for number in range(MOST_TAKEN_BACK + 5):
+        store.take_back(f"s{number}", (1, 1), 10)
+    assert [name for name, _, _ in store.taken_back()] == [f"s{number}" for number in range(5, MOST_TAKEN_BACK + 5)]
 
 
 def publish(world: World, generator: random.Random, rounds: int = 12) -> None:
@@ -133,7 +157,7 @@ def test_a_broker_that_a_client_has_left_takes_nothing_away(seed: int) -> None:
     placed(world)
     left = one.broker
     one.client.go_away()
-    one.client.machine.brokers = [number for number in world.made.brokers if number != left]
+    one.client.machine.seeking.brokers = [number for number in world.made.brokers if number != left]
     one.client.come_back()
     world.made.run(SECOND)
     placed(world)

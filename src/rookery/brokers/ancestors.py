@@ -24,7 +24,17 @@ LEASE = 2
 class AncestorQueue:
     """AQ of one zone: `levels[i]` maps the zones beside path[: i * bits] to residents, the latest first."""
 
-    __slots__ = ("_bits", "_capacity", "_dimensions", "_learned", "_path", "_preferred", "_refreshes", "levels")
+    __slots__ = (
+        "_bits",
+        "_capacity",
+        "_dimensions",
+        "_learned",
+        "_path",
+        "_preferred",
+        "_refreshes",
+        "levels",
+        "stamp",
+    )
 
     def __init__(self, path: Path, *, dimensions: int, bits: int, capacity: int) -> None:
         self._path = path
@@ -32,11 +42,13 @@ class AncestorQueue:
         self._bits = bits
         self._capacity = capacity
         self._refreshes = 0
+        #: Changes with who resides where.
+        self.stamp = 0
         #: By zone, the resident that is closest on the network: it stays first.
         self._preferred: dict[Path, int] = {}
-        #: The lease of a resident: the number of the refresh before which it was last heard of. Of residents alone:
-        #: a broker that relays for many hears of many more.
-        self._learned: dict[tuple[int, Path], int] = {}
+        #: The lease of a resident, by broker and where it resides: the number of the refresh before which it was last
+        #: heard of. Of residents alone: a broker that relays for many hears of many more.
+        self._learned: dict[int, dict[Path, int]] = {}
         self.levels: list[dict[Path, list[ZoneOwnership]]] = [{} for _ in range(len(path) // bits + 1)]
 
     def __iter__(self) -> Iterator[ZoneOwnership]:
@@ -68,24 +80,58 @@ class AncestorQueue:
                     return
                 del entries[other]
             entries[zone] = [ownership]
-            self._learned[ownership.owner, ownership.path] = self._refreshes
+            self.stamp += 1
+            self._lease(ownership)
             return
         for place, resident in enumerate(residents):
             if resident.owner == ownership.owner:
                 if resident.epoch <= ownership.epoch:
                     residents[place] = ownership
-                self._learned[ownership.owner, ownership.path] = self._refreshes
+                self._lease(ownership)
                 return
+        self.stamp += 1
         if first:
             residents.insert(int(self._preferred.get(zone) == residents[0].owner), ownership)
             for dropped in residents[self._capacity :]:
-                self._learned.pop((dropped.owner, dropped.path), None)
+                self._end_lease(dropped)
             del residents[self._capacity :]
         elif len(residents) < self._capacity:
             residents.append(ownership)
         else:
             return
-        self._learned[ownership.owner, ownership.path] = self._refreshes
+        self._lease(ownership)
+
+    def moved(self, ownership: ZoneOwnership) -> None:
+        """Drop a broker from where it resides no more: it has said itself, over its own link, where it is now.
+
+        Else two that each take the other for a way may send a message to and fro for as long as the lease lasts. Who
+        has two zones for a while is dropped where it says nothing of; others reside there too.
+        """
+        known = self._learned.get(ownership.owner)
+        if known is not None:  # of most that speak nobody ever knew that they reside anywhere
+            for path in [path for path in known if not overlap(path, ownership.path)]:
+                self._move_out(ownership.owner, path)
+
+    def _lease(self, resident: ZoneOwnership) -> None:
+        self._learned.setdefault(resident.owner, {})[resident.path] = self._refreshes
+
+    def _end_lease(self, resident: ZoneOwnership) -> None:
+        known = self._learned.get(resident.owner)
+        if known is not None:
+            known.pop(resident.path, None)
+            if not known:
+                del self._learned[resident.owner]
+
+    def _move_out(self, owner: int, path: Path) -> None:
+        """Drop a broker from where it resided."""
+        self.stamp += 1
+        for level in self.levels:
+            for zone in list(level):
+                for resident in [one for one in level[zone] if (one.owner, one.path) == (owner, path)]:
+                    level[zone].remove(resident)
+                    if not level[zone]:
+                        del level[zone]
+        self._end_lease(ZoneOwnership(path, 0, owner))
 
     def prefer(self, ownership: ZoneOwnership) -> None:
         """Put a resident first in its entry, and keep it there: it is the closest on the network (Algorithm 3).
@@ -93,6 +139,7 @@ class AncestorQueue:
         The ownership may be older than what is known of the resident, whose zone was split since it was noted.
         """
         self.learn(ownership)
+        self.stamp += 1
         for level in self.levels:
             for zone, residents in level.items():
                 for place, resident in enumerate(residents):
@@ -109,6 +156,7 @@ class AncestorQueue:
 
     def dismiss(self, zone: Path, owner: int) -> None:
         """Drop a broker that resides in a zone no more."""
+        self.stamp += 1
         for level in self.levels:
             kept = [resident for resident in level.get(zone, ()) if resident.owner != owner]
             if kept:
@@ -118,6 +166,7 @@ class AncestorQueue:
 
     def forget(self, owner: int) -> None:
         """Drop a broker that is gone, wherever it is a resident."""
+        self.stamp += 1
         for level in self.levels:
             for zone in list(level):
                 kept = [resident for resident in level[zone] if resident.owner != owner]
@@ -129,10 +178,15 @@ class AncestorQueue:
     def renew(self) -> None:
         """Begin a refresh: residents that were not heard of since the last but one are dropped."""
         self._refreshes += 1
-        self._learned = {known: heard for known, heard in self._learned.items() if heard + LEASE >= self._refreshes}
+        self.stamp += 1
+        for owner, known in list(self._learned.items()):
+            for path in [path for path, heard in known.items() if heard + LEASE < self._refreshes]:
+                del known[path]
+            if not known:
+                del self._learned[owner]
         for level in self.levels:
             for zone in list(level):
-                level[zone] = [one for one in level[zone] if (one.owner, one.path) in self._learned]
+                level[zone] = [one for one in level[zone] if one.path in self._learned.get(one.owner, ())]
                 if not level[zone]:
                     del level[zone]
 

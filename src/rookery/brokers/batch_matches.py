@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rookery.brokers.batches import DeliverBatch, EventBatch, part_of
@@ -31,6 +31,10 @@ class BatchMatches:
                 yield row, name
         yield from zip(self.rows, self.names, strict=True)
 
+    def size(self, count: int) -> int:
+        """Return how many they are, for a batch of so many events."""
+        return len(self.every) * count + len(self.rows)
+
     def all_names(self) -> set[str]:
         """Return the subscriptions."""
         return {*self.every, *self.names}
@@ -52,6 +56,27 @@ class BatchMatches:
             tuple(name for _, name in kept),
         )
 
+    def divided(self, owners: Mapping[str, int]) -> dict[int, BatchMatches]:
+        """Return the matches by who has the subscription, in one pass; those that nobody has are in no part."""
+        every: dict[int, list[str]] = {}
+        rows: dict[int, list[int]] = {}
+        names: dict[int, list[str]] = {}
+        for name in self.every:
+            if name in owners:
+                every.setdefault(owners[name], []).append(name)
+        for row, name, owner in zip(self.rows, self.names, map(owners.get, self.names), strict=True):
+            if owner is None:
+                continue
+            mine = rows.get(owner)
+            if mine is None:
+                mine, names[owner] = rows.setdefault(owner, []), []
+            mine.append(row)
+            names[owner].append(name)
+        return {
+            owner: BatchMatches(tuple(every.get(owner, ())), tuple(rows.get(owner, ())), tuple(names.get(owner, ())))
+            for owner in {**every, **rows}
+        }
+
     def without(self, names: Collection[str]) -> BatchMatches:
         """Return the matches of all other subscriptions."""
         return self.only(self.all_names().difference(names)) if names and self.concerns(names) else self
@@ -62,6 +87,15 @@ class BatchMatches:
             return self
         kept = [(row, name) for row, name in self.each(count) if row not in gone]
         return BatchMatches((), tuple(row for row, _ in kept), tuple(name for _, name in kept))
+
+    def beside(self, known: Collection[tuple[int, str]], count: int) -> BatchMatches:
+        """Return those that are not known yet, of a batch of so many."""
+        if not known:
+            return self
+        fresh = [match for match in self.each(count) if match not in known]
+        if len(fresh) == self.size(count):
+            return self
+        return BatchMatches((), tuple(row for row, _ in fresh), tuple(name for _, name in fresh))
 
     def joined(self, other: BatchMatches) -> BatchMatches:
         """Return the matches of both, each once."""

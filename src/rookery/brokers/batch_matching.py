@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -116,7 +117,7 @@ def _stacked(tables: Sequence[Columns], counts: Sequence[int]) -> Columns:
     """Put the columns of several batches under each other."""
     if len(tables) == 1:
         return tables[0]
-    stacked: Columns = {name: [] for table in tables for name in table}
+    stacked: dict[str, list[Any]] = {name: [] for table in tables for name in table}
     for table, count in zip(tables, counts, strict=True):
         for name, column in stacked.items():
             column += table[name] if name in table else [None] * count

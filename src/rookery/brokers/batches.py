@@ -8,17 +8,20 @@ and each part knows which of the batch's events it has (`offsets`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from rookery.brokers.versions import Version
-from rookery.space.zones import Path, Point
+from rookery.space.zones import Path
 
 __all__ = [
     "MALFORMED",
     "NOTHING",
+    "POINT_SIZE",
     "Accepted",
     "Acknowledge",
     "BatchKey",
@@ -39,32 +42,32 @@ __all__ = [
     "Superseded",
     "batch_of",
     "columns_of",
+    "cut_of",
     "emptied",
     "events_of",
-    "first_event",
     "is_readable",
+    "packed",
     "part_of",
+    "unpacked",
 ]
 
-Columns: TypeAlias = dict[str, list[Any]]
+Array: TypeAlias = np.ndarray[Any, Any]
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
 #: Publisher and first sequence number.
 BatchKey: TypeAlias = tuple[int, int]
 #: No batch has more events than this; a larger one from the wire is refused when decoded.
 MOST_EVENTS = 1 << 16
+#: Bytes of one coordinate.
+POINT_SIZE = 8
 Offsets: TypeAlias = Annotated[tuple[int, ...], msgspec.Meta(max_length=MOST_EVENTS)]
 
 #: What decoding raises for bytes of a peer that make no sense; a text that is no UTF-8 is not msgspec's own error.
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_COLUMNS: msgspec.msgpack.Decoder[Columns] = msgspec.msgpack.Decoder(Columns)
+_COLUMNS: msgspec.msgpack.Decoder[dict[str, list[Any]]] = msgspec.msgpack.Decoder(dict[str, list[Any]])
 _CLOSED_COLUMNS: msgspec.msgpack.Decoder[dict[str, msgspec.Raw]] = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 _COLUMN: msgspec.msgpack.Decoder[list[Any]] = msgspec.msgpack.Decoder(list[Any])
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
-#: Bytes of a value by its first one, in MessagePack: NULL, truth values, floats, unsigned and signed integers.
-_WIDTHS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9} | {
-    first + power: 1 + (1 << power) for first in (0xCC, 0xD0) for power in range(4)
-}
 #: The columns of a batch of which only the numbers are kept.
 NOTHING = msgspec.Raw(_encode({}))
 
@@ -124,17 +127,6 @@ def columns_of(batch: EventBatch, names: Collection[str] | None = None) -> Colum
         return {}
 
 
-def first_event(batch: EventBatch) -> dict[str, Any]:
-    """Take the first event out, and look at no other."""
-    try:
-        closed = {name: bytes(column) for name, column in _CLOSED_COLUMNS.decode(batch.columns).items()}
-        if any(_header(column)[0] != batch.count for column in closed.values()):
-            return {}
-        return {name: _first_value(column) for name, column in closed.items()}
-    except MALFORMED:
-        return {}
-
-
 def _header(column: bytes | memoryview) -> tuple[int, int]:
     """Return how many values an encoded list has and where the first begins; -1 values where it is no list."""
     tag = column[0]
@@ -143,21 +135,6 @@ def _header(column: bytes | memoryview) -> tuple[int, int]:
     if tag == 0xDC:
         return int.from_bytes(column[1:3], "big"), 3
     return (int.from_bytes(column[1:5], "big"), 5) if tag == 0xDD else (-1, 0)
-
-
-def _first_value(column: bytes) -> Any:
-    """Return the first value of an encoded list; that of a text, a number or NULL is found without the others."""
-    _, at = _header(column)
-    tag = column[at]
-    if tag & 0xE0 == 0xA0:  # a short text
-        end = at + 1 + (tag & 0x1F)
-    elif tag == 0xD9:  # a text of up to 255 bytes
-        end = at + 2 + column[at + 1]
-    elif tag < 0x80 or tag >= 0xE0 or tag in _WIDTHS:
-        end = at + _WIDTHS.get(tag, 1)
-    else:
-        return _COLUMN.decode(column)[0]
-    return _decode(column[at:end])
 
 
 def events_of(batch: EventBatch) -> list[dict[str, Any]]:
@@ -174,15 +151,26 @@ def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = No
         return batch
     if columns is None:
         columns = columns_of(batch)
-    part = {name: [column[row] for row in rows] for name, column in columns.items()}
-    numbers = batch.numbers()
-    return EventBatch(
-        batch.publisher,
-        batch.first,
-        len(rows),
-        msgspec.Raw(_encode(part)),
-        tuple(numbers[row] for row in rows),
-    )
+    return cut_of(batch, rows, columns)[0]
+
+
+def cut_of(batch: EventBatch, rows: Sequence[int], columns: Columns) -> tuple[EventBatch, Columns]:
+    """Return the part with the events in these rows, and its columns, given those of the batch."""
+    pick: Callable[[Sequence[Any]], Sequence[Any]]
+    pick = itemgetter(*rows) if len(rows) > 1 else lambda column: [column[row] for row in rows]
+    part: Columns = {name: pick(column) for name, column in columns.items()}
+    raw = msgspec.Raw(_encode(part))
+    return EventBatch(batch.publisher, batch.first, len(rows), raw, tuple(pick(batch.numbers()))), part
+
+
+def packed(points: Array) -> bytes:
+    """Return the points of a batch, a row each, as doubles one after the other."""
+    return points.astype("<f8", copy=False).tobytes()
+
+
+def unpacked(points: bytes, dimensions: int) -> Array:
+    """Return points by row."""
+    return np.frombuffer(points, "<f8").reshape(-1, dimensions).astype(np.float64)  # a copy: kernels know one kind
 
 
 def emptied(batch: EventBatch) -> EventBatch:
@@ -215,7 +203,8 @@ class RoutedBatch(msgspec.Struct, frozen=True, array_like=True, tag=30):
     """A batch on its way to the owners of its events' points; `origin` wants to know when they have it."""
 
     batch: EventBatch
-    points: tuple[Point, ...]
+    #: Where its events lie, `packed`.
+    points: bytes
     origin: int
     visited: tuple[int, ...] = ()
 
@@ -229,12 +218,16 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=31):
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag=32):
-    """This batch cannot be taken, and why; or not yet, where that is not final."""
+    """This batch cannot be taken, and why; or not yet, where that is not final.
+
+    With offsets it is these events of the batch that cannot, and the others go on.
+    """
 
     publisher: int
     first: int
     reason: str
     final: bool = True
+    offsets: Offsets = ()
 
 
 class Replicate(msgspec.Struct, frozen=True, array_like=True, tag=33):

@@ -5,7 +5,8 @@ clients want they say in messages (`client_messages.py`, `requests.py`).
 
 This file holds the state that all parts share and the routing of messages over zones. What is known of peers is in
 `routing_table.py`, who owns which zone in `membership.py` and `takeover.py`, subscriptions in `placement.py`, events in
-`publishing.py`, `intake.py`, `deliveries.py`, `replicas.py` and `sessions.py`, network distance in `proximity.py`.
+`publishing.py`, `intake.py`, `deliveries.py`, `copies.py`, `replicas.py` and `sessions.py`, network distance in
+`round_trips.py`, `landmarks.py` and `proximity.py`, the load of zones in `balancing.py`.
 Everything periodic happens at a beat, so there is one timer.
 """
 
@@ -15,12 +16,18 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
+from rookery.brokers.balancing import Balancing
+from rookery.brokers.balancing_messages import GiveZone, LoadReport, TakeZone
 from rookery.brokers.batches import EventBatch, RoutedBatch
 from rookery.brokers.client_messages import FromBroker
 from rookery.brokers.configuration import BrokerConfiguration
 from rookery.brokers.deliveries import Deliveries
+from rookery.brokers.distance_messages import AskRoundTrip, LandmarkMap, MeasurePeers, PeersMeasured, RoundTripAnswer
 from rookery.brokers.events import BrokerEvent, BrokerMessageRejected, JoinFailed
 from rookery.brokers.intake import Intake
+from rookery.brokers.landmarks import Landmarks
 from rookery.brokers.leases import Leases
 from rookery.brokers.membership import Membership
 from rookery.brokers.messages import (
@@ -48,6 +55,7 @@ from rookery.brokers.proximity import Proximity
 from rookery.brokers.publishing import Publishing
 from rookery.brokers.replicas import Replicas
 from rookery.brokers.requests import Requests
+from rookery.brokers.round_trips import RoundTrips
 from rookery.brokers.routing_table import RoutingTable
 from rookery.brokers.sampling import Reservoir
 from rookery.brokers.sessions import Sessions
@@ -79,18 +87,23 @@ class Broker:
         self.id = broker_id
         self.configuration = configuration
         self.random = random
-        #: Coordinates on the network, see `coordinates.py`.
+        #: Coordinates on the network, see `landmarks.py`.
         self.position = position
         self.owned: dict[Path, OwnedZone] = {}
         self.counters: Counter[str] = Counter()
         #: Points of events that passed here: where newcomers are sent.
         self.passing = Reservoir()
+        #: Bytes that links to other brokers have not got rid of, as far as the driver has said.
+        self.unsent = 0
         self.now = 0
         self.leases = Leases(self)
         self.routing_table = RoutingTable(self)
         self.membership = Membership(self)
         self.placement = Placement(self)
+        self.round_trips = RoundTrips(self)
+        self.landmarks = Landmarks(self)
         self.proximity = Proximity(self)
+        self.balancing = Balancing(self)
         self.publishing = Publishing(self)
         self.intake = Intake(self)
         self.spilling = Spilling(self)
@@ -151,6 +164,7 @@ class Broker:
             self._settle()
             return
         self.routing_table.unreachable.pop(sender, None)
+        self.routing_table.hear(sender)
         for message in messages:
             if not fits(message, self.configuration.space.dimensions):
                 self.counters["rejected"] += 1
@@ -202,6 +216,11 @@ class Broker:
         self._beat()
         self._settle()
 
+    def relieved(self, now: int) -> None:
+        """Learn that links have got rid of something (`unsent`): there may be room for what waits for that."""
+        self._advance(now)
+        self._settle()
+
     def timer(self) -> int | None:
         """Return when `wake` wants to be called."""
         return None if self.membership.left else self._next_beat
@@ -216,7 +235,8 @@ class Broker:
         self._advance(now)
         if isinstance(effect, Compute):
             if not self.membership.left:
-                self.intake.completed(result)
+                if not self.intake.completed(effect, result) and not self.balancing.completed(effect, result):
+                    self.landmarks.completed(effect, result)
                 self._settle()
         elif isinstance(effect, Read):
             self.spilling.completed(effect, result)
@@ -237,6 +257,13 @@ class Broker:
         self.requests.close_all()
         self.membership.leave()
         self._settle()
+
+    def move(self, position: Point) -> None:
+        """Have other coordinates on the network; everybody hears of it with the next ownership."""
+        self.position = position
+        for owned in self.owned.values():
+            owned.ownership = msgspec.structs.replace(owned.ownership, position=position)
+        self.proximity.settle()
 
     # ---- what the parts share ------------------------------------------------------------------------------------
 
@@ -315,16 +342,10 @@ class Broker:
             key=lambda one: (-gap(one.box, point)[0], len(one.path)),
         )
         used = frozenset(visited) if came_back else frozenset()
-        return owned, next_hop(owned, point, usable=self._usable, neighbors_only=came_back, used=used)
+        return owned, next_hop(owned, point, usable=self.is_usable, neighbors_only=came_back, used=used)
 
-    def hop_to(self, point: Point, visited: Sequence[int], *, came_back: bool) -> int | None:
-        """Return the broker that brings a message closer to a point."""
-        if not self.owned:
-            return self.membership.joining.forwarding(point, visited)
-        _, hop = self._next_hop(point, visited, came_back=came_back)
-        return None if hop is None else hop.owner
-
-    def _usable(self, ownership: ZoneOwnership) -> bool:
+    def is_usable(self, ownership: ZoneOwnership) -> bool:
+        """Tell whether a message may go to the owner of a zone."""
         return ownership.owner != self.id and self.routing_table.alive(ownership.owner)
 
     def _arrive(self, owned: OwnedZone, routed: Routed) -> None:
@@ -332,14 +353,16 @@ class Broker:
         match body:
             case PlaceSubscription():
                 self.placement.spread(owned, body)
-            case FindOwner(asker):
-                self.send(asker, OwnerFound(owned.current_ownership()))
+            case FindOwner(asker, stamp):
+                self.send(asker, OwnerFound(owned.current_ownership(), stamp))
             case JoinRequest():
                 self.membership.joining.admit(owned, body)
             case PutResident():
                 self.proximity.put(owned, routed.point, body)
             case FindResidents():
                 self.proximity.find(owned, routed.point, body)
+            case LoadReport():
+                self.balancing.told(body)
 
     def _dispatch(self, message: Message, sender: int) -> None:
         match message:
@@ -357,6 +380,8 @@ class Broker:
                     ):
                         self.routing_table.remember(ownership.owner)
                         for owned in self.owned.values():
+                            if ownership.owner == sender:
+                                owned.queue.moved(ownership)
                             owned.queue.learn(ownership)
                 self.route(message)
             case OwnerFound(ownership):
@@ -364,7 +389,9 @@ class Broker:
                 self.routing_table.heard[ownership.owner] = self.now
                 self.routing_table.learn(ownership, self.now)
                 for owned in self.owned.values():
+                    owned.queue.moved(ownership)
                     owned.queue.learn(ownership)
+                self.round_trips.found(message)
             case Transfer():
                 self.membership.accept(message, sender)
             case TransferConfirmed(path, epoch):
@@ -375,6 +402,20 @@ class Broker:
                 self.proximity.found(message)
             case ResidentChanged():
                 self.proximity.changed(message)
+            case AskRoundTrip():
+                self.round_trips.asked(message, sender)
+            case RoundTripAnswer():
+                self.round_trips.answered(message, sender)
+            case MeasurePeers():
+                self.round_trips.wanted(message, sender)
+            case PeersMeasured():
+                self.landmarks.choice.told(message, sender)
+            case LandmarkMap():
+                self.landmarks.adopt(message, sender)
+            case GiveZone():
+                self.balancing.give(message, sender)
+            case TakeZone():
+                self.balancing.take(message)
             case _:
                 self.publishing.receive(message, sender)
 
@@ -404,7 +445,10 @@ class Broker:
         self.placement.beat()
         self.publishing.beat()
         self.requests.beat()
+        self.round_trips.beat()
+        self.landmarks.beat()
         self.proximity.beat()
+        self.balancing.beat()
         if self.owned and self.now >= self._next_ancestors:
             self._next_ancestors = self.now + self.configuration.ancestors
             self.refresh_ancestors()
@@ -423,7 +467,9 @@ class Broker:
             owned.queue.renew()
             for point in owned.queue.probes(self.random):
                 self.dispatch_body(point, FindOwner(self.id))
+        self.landmarks.refresh()
         self.proximity.refresh()
+        self.round_trips.look_around(self.configuration.stretch_probes)
 
     def _settle(self) -> None:
         """Take what was sent to oneself."""
@@ -433,6 +479,7 @@ class Broker:
             self.placement.settle()
             self.publishing.settle()
             self.proximity.settle()
+            self.balancing.settle()
             if not self._local:
                 break
         self.spilling.settle()

@@ -1,20 +1,30 @@
 """The client end of the broker network, as a machine: subscriptions and events go in, each delivery comes out once.
 
-A client is attached to one broker and learns of others. When the connection is gone it attaches to another one,
-subscribes again under the same names and publishes again what was not accepted. Events are numbered by their publisher,
-and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again counts once. What
-is not accepted is sent again after `retry`, and each time twice as late where nothing is accepted meanwhile: brokers
-that are behind already get no more to do. A delivery is acknowledged when the program has taken it: what a slow program
-leaves waits at the brokers.
+A client is attached to one broker and learns of others. When the connection is gone it attaches to another one
+(`seeking.py`), subscribes again under the same names and publishes again what was not accepted. Events are numbered by
+their publisher, and a subscription remembers the numbers that it has had (the dedup window), so whatever is sent again
+counts once. What is not accepted is sent again after `retry`, and each time twice as late where nothing is accepted
+meanwhile: brokers that are behind already get no more to do. What is on its way is bounded by what brokers accept in a
+short time (`sending.py`), the rest waits here, and `has_room` says so. A delivery is acknowledged when the program has
+taken it: what a slow program leaves waits at the brokers. A program that is back (`resumed`) is let in before it has
+said what it subscribes to, and its backlog comes at once: what is for subscriptions that it has not opened yet is kept
+for them, and acknowledged for nobody only after `RESUMING`. It numbers its events from somewhere else (`first`): the
+numbers that it used before are taken.
+
+A durable subscription has a name of the program's own, whatever was opened before it, and outlives its program: when it
+is closed nothing is said to the brokers, and what the program has not taken comes to whoever opens it again. It ends
+when its program says so, or when nobody has had it open for as long as brokers keep it.
 
 Brokers are known by whatever the driver can reach them by; those that a broker names are numbers.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
 from rookery.brokers.client_events import (
@@ -44,6 +54,8 @@ from rookery.brokers.client_messages import (
     Unsubscribe,
     Welcome,
 )
+from rookery.brokers.seeking import Seeking
+from rookery.brokers.sending import SendingWindow
 from rookery.brokers.versions import Versions
 from rookery.errors import HistoryFullError
 from rookery.machine import Close, Effect, Emit, Send
@@ -58,13 +70,15 @@ MOST_PATIENCE = 4
 #: Events of one batch, at most.
 MOST_EVENTS = 1024
 #: Bytes of a batch of more than one.
-MOST_OCTETS = 4 << 20
+MOST_BYTES = 4 << 20
 #: Matches that a subscription remembers so that none is given twice.
 DEDUP_WINDOW = 1 << 20
-#: Brokers remembered.
-MOST_BROKERS = 32
-#: Between two attempts to attach: at first, and at last.
-FIRST_PAUSE, LAST_PAUSE = SECOND // 20, SECOND
+#: How long a program that is back has to open the subscriptions that it had.
+RESUMING = 60 * SECOND
+#: What the names of durable subscriptions have in the place of a number.
+DURABLE = "~"
+#: What a delivery waits for, beside numbers of subscriptions: one that the program has not opened yet.
+NOT_OPENED = 0
 
 #: A condition and its parameters.
 Condition: TypeAlias = tuple[str, tuple[object, ...]]
@@ -76,8 +90,13 @@ class _InFlight:
 
     request: PublishBatch
     accepted: set[int]
+    #: Events of it that no broker will ever take.
+    refused: set[int] = field(default_factory=set)
     #: When it was sent; None where that was more than once, and what is accepted may be any of them.
     sent: int | None = None
+    #: Whether it was sent to the present broker, or to any.
+    is_on_the_way: bool = False
+    was_sent: bool = False
 
 
 @dataclass(slots=True)
@@ -85,6 +104,7 @@ class _Open:
     """A subscription, perhaps of many conditions: by their names on the wire, the program's name and the condition."""
 
     conditions: dict[str, tuple[str, str, tuple[object, ...]]]
+    is_durable: bool = False
     #: Names that some zone does not have yet.
     waiting: set[str] = field(default_factory=set)
     #: Names, publishers and sequence numbers of the matches that it has had.
@@ -102,9 +122,10 @@ class ClientMachine:
         window: int = 65_536,
         retry: int = 2 * SECOND,
         patience: int = 10 * SECOND,
+        resumed: bool = False,
+        first: int = 0,
     ) -> None:
         self.identity = identity
-        self.brokers: list[Any] = list(brokers)
         #: What the broker has said of the network; None before any has.
         self.welcome: Welcome | None = None
         #: How often it was let in by a broker.
@@ -115,25 +136,30 @@ class ClientMachine:
         self.repeated = 0
         self.versions = Versions()
         self._window = window
-        self._patience = patience
-        #: The broker that was asked to let this client in, and whether it has.
-        self._broker: Any = None
-        self._is_attached = False
+        self._sending = SendingWindow(window)
+        #: Batches that wait until there is room on the way, the oldest first.
+        self._unsent: deque[int] = deque()
+        self.seeking = Seeking(brokers, patience=patience)
         self._is_over = False
-        self._pause = FIRST_PAUSE
-        self._next_attempt: int | None = None
-        self._alone_since = 0
         self._open: dict[int, _Open] = {}
         self._number_of: dict[str, int] = {}
         self._subscriptions = 0
         self._events: list[dict[str, Any]] = []
-        self._sequence = 0
+        self._sequence = first
         self._batches: dict[int, _InFlight] = {}
         self._retry = retry
         self._redelivery: Redelivery[int] = Redelivery(retry)
         #: Deliveries that the program has not acknowledged, and by which subscriptions.
         self._unacknowledged: dict[DeliveryKey, set[int]] = {}
         self._acknowledged: list[DeliveryKey] = []
+        #: Of a program that is back: deliveries for subscriptions that it has not opened yet, and until when it may.
+        self._early: dict[DeliveryKey, DeliverBatch] = {}
+        #: Deliveries to durable subscriptions that the program has not acknowledged.
+        self._kept: dict[DeliveryKey, DeliverBatch] = {}
+        self._resumed = resumed
+        #: Whether there may be durable subscriptions that are not open.
+        self._has_durable = resumed
+        self._resuming_until: int | None = None
         self._effects: list[Effect] = []
         self.now = 0
 
@@ -141,31 +167,60 @@ class ClientMachine:
 
     def start(self, now: int) -> None:
         """Attach to a broker."""
-        self.now = self._alone_since = now
+        self.now = now
+        self.seeking.begin(now)
         self._attach()
 
-    def subscribe(self, conditions: Mapping[str, Condition]) -> int:
-        """Subscribe to conditions under names of the program; return the number of the subscription."""
+    def subscribe(self, conditions: Mapping[str, Condition], *, durable: str | None = None) -> int:
+        """Subscribe to conditions under names of the program; return the number of the subscription.
+
+        A durable one may be open once at a time.
+        """
         self._subscriptions += 1
         number = self._subscriptions
-        wires = {f"{self.identity:x}/{number}/{name}": (name, *entry) for name, entry in conditions.items()}
-        opened = self._open[number] = _Open(wires, waiting=set(wires))
+        within = f"{self.identity:x}/{number}/" if durable is None else self._durable(durable)
+        wires = {f"{within}{name}": (name, *entry) for name, entry in conditions.items()}
+        self._has_durable |= durable is not None
+        opened = self._open[number] = _Open(wires, durable is not None, waiting=set(wires))
         self._number_of.update(dict.fromkeys(wires, number))
-        if self._is_attached:  # else when a broker lets it in
+        if self.is_attached:  # else when a broker lets it in
             self._place(number, opened)
+        early, self._early = self._early, {}
+        for key, delivery in early.items():
+            self._deliver(key[0], delivery)
         return number
 
-    def unsubscribe(self, number: int) -> None:
-        """End a subscription; what the program has not acknowledged of it is not waited for."""
+    def unsubscribe(self, number: int, *, for_good: bool = False) -> None:
+        """End a subscription; what the program has not acknowledged of it is not waited for.
+
+        A durable one is only closed, unless it is to end for good: what is not acknowledged comes when it is opened.
+        """
         opened = self._open.pop(number, None)
         if opened is None:
             return
+        stays = opened.is_durable and not for_good
+        keys = [key for key, numbers in self._unacknowledged.items() if number in numbers]
         for wire in opened.conditions:
             del self._number_of[wire]
-            self.versions.forget(wire)
-            self._say(Unsubscribe(wire))
-        for key in [key for key, numbers in self._unacknowledged.items() if number in numbers]:
-            self.acknowledge(number, key)
+            if not stays:
+                self.versions.forget(wire)
+                self._say(Unsubscribe(wire))
+        for key in keys:
+            if stays:
+                self._unacknowledged[key].discard(number)
+                self._unacknowledged[key].add(NOT_OPENED)
+                self._early[key] = self._kept[key]
+            else:
+                self.acknowledge(number, key)
+
+    def is_open(self, durable: str) -> bool:
+        """Tell whether a durable subscription is open."""
+        within = self._durable(durable)
+        return any(one.is_durable and next(iter(one.conditions), "").startswith(within) for one in self._open.values())
+
+    def _durable(self, name: str) -> str:
+        """Return what the names of a durable subscription's conditions begin with: no number of a subscription."""
+        return f"{self.identity:x}/{DURABLE}{quote(name, safe='')}/"
 
     def publish(self, event: dict[str, Any], now: int) -> int:
         """Publish an event; those of one turn travel together. Return its sequence number."""
@@ -188,11 +243,12 @@ class ClientMachine:
             numbers.discard(number)
             if not numbers:
                 del self._unacknowledged[key]
+                self._kept.pop(key, None)
                 self._acknowledged.append(key)
 
-    def ask(self) -> None:
-        """Ask the broker how it is; `StatusGiven` comes."""
-        self._say(AskStatus())
+    def ask(self, *, sample: bool = False) -> None:
+        """Ask the broker how it is, perhaps with a sample of its events' places; `StatusGiven` comes."""
+        self._say(AskStatus(sample))
 
     def order(self, request: FromClient) -> None:
         """Tell the broker to transfer a zone."""
@@ -206,29 +262,36 @@ class ClientMachine:
 
     def is_in_force(self, number: int) -> bool:
         """Tell whether every zone has a subscription, as far as the present broker has said."""
-        return number in self._open and self._is_attached and not self._open[number].waiting
+        return number in self._open and self.is_attached and not self._open[number].waiting
 
     @property
     def has_room(self) -> bool:
-        """Whether `publish` takes an event."""
+        """Whether another event would be on its way soon; `publish` takes it as long as the window has room."""
+        if self._sending.is_behind and self.in_flight >= 2 * self._sending.allowed:
+            return False
         return self.in_flight < self._window
 
     @property
     def is_attached(self) -> bool:
         """Whether a broker has let this client in."""
-        return self._is_attached
+        return self.seeking.is_attached
 
     @property
     def broker(self) -> Any:
         """The broker that this client is attached to or has asked; None between two."""
-        return self._broker
+        return self.seeking.broker
+
+    @property
+    def brokers(self) -> list[Any]:
+        """The brokers that this client knows, the present one first."""
+        return self.seeking.brokers
 
     # ---- the machine ---------------------------------------------------------------------------------------------
 
     def receive_many(self, messages: Iterable[FromBroker], sender: Any, now: int) -> None:
         """Take in what the broker says; what comes late from an earlier one is not for this attachment."""
         self.now = max(now, self.now)
-        if sender != self._broker:
+        if sender != self.broker:
             return
         for message in messages:
             self._dispatch(message)
@@ -240,18 +303,11 @@ class ClientMachine:
     def lose(self, node: Any, now: int) -> None:
         """The connection to a broker is gone, or could not be made: try the next one, after a pause."""
         self.now = max(now, self.now)
-        if node != self._broker or self._is_over:
+        if node != self.broker or self._is_over:
             return
-        if self._is_attached:
-            self._alone_since = self.now
-        self._broker, self._is_attached = None, False
-        if self.now - self._alone_since > self._patience:
+        if not self.seeking.lost(self.now):
             self._is_over = True
             self._effects.append(Emit(GaveUp()))
-            return
-        self.brokers.append(self.brokers.pop(0))
-        self._next_attempt = self.now + self._pause
-        self._pause = min(LAST_PAUSE, self._pause * 3 // 2)
 
     def completed(self, effect: Effect, result: Any, now: int) -> None:
         """A client writes nothing."""
@@ -261,21 +317,35 @@ class ClientMachine:
         self.now = max(now, self.now)
         if self._is_over:
             return
-        if self._next_attempt is not None and self._next_attempt <= self.now:
+        if self.seeking.is_due(self.now):
             self._attach()
+        elif (silent := self.seeking.pass_over(self.now)) is not None:
+            self._effects.append(Close(silent, "no answer"))
+        if self._resuming_until is not None and self._resuming_until <= self.now:
+            self._resuming_until = None
+            for key in [key for key, delivery in self._early.items() if not self._is_for_closed(delivery)]:
+                del self._early[key]
+                self.acknowledge(NOT_OPENED, key)
         due = self._redelivery.due(self.now)
         if due:
             self._wait(2 * self._redelivery.patience)
+            self._sending.repeated(self.now)
+        left = self._sending.allowed
         for first in due:
-            self._send(first)
+            left -= self._batches[first].request.batch.count
+            if left + self._batches[first].request.batch.count > 0:
+                self._send(first)
+            else:  # there is no room for it: in its turn
+                self._redelivery.sent(first, self.now)
 
     def timer(self) -> int | None:
         """Return when to wake."""
         if self._is_over:
             return None
-        if self._broker is None:
-            return self._next_attempt
-        return self._redelivery.timer() if self._is_attached else None
+        if not self.is_attached:
+            return self.seeking.timer()
+        times = (self._resuming_until, self._redelivery.timer())
+        return min((time for time in times if time is not None), default=None)
 
     def effects(self) -> list[Effect]:
         """Return what is to be done: what was published in one turn goes in one batch, and so do acknowledgments."""
@@ -290,35 +360,33 @@ class ClientMachine:
     # ---- attaching -----------------------------------------------------------------------------------------------
 
     def _attach(self) -> None:
-        self._next_attempt = None
-        self._broker = self.brokers[0]
-        self._effects.append(Send(self._broker, Attach()))
+        self._effects.append(Send(self.seeking.ask(self.now), Attach()))
 
     def _welcomed(self, welcome: Welcome) -> None:
         if self.welcome is not None and welcome.topic != self.welcome.topic:
-            self._effects.append(Close(self._broker, "another topic"))  # it is somebody else's port by now
-            self.lose(self._broker, self.now)
+            self._effects.append(Close(self.broker, "another topic"))  # it is somebody else's port by now
+            self.lose(self.broker, self.now)
             return
         self.welcome = welcome
-        self._is_attached = True
-        self._pause = FIRST_PAUSE
+        self.seeking.welcomed(welcome.brokers[1:])
         self.attachments += 1
-        self._learn(welcome.brokers[1:])
+        if self._resumed and self.attachments == 1:
+            self._resuming_until = self.now + RESUMING
         self.versions.learn(welcome.version)
         self._effects.append(Emit(Attached(welcome)))
         for number, opened in self._open.items():
             self._place(number, opened)
         self._wait(self._retry)
-        for first in self._batches:
-            self._send(first)
-
-    def _learn(self, brokers: Sequence[int]) -> None:
-        """Remember brokers; the one that is attached to stays the first, under the name that it was reached by."""
-        self.brokers = list(dict.fromkeys([self._broker, *brokers, *self.brokers]))[:MOST_BROKERS]
+        self._sending.on_the_way = 0
+        for first, waiting in self._batches.items():
+            waiting.is_on_the_way = False
+            self._redelivery.acknowledged(first)
+        self._unsent = deque(self._batches)
+        self._send_unsent()
 
     def _say(self, request: FromClient) -> None:
-        if self._is_attached:
-            self._effects.append(Send(self._broker, request))
+        if self.is_attached:
+            self._effects.append(Send(self.broker, request))
 
     def _dispatch(self, message: FromBroker) -> None:
         match message:
@@ -326,8 +394,8 @@ class ClientMachine:
                 self._deliver(owner, delivery)
             case Accepted(_, first, offsets):
                 self._accepted(first, offsets)
-            case Refused(_, first, reason, final):
-                self._refused(first, reason, final=final)
+            case Refused(_, first, reason, final, offsets):
+                self._refused(first, reason, offsets, final=final)
             case Subscribed(name, version):
                 if self.versions.is_current(name, version):
                     self._placed(name)
@@ -340,7 +408,7 @@ class ClientMachine:
             case Status(document):
                 self._effects.append(Emit(StatusGiven(document)))
             case KnownBrokers(brokers):
-                self._learn(brokers)
+                self.seeking.learn(brokers)
             case Welcome():
                 self._welcomed(message)
 
@@ -358,8 +426,9 @@ class ClientMachine:
             reason = "the versions of this client are used up: connect anew"
             self._effects.append(Emit(SubscriptionFailed(number, reason)))
             return
-        _, where, parameters = self._open[number].conditions[wire]
-        self._say(Subscribe(wire, version, where, parameters))
+        opened = self._open[number]
+        _, where, parameters = opened.conditions[wire]
+        self._say(Subscribe(wire, version, where, parameters, opened.is_durable))
 
     def _placed(self, wire: str) -> None:
         number = self._number_of.get(wire)
@@ -374,6 +443,12 @@ class ClientMachine:
 
     def _deliver(self, owner: int, delivery: DeliverBatch) -> None:
         key = (owner, delivery.number)
+        is_resuming = self._resuming_until is not None
+        if (is_resuming and not self._number_of.keys() >= {*delivery.every, *delivery.names}) or (
+            self._has_durable and self._is_for_closed(delivery)
+        ):
+            self._early[key] = delivery
+            self._unacknowledged.setdefault(key, set()).add(NOT_OPENED)
         numbers = {number for name in delivery.every if (number := self._number_of.get(name)) is not None}
         if len(self._open) == 1 and delivery.names:
             numbers |= self._open.keys()
@@ -382,9 +457,20 @@ class ClientMachine:
         given = [delivered for number in numbers if (delivered := self._fresh(number, key, delivery)) is not None]
         if given:
             self._unacknowledged.setdefault(key, set()).update(delivered.number for delivered in given)
+            if any(self._open[delivered.number].is_durable for delivered in given):
+                self._kept[key] = delivery
             self._effects += map(Emit, given)
         elif key not in self._unacknowledged:
             self._acknowledged.append(key)
+        if key not in self._early:
+            self.acknowledge(NOT_OPENED, key)
+
+    def _is_for_closed(self, delivery: DeliverBatch) -> bool:
+        """Tell whether a delivery is for a durable subscription that is not open."""
+        within = f"{self.identity:x}/{DURABLE}"
+        return any(
+            name.startswith(within) and name not in self._number_of for name in (*delivery.every, *delivery.names)
+        )
 
     def _fresh(self, number: int, key: DeliveryKey, delivery: DeliverBatch) -> Delivered | None:
         """Return the matches of a subscription that it has not had; None if there are none."""
@@ -420,19 +506,31 @@ class ClientMachine:
 
     def _pack_batch(self, events: list[dict[str, Any]]) -> None:
         request = PublishBatch(batch_of(self.identity, self._sequence, events))
-        if len(events) > 1 and request.batch.size > MOST_OCTETS:
+        if len(events) > 1 and request.batch.size > MOST_BYTES:
             self._pack_batch(events[: len(events) // 2])
             self._pack_batch(events[len(events) // 2 :])
             return
-        self._batches[self._sequence] = waiting = _InFlight(request, set())
-        self._send(self._sequence)
-        waiting.sent = self.now
+        self._batches[self._sequence] = _InFlight(request, set())
+        self._unsent.append(self._sequence)
         self._sequence += len(events)
+        self._send_unsent()
+
+    def _send_unsent(self) -> None:
+        """Send what waits, as far as there is room on the way."""
+        while self._unsent and self.is_attached:
+            waiting = self._batches[self._unsent[0]]
+            if not self._sending.has_room(waiting.request.batch.count):
+                break
+            self._send(self._unsent.popleft())
 
     def _send(self, first: int) -> None:
+        waiting = self._batches[first]
+        if not waiting.is_on_the_way:
+            self._sending.on_the_way += waiting.request.batch.count
+        waiting.sent = None if waiting.was_sent else self.now
+        waiting.is_on_the_way = waiting.was_sent = True
         self._redelivery.sent(first, self.now)
-        self._batches[first].sent = None
-        self._say(self._batches[first].request)
+        self._say(waiting.request)
 
     def _wait(self, patience: int) -> None:
         """Send again what is not accepted after so long, within bounds."""
@@ -442,24 +540,41 @@ class ClientMachine:
         waiting = self._batches.get(first)
         if waiting is None:
             return
-        waiting.accepted.update(offsets)
+        waiting.accepted.update(offsets or range(waiting.request.batch.count))
+        self._check_over(first, waiting)
+
+    def _check_over(self, first: int, waiting: _InFlight) -> None:
+        """End a batch of which each event is accepted or refused for good."""
         count = waiting.request.batch.count
-        if not offsets or len(waiting.accepted) >= count:
+        if len(waiting.accepted | waiting.refused) >= count:
             if waiting.sent is not None:
                 self._wait(2 * (self.now - waiting.sent))
+                self._sending.accepted(count, self.now - waiting.sent, self.now)
             self._over(first, count)
-            self._effects.append(Emit(BatchAccepted(first, count)))
+            if len(waiting.refused) < count:
+                self._effects.append(Emit(BatchAccepted(first, count, tuple(sorted(waiting.refused)))))
 
-    def _refused(self, first: int, reason: str, *, final: bool) -> None:
+    def _refused(self, first: int, reason: str, offsets: tuple[int, ...], *, final: bool) -> None:
         waiting = self._batches.get(first)
         if waiting is None:
             return
         count = waiting.request.batch.count
+        if offsets:
+            fresh = tuple(offset for offset in offsets if offset not in waiting.refused)
+            waiting.refused.update(fresh)
+            if fresh:
+                self._effects.append(Emit(BatchRefused(first, count, reason, True, fresh)))
+            self._check_over(first, waiting)
+            return
         if final:
             self._over(first, count)
         self._effects.append(Emit(BatchRefused(first, count, reason, final)))
 
     def _over(self, first: int, count: int) -> None:
-        del self._batches[first]
+        if self._batches.pop(first).is_on_the_way:
+            self._sending.on_the_way -= count
+        else:  # accepted before it was sent to the present broker: by an earlier one
+            self._unsent.remove(first)
         self._redelivery.acknowledged(first)
         self.in_flight -= count
+        self._send_unsent()

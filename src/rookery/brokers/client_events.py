@@ -69,10 +69,12 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class BatchAccepted:
-    """Events are safe: so many from a sequence number on, all that were published together."""
+    """Events are safe: so many from a sequence number on, all that were published together but for those refused."""
 
     first: int
     count: int
+    #: Which of them were refused, counted from the first.
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class BatchRefused:
     count: int
     reason: str
     final: bool
+    #: Which of them, counted from the first; all of them where none are said.
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

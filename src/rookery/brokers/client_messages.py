@@ -41,6 +41,8 @@ class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag=50):
     version: Version
     where: str
     parameters: tuple[Any, ...] = ()
+    #: Whether it outlives the broker that its client is attached to, for as long as one keeps a client that is away.
+    durable: bool = False
 
 
 class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag=51):
@@ -66,7 +68,9 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=57):
 
 
 class AskStatus(msgspec.Struct, frozen=True, array_like=True, tag=54):
-    """How are you?"""
+    """How are you? With `sample` also: where do your events lie?"""
+
+    sample: bool = False
 
 
 class TransferZone(msgspec.Struct, frozen=True, array_like=True, tag=55):

@@ -7,9 +7,11 @@ from enum import Enum
 
 from rookery.space.axes import EventSpace
 
-__all__ = ["BrokerConfiguration", "BrokerDurability"]
+__all__ = ["BALANCE_EVENTS", "BrokerConfiguration", "BrokerDurability", "BrokerProximity"]
 
 SECOND = 1_000_000
+#: Events for each zone between two looks from which on loads say anything, unless a network has it otherwise.
+BALANCE_EVENTS = 32
 
 
 class BrokerDurability(Enum):
@@ -21,6 +23,17 @@ class BrokerDurability(Enum):
     ONE_DISK = "one-disk"
     #: Taken by the owner: lost if it crashes.
     MEMORY = "memory"
+
+
+class BrokerProximity(Enum):
+    """How a broker chooses among the residents of a zone."""
+
+    #: By coordinates on the network, then by measured round trips among those that seem closest.
+    COORDINATES = "coordinates"
+    #: By measured round trips, among the residents that it happens to know.
+    MEASURED = "measured"
+    #: Not at all: whoever was heard of last.
+    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,16 @@ class BrokerConfiguration:
     #: The engine that matches events in a zone, as `rookery.matcher` takes it; brokers of one network may differ in it.
     engine: str = "bitmap"
 
-    #: The box of network coordinates that the landmarks published, as corners; None where brokers have no coordinates.
+    #: How often brokers say what their zones carry, so that the load is shared anew where it has become uneven; 0 for
+    #: never.
+    balance: int = 0
+    #: Events for each zone in that time from which on loads say anything.
+    balance_events: int = BALANCE_EVENTS
+    #: How residents are chosen.
+    proximity: BrokerProximity = BrokerProximity.NONE
+    #: Random points whose owners are looked up at each refresh of the residents, to see how long the way there takes.
+    stretch_probes: int = 0
+    #: The box of network coordinates of brokers that are told theirs; None where they find them, or have none.
     extent: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     #: When a batch is accepted.

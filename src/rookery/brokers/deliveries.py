@@ -14,24 +14,21 @@ then the zone has a grace period: its events are matched as they come and once m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rookery.brokers.batch_matches import BatchMatches, sorted_by_broker
+from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import (
     Accepted,
-    Discard,
     EventBatch,
-    FetchReplicas,
     Refused,
-    Replicate,
     Replicated,
-    events_of,
     part_of,
 )
 from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.copies import Copies
 from rookery.brokers.in_flight import InFlightBatch
-from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.late_matching import late_matches
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.brokers.store import ZoneStore
 from rookery.machine.redelivery import Redelivery
@@ -41,10 +38,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Deliveries"]
 
-#: Batches redelivered at one beat, and replicas in one message.
+#: Deliveries sent again at one beat.
 MOST_REDELIVERED = 64
-#: Bytes of the batches in one message, where it has more than one.
-MOST_OCTETS = 4 << 20
+#: Events matched once more at one beat, at the end of grace periods: some tens of milliseconds.
+MOST_MATCHED_LATE = 16_384
 #: Why a broker on its own refuses.
 ALONE = "no second broker to keep a copy: start one with --join, or ask for --durability one-disk"
 
@@ -55,9 +52,7 @@ class Deliveries:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.in_flight: dict[int, InFlightBatch] = {}
-        self.backup: int | None = None
-        #: When there was a backup last.
-        self._with_backup = -(1 << 62)
+        self.copies = Copies(broker, self.in_flight)
         self._numbers = 0
         #: By number of a delivery that is not acknowledged.
         self._unacknowledged: dict[int, InFlightBatch] = {}
@@ -65,10 +60,6 @@ class Deliveries:
         #: By number of a batch that is being read again: the deliveries that wait for it.
         self._waiting: dict[int, set[int]] = {}
         self._unwritten: list[InFlightBatch] = []
-        self._unreplicated: list[InFlightBatch] = []
-        #: By number of a batch that the backup was sent and has not confirmed.
-        self._copies: Redelivery[int] = Redelivery(4 * broker.configuration.beat)
-        self._discarded: list[int] = []
         self._done: list[tuple[int, int]] = []
         #: Batches that were matched while the lease of their zone was not held.
         self._held: dict[int, InFlightBatch] = {}
@@ -83,27 +74,12 @@ class Deliveries:
         self._numbers += 1
         return self._numbers
 
-    def is_alone(self) -> bool:
-        """Tell whether there has been nobody to take over for longer than a takeover lasts."""
-        return self._choose_backup() is None and self._was_alone()
-
-    def _was_alone(self) -> bool:
-        configuration = self._broker.configuration
-        return self._broker.now - self._with_backup > (configuration.silence + 1) * configuration.beat
-
     # ---- once per buffer of messages------------------------------------------------------------------------------
 
     @property
     def has_work(self) -> bool:
         """Whether there is anything to send or write."""
-        return bool(self._moved or self._gone or self._unreplicated or self._discarded or self._unwritten or self._done)
-
-    def settle(self) -> None:
-        """Replicate what is new, and let go of replicas that nobody needs."""
-        self.replicate()
-        if self._discarded and self.backup is not None:
-            self._broker.send(self.backup, Discard(tuple(self._discarded)))
-        self._discarded.clear()
+        return bool(self._moved or self._gone or self.copies.has_work or self._unwritten or self._done)
 
     def records(self) -> tuple[list[tuple[int, int, EventBatch]], list[InFlightBatch], list[tuple[int, int]]]:
         """Return what is to be written: entries, the batches that wait for it, and what is done with."""
@@ -116,8 +92,6 @@ class Deliveries:
         """Deliver a batch that has been matched."""
         broker = self._broker
         broker.counters["matched"] += entry.batch.count
-        owned.reservoir.add(entry.point, broker.random)
-        owned.reservoir.seen += entry.batch.count - 1
         entry.assured = broker.leases.is_held(owned)
         if not entry.assured and not entry.grace_until:
             entry.grace_until = max(1, broker.now)  # whoever has the zone meanwhile may know of more subscriptions
@@ -140,7 +114,7 @@ class Deliveries:
             return
         self._unwritten.append(entry)
         if broker.configuration.durability is BrokerDurability.TWO_DISKS:
-            self._unreplicated.append(entry)
+            self.copies.add(entry)
         else:
             entry.replicated = True
 
@@ -171,7 +145,7 @@ class Deliveries:
     def spill(self, number: int) -> bool:
         """Let the events of a batch go out of memory, which the log has; False where they are needed."""
         entry = self.in_flight.get(number)
-        if entry is None or entry.grace_until or entry.moving or not (entry.accepted and entry.replicated):
+        if entry is None or entry.grace_until or entry.moving or not entry.accepted:
             return False
         entry.empty()
         return True
@@ -182,14 +156,15 @@ class Deliveries:
         if entry is None:
             return
         entry.batch = batch
+        self.copies.loaded(entry)
         for delivery in self._waiting.pop(number, ()):
             if delivery in entry.deliveries:
                 self._send(entry, delivery)
 
     def unreadable(self, number: int) -> None:
         """The own disk has lost a batch: the backup has another copy, and sends it. Asked again with a redelivery."""
-        if number in self.in_flight and self.backup is not None:
-            self._broker.send(self.backup, FetchReplicas((number,)))
+        if number in self.in_flight:
+            self.copies.fetch(number)
 
     def fetched(self, batches: Iterable[tuple[int, EventBatch]]) -> None:
         """Take back what the own disk had lost, and write it once more."""
@@ -232,9 +207,9 @@ class Deliveries:
         """Batches are on the backup's disk."""
         for number in message.numbers:
             entry = self.in_flight.get(number)
-            if entry is not None and sender == self.backup:
+            if entry is not None and sender == self.copies.backup:
                 entry.replicated = True
-                self._copies.acknowledged(number)
+                self.copies.confirmed(number)
                 self._check(entry)
 
     def _check(self, entry: InFlightBatch) -> None:
@@ -245,6 +220,8 @@ class Deliveries:
     @property
     def can_assure(self) -> bool:
         """Whether something was held that is so no more."""
+        if not self._held:
+            return False
         return any(not entry.moving for entry in self._held.values()) and self._broker.leases.are_held()
 
     def assure(self) -> None:
@@ -281,46 +258,6 @@ class Deliveries:
                 return
         self._broker.send(origin, Accepted(entry.batch.publisher, entry.batch.first, offsets))
 
-    def _choose_backup(self) -> int | None:
-        home = self._broker.home()
-        backups = home.backups(self._broker.routing_table.alive) if home is not None else ()
-        if self.backup is not None and self.backup in backups:
-            return self.backup
-        backup = backups[0] if backups else None
-        if backup is None and self.backup is not None:
-            self._with_backup = self._broker.now
-        if backup != self.backup:
-            self.backup = backup
-            self._copies = Redelivery(4 * self._broker.configuration.beat)
-            for entry in self.in_flight.values():
-                entry.replicated = False
-            if self._broker.configuration.durability is BrokerDurability.TWO_DISKS:
-                self._unreplicated = list(self.in_flight.values())
-        return backup
-
-    def _copy_again(self) -> None:
-        """Send the backup once more what it has not confirmed: that, or its answer, was lost with a connection."""
-        for number in self._copies.due(self._broker.now):
-            self._copies.acknowledged(number)
-            entry = self.in_flight.get(number)
-            if entry is not None and not entry.replicated:
-                self._unreplicated.append(entry)
-
-    def replicate(self) -> None:
-        """Bring new batches to the backup."""
-        if self._unreplicated and self._choose_backup() is not None:
-            assert self.backup is not None
-            unreplicated: list[InFlightBatch] = []
-            away: list[InFlightBatch] = []
-            for entry in self._unreplicated:
-                (unreplicated if self._is_here(entry) else away).append(entry)
-            self._unreplicated = away
-            batches = tuple((entry.number, entry.batch) for entry in unreplicated if entry.number in self.in_flight)
-            for group in _in_groups(batches):
-                self._broker.send(self.backup, Replicate(group))
-            for number, _ in batches:
-                self._copies.sent(number, self._broker.now)
-
     # ---- when they have been acknowledged ------------------------------------------------------------------------
 
     def acknowledge(self, numbers: Iterable[int], access_broker: int) -> None:
@@ -339,12 +276,10 @@ class Deliveries:
         if self.in_flight.pop(entry.number, None) is None:
             return
         self._redelivery.acknowledged(entry.number)
-        self._copies.acknowledged(entry.number)
+        self.copies.finish(entry)
         self._held.pop(entry.number, None)
         if self._broker.configuration.durability is not BrokerDurability.MEMORY:
             self._done.append((self._broker.id, entry.number))
-            if entry.replicated:
-                self._discarded.append(entry.number)
         for number in list(entry.deliveries):
             self._end_delivery(entry, number)
         self._broker.spilling.release((self._broker.id, entry.number))
@@ -423,7 +358,7 @@ class Deliveries:
         unneeded = []
         for number in numbers:
             entry = self.in_flight.get(number)
-            if entry is None or (holder != self.backup and entry.replicated):
+            if entry is None or (holder != self.copies.backup and entry.replicated):
                 unneeded.append(number)
         return tuple(unneeded)
 
@@ -432,26 +367,25 @@ class Deliveries:
     def beat(self) -> None:
         """Match again after a grace period, replicate to a new backup, redeliver, let go of what nobody takes."""
         broker = self._broker
-        backup = self._choose_backup()
-        self._copy_again()
-        self.replicate()
-        if backup is None and broker.configuration.durability is BrokerDurability.TWO_DISKS and self._was_alone():
+        self.copies.choose()
+        self.copies.beat()
+        if broker.configuration.durability is BrokerDurability.TWO_DISKS and self.copies.is_alone():
             self.not_stored([entry for entry in self.in_flight.values() if not entry.accepted], ALONE, final=False)
         if broker.intake.is_matching:
             self.is_grace_due = True
         else:
             self.end_grace_periods()
         self._trim_backlog()
-        sent, room = 0, max(1, broker.configuration.memory // 8)
+        sent, room = 0, broker.spilling.room
         for due in self._redelivery.due(broker.now):
             entry = self.in_flight.get(due)
             if entry is None or entry.moving:
                 continue
             if broker.owned.get(entry.zone.path) is not entry.zone:
                 self._send_on(entry)  # if the zone went elsewhere, so does news of its clients
-            octets = broker.spilling.size_of((broker.id, due))
-            if not entry.moving and sent < MOST_REDELIVERED and octets <= room:
-                room -= octets
+            size = broker.spilling.size_of((broker.id, due))
+            if not entry.moving and sent < MOST_REDELIVERED and room > 0:
+                room -= size
                 self._redelivery.sent(due, broker.now)
                 for number, (access_broker, _) in entry.deliveries.items():
                     if broker.routing_table.alive(access_broker):
@@ -493,32 +427,34 @@ class Deliveries:
         broker, self.is_grace_due = self._broker, False
         if not broker.leases.are_held():
             return
+        due: list[InFlightBatch] = []
+        count = 0
         for entry in list(self.in_flight.values()):
             if not entry.grace_until or entry.grace_until > broker.now or entry.moving:
                 continue
+            if count >= MOST_MATCHED_LATE:
+                break  # at the next beat
             entry.grace_until = 0
             self._send_on(entry)
-            rows: list[int] = []
-            late: list[PlacedSubscription] = []
-            for row, event in enumerate(events_of(entry.batch)):
-                points = broker.publishing.points_of([event])
-                owned = broker.owned_at(points[0]) if points else None
-                for one in owned.store.match(event) if owned is not None else ():
-                    if row not in entry.gone and (row, one.subscription_id) not in entry.delivered:
-                        rows.append(row)
-                        late.append(one)
-            broker.counters["matched late"] += len(late)
-            self._deliver(entry, sorted_by_broker(rows, late))
+            count += entry.batch.count
+            due.append(entry)
+        for entry, by_broker in late_matches(broker, due) if due else ():
+            broker.counters["matched late"] += sum(one.size(entry.batch.count) for one in by_broker.values())
+            self._deliver(entry, by_broker)
             entry.delivered.clear()
             self._check_finished(entry)
 
     def _send_on(self, entry: InFlightBatch) -> None:
         """Bring what does not lie in own zones any more to the present owners, who finish with it."""
+        if self._broker.owned.get(entry.zone.path) is entry.zone:
+            return  # all of it lies there, as when it came
         if entry.moving or not self._is_here(entry):
             return  # at a later beat
-        points = self._broker.publishing.points_in(entry.batch) or ()
+        points, _ = self._broker.publishing.points_in(entry.batch)
         away = [
-            row for row, point in enumerate(points) if self._broker.owned_at(point) is None and row not in entry.gone
+            row
+            for row, point in enumerate(points.tolist())
+            if row not in entry.gone and self._broker.owned_at(tuple(point)) is None
         ]
         if away:
             entry.moving = True
@@ -553,18 +489,3 @@ class Deliveries:
                         self._shrink(entry, number, matches.without(over))
         for entry in list(self.in_flight.values()):
             self._check_finished(entry)
-
-
-def _in_groups(batches: Sequence[tuple[int, EventBatch]]) -> Iterator[tuple[tuple[int, EventBatch], ...]]:
-    """Divide batches into what fits into one message: so many, and of more than one so many bytes."""
-    group: list[tuple[int, EventBatch]] = []
-    octets = 0
-    for number, batch in batches:
-        size = batch.size
-        if group and (len(group) >= MOST_REDELIVERED or octets + size > MOST_OCTETS):
-            yield tuple(group)
-            group, octets = [], 0
-        group.append((number, batch))
-        octets += size
-    if group:
-        yield tuple(group)

@@ -12,6 +12,7 @@ __all__ = [
     "BrokerJoined",
     "BrokerLeft",
     "BrokerMessageRejected",
+    "CoordinatesMissing",
     "EntryWanted",
     "Isolated",
     "JoinFailed",
@@ -61,12 +62,28 @@ class BrokerMessageRejected:
 
 
 @dataclass(frozen=True, slots=True)
+class CoordinatesMissing:
+    """The broker has no coordinates on the network, and goes by measured round trips; said once."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class StatusAsked:
     """A client asks how the broker is; whoever drives it knows more of that than the machine, and answers."""
 
     client: int
+    #: Whether it wants a sample of the places of its events too.
+    sample: bool = False
 
 
 BrokerEvent: TypeAlias = (
-    BrokerJoined | JoinFailed | Isolated | EntryWanted | BrokerLeft | BrokerMessageRejected | StatusAsked
+    BrokerJoined
+    | JoinFailed
+    | Isolated
+    | EntryWanted
+    | BrokerLeft
+    | BrokerMessageRejected
+    | CoordinatesMissing
+    | StatusAsked
 )

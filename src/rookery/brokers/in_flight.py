@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import EventBatch, emptied
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.space.zones import Point
 
 __all__ = ["InFlightBatch"]
 
@@ -22,7 +21,6 @@ class InFlightBatch:
 
     number: int
     batch: EventBatch
-    point: Point
     origins: set[int]
     #: What clients have not acknowledged: by number of the delivery, their broker and their matches.
     deliveries: dict[int, tuple[int, BatchMatches]]

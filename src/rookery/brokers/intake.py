@@ -40,6 +40,7 @@ class Intake:
         self._taken: DedupWindow[BatchKey, list[InFlightBatch]] = DedupWindow(DEDUP_WINDOW)
         self._incoming: list[Incoming] = []
         self._matching: BatchMatching | None = None
+        self._effect: Compute | None = None
 
     @property
     def is_matching(self) -> bool:
@@ -65,17 +66,14 @@ class Intake:
             if not fresh:
                 return
             if len(fresh) < batch.count:
-                routed = RoutedBatch(
-                    part_of(batch, fresh, columns), tuple(routed.points[row] for row in fresh), routed.origin
-                )
-                batch, columns = routed.batch, None
+                batch, columns = part_of(batch, fresh, columns), None
         refusal = self._refusal()
         if refusal is not None:
             broker.counters["refused"] += 1
             broker.send(routed.origin, Refused(batch.publisher, batch.first, refusal, final=False))
             return
         number = broker.deliveries.next_number()
-        entry = InFlightBatch(number, batch, routed.points[0], {routed.origin}, {}, owned, owned.grace_until)
+        entry = InFlightBatch(number, batch, {routed.origin}, {}, owned, owned.grace_until)
         known.append(entry)
         broker.spilling.hold((broker.id, number), batch)
         self._incoming.append((owned, entry, columns))
@@ -103,7 +101,7 @@ class Intake:
             broker.counters["over budget"] += 1
             held, most = broker.spilling.held, broker.configuration.memory
             return f"{held} bytes of events wait in memory for the disk or for subscribers: the budget is {most}"
-        if broker.configuration.durability is BrokerDurability.TWO_DISKS and broker.deliveries.is_alone():
+        if broker.configuration.durability is BrokerDurability.TWO_DISKS and broker.deliveries.copies.is_alone():
             return ALONE
         return None
 
@@ -124,13 +122,16 @@ class Intake:
             matching = BatchMatching(incoming)
             if matching.size >= broker.configuration.compute_from:
                 self._matching = matching
-                broker.effect(Compute(matching.run))
+                self._effect = Compute(matching.run)
+                broker.effect(self._effect)
             else:
                 self._matched(matching, matching.run())
 
-    def completed(self, found: Sequence[Pairs | None] | ComputeFailed) -> None:
-        """The matching that was under way is done, or has failed."""
-        matching, self._matching = self._matching, None
+    def completed(self, effect: Compute, found: Sequence[Pairs | None] | ComputeFailed) -> bool:
+        """The matching that was under way is done, or has failed; say whether it was one."""
+        if effect is not self._effect:
+            return False
+        matching, self._matching, self._effect = self._matching, None, None
         assert matching is not None
         if isinstance(found, ComputeFailed):
             matching.abandon()
@@ -139,6 +140,7 @@ class Intake:
             self._matched(matching, found)
         if self._broker.deliveries.is_grace_due:
             self._broker.deliveries.end_grace_periods()
+        return True
 
     def _matched(self, matching: BatchMatching, found: Sequence[Pairs | None]) -> None:
         broker = self._broker

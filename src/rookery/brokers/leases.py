@@ -55,6 +55,8 @@ class Leases:
         #: By peer: its latest stamp that was granted, and the own stamp that it has granted.
         self._given: dict[int, int] = {}
         self._got: dict[int, int] = {}
+        #: When the latest stamp of a peer came.
+        self._given_at: dict[int, int] = {}
         #: Counts what may change a lease, but for the neighbor tables.
         self._changes = 0
         #: Until when a broker that slept has hardly heard of anything.
@@ -80,16 +82,30 @@ class Leases:
         self._stamp = max(self._stamp + 1, broker.now)
         is_lacking = not self.are_held()
         for receiver in receivers:
-            grant = self._given.get(receiver, 0)
-            broker.send(receiver, BrokerHeartbeat(reports, True, self._stamp, grant, is_lacking))
+            broker.send(
+                receiver,
+                BrokerHeartbeat(
+                    reports,
+                    True,
+                    self._stamp,
+                    self._given.get(receiver, 0),
+                    is_lacking,
+                    held=self._held(receiver),
+                    landmarks=broker.landmarks.number,
+                ),
+            )
 
     def answer(self, sender: int, rivals: tuple[tuple[ZoneOwnership, int], ...] = ()) -> None:
         """Answer a heartbeat at once: with a grant, or with those that prevail over what it says."""
         broker = self._broker
         reports = tuple(broker.routing_table.report(owned) for owned in broker.owned.values())
         self._stamp = max(self._stamp + 1, broker.now)
-        grant = self._given.get(sender, 0)
-        broker.send(sender, BrokerHeartbeat(reports, False, self._stamp, grant, False, rivals))
+        grant, held = self._given.get(sender, 0), self._held(sender)
+        landmarks = broker.landmarks.number
+        broker.send(sender, BrokerHeartbeat(reports, False, self._stamp, grant, False, rivals, held, landmarks))
+
+    def _held(self, receiver: int) -> int:
+        return self._broker.now - self._given_at.get(receiver, self._broker.now)
 
     def rivals(self, ownership: ZoneOwnership) -> list[ZoneOwnership]:
         """Return the ownerships that prevail over what a peer says it owns, as far as is known here."""
@@ -103,17 +119,20 @@ class Leases:
 
     def give(self, receiver: int, stamp: int) -> None:
         """Promise a broker not to take over for a time."""
-        self._given[receiver] = max(stamp, self._given.get(receiver, 0))
+        if stamp > self._given.get(receiver, 0):
+            self._given[receiver] = stamp
+            self._given_at[receiver] = self._broker.now
 
-    def take(self, giver: int, stamp: int) -> None:
-        """Take the grant of a broker for a stamp of one's own."""
+    def take(self, giver: int, stamp: int, held: int = 0) -> None:
+        """Take the grant of a broker for a stamp of one's own, which it has had for some time."""
         if self._got.get(giver, 0) < stamp <= self._stamp:
             self._got[giver] = stamp
             self._changes += 1
+            self._broker.round_trips.note(giver, self._broker.now - stamp - held)
 
     def prune(self, peers: set[int]) -> None:
         """Forget whom one has nothing to do with any more."""
-        for grants in (self._given, self._got):
+        for grants in (self._given, self._got, self._given_at):
             for peer in grants.keys() - peers:
                 del grants[peer]
         self._changes += 1

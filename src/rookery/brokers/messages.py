@@ -1,8 +1,13 @@
 """What brokers say to each other. Every message is a msgspec struct, an array with an integer tag on the wire.
 
 Two kinds: a `Routed` message travels over zones toward a point, its body being what to do there; all others go straight
-to a broker. Transport is reliable and in order while both ends live (TCP, or its model in the simulator); what a dead
-broker cannot receive comes back to its sender as undeliverable.
+to a broker. Transport is reliable while both ends live (TCP, or its model in the simulator); what a dead broker cannot
+receive comes back to its sender as undeliverable.
+
+Order: messages about events (`BatchMessage`) stay in order among each other, and so do all others, who owns what and
+who is there. These others pass whatever waits that is about events, at the sender and at the receiver: however many
+events there are, heartbeats and leases do not wait for them (`is_urgent`). That is safe, for whoever is told something
+about events asks for his lease when he acts on it (`leases.py`), and never concludes from an event who owns its zone.
 """
 
 from __future__ import annotations
@@ -11,7 +16,17 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from rookery.brokers.batches import BatchMessage, DeliverBatch, ReplicasFetched, Replicate, RoutedBatch, is_readable
+from rookery.brokers.balancing_messages import GiveZone, LoadReport, TakeZone
+from rookery.brokers.batches import (
+    POINT_SIZE,
+    BatchMessage,
+    DeliverBatch,
+    ReplicasFetched,
+    Replicate,
+    RoutedBatch,
+    is_readable,
+)
+from rookery.brokers.distance_messages import DistanceMessage, LandmarkMap, is_map_of
 from rookery.brokers.ownership import ZoneOwnership
 from rookery.brokers.versions import Version
 from rookery.space.zones import AxisCut, Path, Point
@@ -28,19 +43,27 @@ __all__ = [
     "PlaceSubscription",
     "PlacedSubscription",
     "PutResident",
+    "Rank",
     "ReplicateSubscriptions",
     "ResidentChanged",
     "ResidentsFound",
     "Routed",
     "Transfer",
     "TransferConfirmed",
+    "ZoneMessage",
     "ZoneReport",
     "ZoneState",
     "fits",
+    "is_urgent",
+    "is_urgent_frame",
 ]
 
 #: The publishing client and the number that it gave the event.
 EventId: TypeAlias = tuple[int, int]
+
+
+#: The version of a subscription and its access broker: of two with one id the greater is the later.
+Rank: TypeAlias = tuple[int, int]
 
 
 class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
@@ -53,9 +76,11 @@ class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
     lower: Point
     upper: Point
     access_broker: int
+    #: Whether its zones keep it for as long as that broker keeps a client that is away, also without it.
+    durable: bool = False
 
     @property
-    def rank(self) -> tuple[int, int]:
+    def rank(self) -> Rank:
         """Of two with one id the greater is the later: all zones decide alike, in whatever order they hear of them."""
         return self.version, self.access_broker
 
@@ -79,6 +104,8 @@ class ZoneState(msgspec.Struct, frozen=True, array_like=True):
     grace: int = 0
     #: Who located residents of a zone by that index: zone, who, and the time that is left.
     watchers: tuple[tuple[Path, int, int], ...] = ()
+    #: Subscriptions that were taken back, and the time for which that is remembered.
+    taken_back: tuple[tuple[str, Rank, int], ...] = ()
 
 
 class ZoneReport(msgspec.Struct, frozen=True, array_like=True):
@@ -102,6 +129,10 @@ class BrokerHeartbeat(msgspec.Struct, frozen=True, array_like=True, tag=1):
     lacking: bool = False
     #: Ownerships that prevail over what the receiver has said it owns, with the age of that news.
     rivals: tuple[tuple[ZoneOwnership, int], ...] = ()
+    #: For how long the sender has had the stamp that it grants: the rest of the time since then is the round trip.
+    held: int = 0
+    #: The number of the landmarks that the sender knows (`landmarks.py`), negative where it wants none.
+    landmarks: int = -1
 
 
 class Transfer(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -136,6 +167,8 @@ class OwnerFound(msgspec.Struct, frozen=True, array_like=True, tag=8):
     """The point you asked for is mine."""
 
     ownership: ZoneOwnership
+    #: That of the question.
+    stamp: int = 0
 
 
 class ResidentsFound(msgspec.Struct, frozen=True, array_like=True, tag=9):
@@ -184,6 +217,8 @@ class FindOwner(msgspec.Struct, frozen=True, array_like=True, tag=23):
     """Who owns this point?"""
 
     asker: int
+    #: When the question was asked, by the asker's clock, if it wants to know how long it took.
+    stamp: int = 0
 
 
 class PutResident(msgspec.Struct, frozen=True, array_like=True, tag=24):
@@ -201,7 +236,7 @@ class FindResidents(msgspec.Struct, frozen=True, array_like=True, tag=25):
     asker: int
 
 
-Body: TypeAlias = JoinRequest | PlaceSubscription | FindOwner | PutResident | FindResidents
+Body: TypeAlias = JoinRequest | PlaceSubscription | FindOwner | PutResident | FindResidents | LoadReport
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -215,7 +250,8 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     via: ZoneOwnership | None = None
 
 
-Message: TypeAlias = (
+#: Who owns what, who is there, and who subscribes: all that is not about events.
+ZoneMessage: TypeAlias = (
     BrokerHeartbeat
     | Transfer
     | TransferConfirmed
@@ -224,17 +260,40 @@ Message: TypeAlias = (
     | ResidentsFound
     | ResidentChanged
     | Routed
-    | BatchMessage
+    | DistanceMessage
+    | GiveZone
+    | TakeZone
 )
+Message: TypeAlias = ZoneMessage | BatchMessage
+
+
+#: Messages about events have this tag or a greater one.
+_FIRST_BATCH_TAG = 30
+
+
+def is_urgent(message: Any) -> bool:
+    """Tell whether a message passes those about events that wait; what clients say does not."""
+    return isinstance(message, ZoneMessage)
+
+
+def is_urgent_frame(frame: bytes) -> bool:
+    """Tell the same of an encoded message: its tag is the first of an array of fewer than sixteen."""
+    return len(frame) > 1 and frame[1] < _FIRST_BATCH_TAG
 
 
 def fits(message: Message, dimensions: int) -> bool:
     """Tell whether the points and boxes of a message belong to a space of so many dimensions."""
     match message:
+        case BrokerHeartbeat():  # most messages are, and each further pattern takes its time
+            return True
         case Routed(point, body):
             if isinstance(body, JoinRequest):
                 more = all(len(one) == dimensions for one in body.more)
                 return more and len(point) in (0, dimensions)
+            if isinstance(body, LoadReport) and not all(
+                len(one) == dimensions for load in body.zones for one in load.sample
+            ):
+                return False
             if isinstance(body, PlaceSubscription) and not _bounded(body.subscription, dimensions):
                 return False
             return len(point) == dimensions
@@ -246,12 +305,15 @@ def fits(message: Message, dimensions: int) -> bool:
         case ReplicateSubscriptions():
             return all(_bounded(subscription, dimensions) for subscription, _ in message.added)
         case RoutedBatch(batch, points):
-            return is_readable(batch) and len(points) == batch.count and all(len(p) == dimensions for p in points)
+            return is_readable(batch) and len(points) == POINT_SIZE * dimensions * batch.count
         case Replicate(batches) | ReplicasFetched(batches):
             return all(is_readable(batch) for _, batch in batches)
         case DeliverBatch(_, batch):
-            rows = all(0 <= row < batch.count for row in message.rows)
-            return rows and is_readable(batch) and len(message.rows) == len(message.names)
+            rows = message.rows
+            within = not rows or (min(rows) >= 0 and max(rows) < batch.count)
+            return within and is_readable(batch) and len(rows) == len(message.names)
+        case LandmarkMap():
+            return is_map_of(message, dimensions)
     return True
 
 

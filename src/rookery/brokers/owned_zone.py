@@ -204,12 +204,15 @@ class OwnedZone:
                 if overlap(zone, ownership.path)  # both halves of a split have residents that were found
                 for asker, expires in askers.items()
             ),
+            taken_back=tuple((name, rank, until - now) for name, rank, until in self.store.taken_back() if until > now),
         )
 
     def fill(self, state: ZoneState, now: int) -> None:
         """Take in what came with a zone."""
         for ownership in state.ancestors:
             self.queue.learn(ownership, first=False)
+        for name, rank, left in state.taken_back:
+            self.store.take_back(name, rank, now + left)
         for subscription, left in state.subscriptions:
             self.store.add(subscription, now + left)
         self.reservoir = Reservoir((*self.reservoir.points, *state.sample), self.reservoir.seen + state.seen)

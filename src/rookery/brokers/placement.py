@@ -6,6 +6,7 @@ one more cut in its depth. No two messages ever handle the same zone, so a subsc
 and nobody needs to know the tree. Where nobody owns the point at present, another zone of that side does it.
 
 Subscriptions are soft state, sent again from time to time, and a replica of them lies at the first backup of each zone.
+A durable one stays as long as a client that is away is kept, whether or not its broker sends it again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,15 @@ class Placement:
 
     # ---- clients -------------------------------------------------------------------------------------------------
 
-    def subscribe(self, subscription_id: str, where: str, parameters: tuple[object, ...], version: int) -> None:
+    def subscribe(
+        self,
+        subscription_id: str,
+        where: str,
+        parameters: tuple[object, ...],
+        version: int,
+        *,
+        durable: bool = False,
+    ) -> None:
         """Send a client's subscription to every zone that its box meets; they say that they have it.
 
         What it replaces is taken back behind it: zones that both meet keep the later one, the others have none.
@@ -49,7 +58,7 @@ class Placement:
         broker, before = self._broker, self.clients.get(subscription_id)
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
-        subscription = PlacedSubscription(subscription_id, version, where, parameters, lower, upper, broker.id)
+        subscription = PlacedSubscription(subscription_id, version, where, parameters, lower, upper, broker.id, durable)
         self.clients[subscription_id] = subscription
         self.send(subscription, answer=True)
         if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
@@ -136,13 +145,18 @@ class Placement:
             stored = owned.store.get(name)
             if stored is not None and stored.rank > subscription.rank:
                 return  # taken back by a broker that its client has left: the later one stands
-            changed = owned.store.remove(name)
+            changed = owned.store.take_back(name, subscription.rank, broker.now + broker.configuration.lease)
             broker.deliveries.drop(name)
         else:
-            changed = self._store(owned, subscription, broker.configuration.lease)
+            changed = self._store(owned, subscription, self._lease(subscription))
         if changed and owned.replicated is not None:
-            change = ((), (name,)) if removed else (((subscription, broker.configuration.lease),), ())
+            change = ((), (name,)) if removed else (((subscription, self._lease(subscription)),), ())
             broker.send(owned.replicated, ReplicateSubscriptions(owned.path, *change))
+
+    def _lease(self, subscription: PlacedSubscription) -> int:
+        """Return how long a zone keeps a subscription that is not sent again."""
+        configuration = self._broker.configuration
+        return max(configuration.lease, configuration.detached) if subscription.durable else configuration.lease
 
     def _store(self, owned: OwnedZone, subscription: PlacedSubscription, lease: int) -> bool:
         """Store a subscription unless a later one is there; what waits for its client goes where that is now."""
@@ -164,15 +178,15 @@ class Placement:
             self._unanswered[owned.path][1][name] = subscription
             return
         stored = owned.store.get(name)
-        if stored is None:
-            return
-        if stored.is_same(subscription):
+        if stored is not None and stored.is_same(subscription):
             self._broker.send(subscription.access_broker, Placed(name, version, owned.path))
-        else:
-            self._broker.send(subscription.access_broker, Superseded(name, version, stored.version))
+        elif (greatest := owned.store.version(name)) >= version:
+            self._broker.send(subscription.access_broker, Superseded(name, version, greatest))
 
     def settle(self) -> None:
         """Answer for the zones whose leases are held again; what has gone elsewhere is asked for there."""
+        if not self._unanswered:  # nearly always, and this is done for every message
+            return
         for path, (owned, waiting) in list(self._unanswered.items()):
             is_here = self._broker.owned.get(path) is owned
             if is_here and not self._broker.leases.is_held(owned):

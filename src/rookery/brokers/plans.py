@@ -29,14 +29,16 @@ from rookery.arrays import distinct
 from rookery.errors import SpaceError
 from rookery.space.axes import EventSpace
 from rookery.space.tree import KdTree
-from rookery.space.zones import ROOT, AxisCut, Path, ZoneBox, box_of, inside, sibling, split, turn
+from rookery.space.zones import ROOT, AxisCut, Path, Point, ZoneBox, box_of, inside, sibling, split, turn
 
-__all__ = ["RequestStep", "SplitPlan", "Step", "TransferStep", "next_step"]
+__all__ = ["RequestStep", "SplitPlan", "Step", "TransferStep", "is_tiling", "next_step"]
 
 Array = np.ndarray[Any, Any]
 
 #: How far the load of a side may be off its brokers' share, relative to the smaller share, for a cut to stay.
 TOLERANCE = 0.1
+#: Loads beside cuts that are looked at together.
+MOST_AT_ONCE = 1 << 20
 #: A piece of the statistics is at least so wide: what lies at one value has to have a width to be divided.
 NARROWEST = 2.0**-40
 
@@ -135,6 +137,16 @@ class SplitPlan:
         exact = None if paths is None else TreePlan(paths)
         return cls(lower=lower, upper=upper, loads=weights, known=known, exact=exact)
 
+    @classmethod
+    def of_samples(cls, samples: Sequence[tuple[Sequence[Point], float]], dimensions: int) -> SplitPlan:
+        """Read samples of events, each with the load that its events make together: what the brokers say themselves."""
+        known = [(points, load) for points, load in samples if points and load > 0]
+        if not known:
+            raise SpaceError("the brokers have seen no events: publish some first, or give statistics of them")
+        places = np.array([point for points, _ in known for point in points], np.float64).reshape(-1, dimensions)
+        loads = np.concatenate([np.full(len(points), load / len(points)) for points, load in known])
+        return cls(lower=places, upper=places, loads=loads, known=[True] * dimensions)
+
     def loads_in(self, box: ZoneBox) -> Array:
         """Return how much of each zone's load lies in a box."""
         low, high = np.array(box.lower), np.array(box.upper)
@@ -151,13 +163,31 @@ class SplitPlan:
         below = ZoneBox(box.lower, (*box.upper[:axis], cut, *box.upper[axis + 1 :]))
         return float(self.loads_in(below).sum()) / whole
 
+    def _shares_below(self, box: ZoneBox, axis: int, cuts: Array) -> Array:
+        """Return what `share_below` does, for many cuts: a plan of thousands of points asks for as many."""
+        low, high = np.array(box.lower), np.array(box.upper)
+        bottom, width = np.maximum(self._lower, low), self._upper - self._lower
+        share = np.clip((np.minimum(self._upper, high) - bottom) / width, 0.0, 1.0)
+        within = (self._loads > 0) & (share > 0).all(axis=1)
+        whole = float((self._loads * share.prod(axis=1))[within].sum())
+        if whole <= 0:
+            evenly: Array = (cuts - low[axis]) / (high[axis] - low[axis])
+            return evenly
+        others = self._loads[within] * np.delete(share[within], axis, axis=1).prod(axis=1)
+        upper, lower, wide = (values[within, axis] for values in (self._upper, bottom, width))
+        below = [
+            (others * np.clip((np.minimum(upper, cut[:, None]) - lower) / wide, 0.0, 1.0)).sum(axis=1)
+            for cut in np.array_split(cuts, 1 + len(cuts) * len(others) // MOST_AT_ONCE)
+        ]
+        return np.concatenate(below) / whole
+
     def cut(self, box: ZoneBox, axis: int, share: float) -> float | None:
         """Return where a box is to be cut so that a share of its load lies below; None where that is not known."""
         if not self.known[axis]:
             return None
         low, high = box.lower[axis], box.upper[axis]
         edges = distinct(np.clip(np.concatenate([self._lower[:, axis], self._upper[:, axis], [low, high]]), low, high))
-        shares = np.array([self.share_below(box, axis, float(edge)) for edge in edges])
+        shares = self._shares_below(box, axis, edges)
         place = int(np.searchsorted(shares, share))
         if 0 < place < len(edges):
             step = shares[place] - shares[place - 1]
@@ -226,6 +256,24 @@ class _Carried:
                 mine = split(mine, number, there)[bit]
             found.append(mine)
         return found
+
+
+def is_tiling(zones: Collection[Path]) -> bool:
+    """Tell whether zones are the leaves of one tree: what brokers have said at different times may be of two."""
+    pending: list[tuple[int, list[Path]]] = [(0, list(zones))]
+    while pending:
+        depth, leaves = pending.pop()
+        if len(leaves) == 1 and len(leaves[0]) == depth:
+            continue
+        sides: tuple[list[Path], list[Path]] = ([], [])
+        for leaf in leaves:
+            if len(leaf) <= depth or leaf[depth][::2] != leaves[0][depth][::2]:
+                return False
+            sides[leaf[depth].bit].append(leaf)
+        if not all(sides):
+            return False
+        pending += [(depth + 1, side) for side in sides]
+    return True
 
 
 def next_step(plan: SplitPlan, zones: Collection[Path], waiting: int) -> Step | None:

@@ -1,7 +1,8 @@
 """Publishing: batches on their way, divided by where their events lie, brought to the owners, written to the log.
 
 The events of a batch lie in different zones, so a batch is divided at each broker: what lies in own zones is taken,
-the rest goes on in as many parts as there are next hops. A network of one broker divides nothing and looks at no event.
+the rest goes on in as many parts as there are next hops. All of that is done by column (`column_routes.py`). The first
+broker finds where events lie, and refuses those that cannot be read, by their numbers: the others go on.
 
 Everything that must be on the disk leaves as one `Write` per batch of messages; `completed` comes in any order and as
 late as the disk likes.
@@ -9,12 +10,15 @@ late as the disk likes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rookery.brokers.batches import (
     Accepted,
     Acknowledge,
+    Array,
     BatchMessage,
     Columns,
     DeliverBatch,
@@ -31,25 +35,26 @@ from rookery.brokers.batches import (
     RoutedBatch,
     Superseded,
     columns_of,
-    events_of,
-    first_event,
+    cut_of,
+    packed,
     part_of,
+    unpacked,
 )
+from rookery.brokers.column_routes import ColumnRoutes
 from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.event_places import EventPlaces
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.owned_zone import OwnedZone
-from rookery.errors import EventError
 from rookery.machine import Write
-from rookery.model.batches import Batch
-from rookery.space.zones import ROOT, Point
+from rookery.space.zones import ROOT
 
 if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Publishing"]
 
-#: Events of a batch from which on columns are faster than rows.
-FEW = 48
+#: Why an event is refused.
+UNFIT = "an event does not fit the schema"
 #: A batch that has made so many hops is dropped; whoever sent it tries again.
 MOST_HOPS = 64
 
@@ -59,6 +64,8 @@ class Publishing:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._placing = EventPlaces(broker.configuration.space)
+        self._routes = ColumnRoutes(broker)
         self._writes = 0
         #: By token: the own batches and the replicas that wait for the disk.
         self._written: dict[int, tuple[list[InFlightBatch], list[tuple[int, int]]]] = {}
@@ -66,77 +73,72 @@ class Publishing:
     def publish(self, batch: EventBatch) -> None:
         """Send a client's batch to the owners of its events; it is told what becomes of it."""
         broker = self._broker
-        if ROOT not in broker.owned:
-            self.route_by_events(batch, broker.id)
-            return
-        # The only broker: where the events lie makes no difference but for the sample, one point of each batch.
-        first = self.points_of([first_event(batch)])
-        if first is None:
-            broker.send(broker.id, _unreadable(batch))
+        if ROOT in broker.owned and self._placing.fits(batch):
+            # The only broker: where the events lie makes no difference but for the sample, which seldom wants one.
+            self._observe(broker.owned[ROOT], batch.count, lambda: self._placing.points(batch)[0])
+            broker.intake.take(broker.owned[ROOT], RoutedBatch(batch, b"", broker.id), None)
         else:
-            self.route(RoutedBatch(batch, first * batch.count, broker.id))
+            self.route_by_events(batch, broker.id)
 
     def route_by_events(self, batch: EventBatch, origin: int) -> None:
-        """Send a batch to the owners of its events; `origin` is told what becomes of it."""
-        points = self.points_in(batch)
-        if points is None:
-            self._broker.send(origin, _unreadable(batch))
-        else:
-            self.route(RoutedBatch(batch, points, origin))
+        """Send a batch to the owners of its events; `origin` is told what becomes of it, and which have no place."""
+        points, bad = self._placing.points(batch)
+        if bad:
+            numbers = batch.numbers()
+            refused = Refused(batch.publisher, batch.first, UNFIT, offsets=tuple(numbers[row] for row in bad))
+            self._broker.counters["refused"] += len(bad)
+            self._broker.send(origin, refused)
+            good = np.setdiff1d(np.arange(batch.count), bad)
+            if not len(good):
+                return
+            batch, points = part_of(batch, good.tolist()), points[good]
+        self.route(RoutedBatch(batch, packed(points), origin))
 
-    def points_of(self, events: Sequence[dict[str, Any]]) -> tuple[Point, ...] | None:
-        """Return where events lie; None if one of them cannot be read."""
-        point = self._broker.configuration.space.point
-        try:
-            return tuple([point(event) for event in events])
-        except EventError:
-            return None
-
-    def points_in(self, batch: EventBatch) -> tuple[Point, ...] | None:
-        """Return where the events of a batch lie, by column where there are many; None if one cannot be read."""
-        if batch.count < FEW:
-            return self.points_of(events_of(batch))
-        space = self._broker.configuration.space
-        columns = columns_of(batch, {str(attribute.path[0]) for attribute in space.attributes})
-        names, values = list(columns), list(columns.values())
-        try:
-            points = space.points(Batch(names, batch.count, values.__getitem__))
-        except EventError:
-            return None
-        return tuple(map(tuple, points.tolist()))
+    def points_in(self, batch: EventBatch) -> tuple[Array, list[int]]:
+        """Return where the events of a batch lie, by row, and the rows of those that cannot be read."""
+        return self._placing.points(batch)
 
     def route(self, message: RoutedBatch) -> None:
         """Take what lies in own zones, send the rest on."""
-        broker, batch = self._broker, message.batch
-        broker.passing.add(message.points[0], broker.random)
+        broker, batch, visited = self._broker, message.batch, message.visited
+        points = unpacked(message.points, broker.configuration.space.dimensions)
         if ROOT in broker.owned:
+            self._observe(broker.owned[ROOT], batch.count, lambda: points)
             broker.intake.take(broker.owned[ROOT], message, None)
             return
-        mine: dict[int, tuple[OwnedZone, list[int]]] = {}
-        theirs: dict[int, list[int]] = {}
-        came_back = broker.id in message.visited
-        for row, point in enumerate(message.points):
-            owned = broker.owned_at(point)
-            if owned is not None:
-                mine.setdefault(id(owned), (owned, []))[1].append(row)
+        broker.passing.observe(batch.count, lambda: points, broker.random)
+        parts = self._routes.divide(points, visited) if broker.owned else self._between_zones(points, visited)
+        columns = columns_of(batch) if len(parts) > 1 else {}
+        for where, rows in parts:
+            if where is None or (isinstance(where, int) and len(visited) >= MOST_HOPS):
+                broker.counters["dropped"] += len(rows)
                 continue
-            hop = broker.hop_to(point, message.visited, came_back=came_back)
-            if hop is None or len(message.visited) >= MOST_HOPS:
-                broker.counters["dropped"] += 1
+            mine: Columns | None = None
+            part = batch
+            if len(parts) > 1:
+                part, mine = cut_of(batch, rows.tolist(), columns)
+            if isinstance(where, int):
+                broker.counters["forwarded"] += len(rows)
+                onward = RoutedBatch(part, packed(points[rows]), message.origin, (*visited, broker.id))
+                broker.send(where, onward)
             else:
-                theirs.setdefault(hop, []).append(row)
-        columns: Columns | None = None
-        if mine or len(theirs) > 1:
-            columns = columns_of(batch)
-        for owned, rows in mine.values():
-            part = _part(message, rows, columns)
-            broker.counters["hops"] += len(message.visited) * len(rows)
-            broker.counters["arrived"] += len(rows)
-            broker.intake.take(owned, part, columns if part.batch is batch else None)
-        for hop, rows in theirs.items():
-            broker.counters["forwarded"] += len(rows)
-            part = _part(message, rows, columns)
-            broker.send(hop, RoutedBatch(part.batch, part.points, message.origin, (*message.visited, broker.id)))
+                broker.counters["hops"] += len(visited) * len(rows)
+                broker.counters["arrived"] += len(rows)
+                where.reservoir.observe(len(rows), lambda rows=rows: points[rows], broker.random)  # type: ignore[misc]
+                broker.intake.take(where, RoutedBatch(part, b"", message.origin), mine)
+
+    def _between_zones(self, points: Array, visited: Sequence[int]) -> list[tuple[OwnedZone | int | None, Array]]:
+        """Return where events go while this broker has no zone: to who has got its own, else through one met before."""
+        forwarding = self._broker.membership.joining.forwarding
+        by_hop: dict[int | None, list[int]] = {}
+        for row, point in enumerate(points.tolist()):
+            by_hop.setdefault(forwarding(tuple(point), visited), []).append(row)
+        return [(hop, np.array(rows)) for hop, rows in by_hop.items()]
+
+    def _observe(self, owned: OwnedZone, count: int, points: Callable[[], Array]) -> None:
+        """Show events of the only zone to both samples."""
+        owned.reservoir.observe(count, points, self._broker.random)
+        self._broker.passing.observe(count, points, self._broker.random)
 
     def receive(self, message: BatchMessage, sender: int) -> None:
         """Take in what peers say about batches."""
@@ -196,20 +198,21 @@ class Publishing:
     def settle(self) -> None:
         """End a batch of messages: match, send, write."""
         broker = self._broker
+        can_assure = broker.deliveries.can_assure
         if not (
             broker.sessions.has_acknowledgments
             or broker.intake.has_work
             or broker.deliveries.has_work
             or broker.replicas.has_records
-            or broker.deliveries.can_assure
+            or can_assure
         ):
             return
         broker.sessions.settle()
-        if broker.deliveries.can_assure:
+        if can_assure:
             broker.deliveries.assure()
         broker.deliveries.follow_moved()
         broker.intake.settle()
-        broker.deliveries.settle()
+        broker.deliveries.copies.settle()
         entries, waiting, done = broker.deliveries.records()
         replicas, discarded = broker.replicas.records()
         done += discarded
@@ -233,14 +236,3 @@ class Publishing:
         else:
             self._broker.deliveries.not_stored(waiting, failure)
             self._broker.replicas.not_written(replicated)
-
-
-def _unreadable(batch: EventBatch) -> Refused:
-    return Refused(batch.publisher, batch.first, "an event does not fit the schema")
-
-
-def _part(message: RoutedBatch, rows: list[int], columns: Columns | None) -> RoutedBatch:
-    if len(rows) == message.batch.count:
-        return message
-    points = tuple([message.points[row] for row in rows])
-    return RoutedBatch(part_of(message.batch, rows, columns), points, message.origin, message.visited)

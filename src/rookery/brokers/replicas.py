@@ -2,8 +2,8 @@
 
 A broker has replicas of the batches of the one whose backup it is. When that one is gone, and after a restart for
 everything the log still has, the batches are orphans: they are sent again to whoever owns their points now, under their
-old numbers, until that one has accepted them. It does not matter who took over which zone, nor whether two brokers send
-the same orphan: numbers say what is the same.
+old numbers, until that one has accepted them; at one beat no more than links have room for. It does not matter who took
+over which zone, nor whether two brokers send the same orphan: numbers say what is the same.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rookery.brokers.batches import (
     RoutedBatch,
     emptied,
     is_readable,
+    packed,
     part_of,
 )
 from rookery.brokers.configuration import BrokerDurability
@@ -48,6 +49,8 @@ class Replicas:
         self.orphans: dict[tuple[int, int], tuple[EventBatch, set[int]]] = {}
         self._by_key: dict[BatchKey, set[tuple[int, int]]] = {}
         self._sent: Redelivery[tuple[int, int]] = Redelivery(2 * broker.configuration.beat)
+        #: Bytes of orphans sent since the last beat: links have not said yet what they hold of them.
+        self._spent = 0
         self._unwritten: list[tuple[int, int, EventBatch]] = []
         self._done: list[tuple[int, int]] = []
         #: Replicas that their owner wants back, and that are being read.
@@ -58,9 +61,17 @@ class Replicas:
     # ---- replicas ------------------------------------------------------------------------------------------------
 
     def store(self, message: Replicate, owner: int) -> None:
-        """Store replicas; `Replicated` is said when they are on the disk."""
+        """Store replicas; `Replicated` is said when they are on the disk, and again of those that are there already.
+
+        A peer that is behind gets them again before it has answered: what it has not written yet is not written twice.
+        """
         batches = self.batches.setdefault(owner, {})
+        again = []
         for number, batch in message.batches:
+            if number in batches:
+                if self._broker.spilling.is_stored((owner, number)):
+                    again.append(number)
+                continue
             if (owner, number) in self.orphans:  # its owner lives after all, and needs it
                 self._let_go((owner, number))
             batches[number] = batch
@@ -68,6 +79,8 @@ class Replicas:
             if (owner, number) in self._done:  # discarded a moment ago: what is done with is written after what is kept
                 self._done.remove((owner, number))
             self._unwritten.append((owner, number, batch))
+        if again:
+            self._broker.send(owner, Replicated(tuple(again)))
 
     def spill(self, key: tuple[int, int]) -> bool:
         """Let a batch go out of memory, which the log has; False where it is on its way."""
@@ -182,18 +195,21 @@ class Replicas:
         most = MOST_ORPHANS if broker.spilling.has_room() else 1  # one after the other where memory is short
         if len(self._sent) >= most and orphan not in self._sent:
             return  # at a later beat
+        if self._spent and self._spent >= broker.spilling.room:
+            return
         if orphan[0] != broker.id and broker.spilling.is_away(orphan):
             broker.spilling.want(orphan)
             return
         self._sent.sent(orphan, broker.now)
         batch, accepted = self.orphans[orphan]
+        self._spent += batch.size
         left = [row for row, number in enumerate(batch.numbers()) if number not in accepted]
         batch = part_of(batch, left)
-        points = broker.publishing.points_in(batch)
-        if points is None:  # from a log of another schema: nobody can ever read it
+        points, bad = broker.publishing.points_in(batch)
+        if bad:  # from a log of another schema: nobody can ever read it
             self._settle(orphan)
         else:
-            broker.publishing.route(RoutedBatch(batch, points, broker.id))
+            broker.publishing.route(RoutedBatch(batch, packed(points), broker.id))
 
     def accepted(self, message: Accepted) -> bool:
         """Events are safe with their owner; say whether they were orphans of ours."""
@@ -240,6 +256,7 @@ class Replicas:
         for owner, number in refused:
             if number in self.batches.get(owner, ()):
                 self._unwritten.append((owner, number, self.batches[owner][number]))
+        self._spent = 0
         if not self._can_send:
             return
         unsent = [orphan for orphan in self.orphans if orphan not in self._sent]

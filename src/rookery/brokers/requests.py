@@ -47,8 +47,8 @@ class Requests:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        #: Which other brokers the clients were told of, and when to tell them again.
-        self._told: tuple[int, ...] = ()
+        #: Which other brokers there were when the clients were told, and when to tell them again.
+        self._told: frozenset[int] = frozenset()
         self._next_news = 0
 
     def receive(self, requests: Iterable[FromClient], client: int) -> None:
@@ -71,7 +71,7 @@ class Requests:
             self._send_away(client)
 
     def _send_away(self, client: int) -> None:
-        self._broker.reply(client, KnownBrokers(self._peers()))
+        self._broker.reply(client, KnownBrokers(self._peers(client)))
         self._close(client, "leaving")
 
     def _close(self, client: int, reason: str) -> None:
@@ -96,13 +96,15 @@ class Requests:
                     broker.placement.unsubscribe(name)
             case Attach():
                 self._attach(client)
-            case AskStatus():
-                broker.effect(Emit(StatusAsked(client)))
+            case AskStatus(sample):
+                broker.effect(Emit(StatusAsked(client, sample)))
             case TransferZone(seconds, back):
                 if not 0 <= seconds <= MOST_PATIENCE:
                     return False
+                broker.balancing.ordered()
                 broker.membership.transfer_all(round(seconds * 1e6), back)
             case RequestZone(path, cut):
+                broker.balancing.ordered()
                 broker.membership.joining.request_zone(path, cut)
         return True
 
@@ -111,21 +113,21 @@ class Requests:
         broker = self._broker
         if broker.sessions.attached and broker.now >= self._next_news:
             self._next_news = broker.now + broker.configuration.refresh
-            peers = self._peers()
-            if peers != self._told:
-                self._told = peers
+            living = frozenset(broker.routing_table.living())
+            if living != self._told:
+                self._told = living
                 for client in broker.sessions.attached:
-                    broker.reply(client, KnownBrokers(peers))
+                    broker.reply(client, KnownBrokers(self._peers(client)))
 
-    def _peers(self) -> tuple[int, ...]:
-        return tuple(self._broker.routing_table.living()[: MOST_BROKERS - 1])
+    def _peers(self, client: int) -> tuple[int, ...]:
+        return tuple(self._broker.routing_table.ways_on(client)[: MOST_BROKERS - 1])
 
     def _attach(self, client: int) -> None:
         broker = self._broker
         broker.sessions.detach(client)  # of an earlier connection, whose end was not seen
         space = broker.configuration.space
         axes = tuple(axis.plain() for axis in space.axes)
-        brokers = (broker.id, *self._peers())
+        brokers = (broker.id, *self._peers(client))
         version = broker.sessions.version_of(client)
         broker.sessions.attach(client)
         broker.reply(client, Welcome(broker.configuration.topic, space.schema.to_dict(), axes, brokers, version))
@@ -150,7 +152,7 @@ class Requests:
             broker.reply(client, Superseded(name, version, known.version))
             return
         try:
-            broker.placement.subscribe(name, request.where, request.parameters, version)
+            broker.placement.subscribe(name, request.where, request.parameters, version, durable=request.durable)
         except RookeryError as error:
             broker.reply(client, SubscriptionRejected(name, str(error)))
             return

@@ -1,6 +1,7 @@
 """The routing table: what a broker knows of its peers, who is alive, what they own, which ones it has met.
 
-A neighbor is alive while it is heard of; a broker at the other end of a failed message is not, until it speaks again.
+A neighbor is alive while it is heard of, by heartbeats or anything else that it sends; a broker at the other end of a
+failed message is not, until it speaks again.
 News at second hand carries its age, which only grows on the way: two brokers cannot keep a dead one alive by telling
 each other of it.
 """
@@ -68,6 +69,11 @@ class RoutingTable:
         for owned in broker.owned.values():
             owned.queue.forget(owner)
 
+    def hear(self, peer: int) -> None:
+        """Note that a broker has said something, whatever it is: its heartbeat may be behind much else."""
+        if peer in self.heard:
+            self.heard[peer] = self._broker.now
+
     def silence(self, owner: int) -> int:
         """Return for how long a broker has been silent beyond what was granted to it, negative while it is not.
 
@@ -132,7 +138,8 @@ class RoutingTable:
     def receive(self, message: BrokerHeartbeat, sender: int) -> None:
         """Take in what a broker tells of its zones."""
         broker = self._broker
-        broker.leases.take(sender, message.grant)
+        broker.leases.take(sender, message.grant, message.held)
+        broker.landmarks.heard(message.landmarks, sender)
         if sender in self.heard:
             self.heard[sender] = broker.now
         if self.is_known(message, sender):
@@ -151,6 +158,10 @@ class RoutingTable:
             for ownership in list(owned.neighbors):
                 if ownership.owner == sender and ownership.path not in told:
                     owned.drop(ownership.path)
+        claimed = [report.ownership for report in message.reports if report.ownership.owner == sender]
+        if len(claimed) == 1:  # who has two zones resides in both
+            for owned in broker.owned.values():
+                owned.queue.moved(claimed[0])
         for report in message.reports:
             ownership = report.ownership
             if ownership.owner != sender:
@@ -170,7 +181,6 @@ class RoutingTable:
                     self.learn(neighbor, self._broker.now - age)
         for rival, age in message.rivals:
             self.learn(rival, broker.now - age)
-        claimed = [report.ownership for report in message.reports if report.ownership.owner == sender]
         rivals = {rival.path: rival for ownership in claimed for rival in broker.leases.rivals(ownership)}
         if related and not rivals:
             broker.leases.give(sender, message.stamp)
@@ -211,6 +221,17 @@ class RoutingTable:
         owners.update(self.known_peers)
         owners.discard(self._broker.id)
         return sorted(owner for owner in owners if self.alive(owner))
+
+    def ways_on(self, client: int) -> list[int]:
+        """Return living brokers in the order in which a client should try them.
+
+        First the neighbors, who were heard a moment ago, for each client in another order; then those met otherwise,
+        the latest first, who may have left long since.
+        """
+        owners = {ownership.owner for owned in self._broker.owned.values() for ownership in owned.neighbors}
+        near = sorted(owners, key=lambda owner: (hash((client, owner)), owner))
+        met = [peer for peer in reversed(self.known_peers) if peer not in owners]
+        return [owner for owner in (*near, *met) if owner != self._broker.id and self.alive(owner)]
 
     def greet_known_peers(self) -> None:
         """Greet brokers met before that are no neighbors.

@@ -8,12 +8,17 @@ symbol, say) the next dimension in turn has its place: half a zone with no event
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from rookery.machine.randomness import RandomNumbers
 from rookery.space.zones import AxisCut, Point, ZoneBox, contains, median_of
 
 __all__ = ["FEWEST_SAMPLES", "RESERVOIR", "Reservoir", "choose_cut", "cut_of"]
+
+Array = np.ndarray[Any, Any]
 
 #: Points that a zone keeps of its events.
 RESERVOIR = 256
@@ -22,7 +27,7 @@ FEWEST_SAMPLES = 8
 
 
 class Reservoir:
-    """A uniform sample of a stream of points (Vitter's algorithm R)."""
+    """A uniform sample of a stream of points (Vitter's algorithm R, for many at a time)."""
 
     __slots__ = ("points", "seen")
 
@@ -30,15 +35,21 @@ class Reservoir:
         self.points = list(points)
         self.seen = max(seen, len(self.points))
 
-    def add(self, point: Point, random: RandomNumbers) -> None:
-        """Show it one more point."""
-        self.seen += 1
-        if len(self.points) < RESERVOIR:
-            self.points.append(point)
+    def observe(self, count: int, points: Callable[[], Array], random: RandomNumbers) -> None:
+        """Show it so many more points; where they lie is asked only if some of them belong in the sample.
+
+        The more were seen the fewer that are, so that a batch of a long stream costs nothing.
+        """
+        first = min(count, RESERVOIR - len(self.points))
+        self.seen += count
+        replaced = int(RESERVOIR * (count - first) / self.seen + random.random()) if count > first else 0
+        if not first and not replaced:
             return
-        place = int(random.random() * self.seen)
-        if place < RESERVOIR:
-            self.points[place] = point
+        found = points()
+        self.points += map(tuple, found[np.arange(first) * count // max(1, first)].tolist())
+        for _ in range(min(replaced, RESERVOIR)):
+            row = int(random.random() * count)
+            self.points[int(random.random() * RESERVOIR)] = tuple(found[row].tolist())
 
     def part(self, box: ZoneBox) -> Reservoir:
         """Return the sample of a part of the zone; the count of what was seen shrinks with it."""

@@ -163,30 +163,38 @@ class Sessions:
         # One tuple for all clients: a thousand of them that are away, with a thousand events each, are a million.
         waiting = (message.batch.count, message.batch.size)
         self._sizes[key] = waiting[1]
+        divided: dict[int, BatchMatches] | None = None
         for client in clients:
-            if not known.get(client):
-                known[client] = self._deliver_to(client, key, message, waiting, alone=len(clients) == 1)
+            if known.get(client):
+                continue
+            if not self._can_take(client, waiting[1]):
+                self._backlog.setdefault(client, {})[key] = waiting
+                known[client] = 0
+                continue
+            mine = message
+            if len(clients) > 1:
+                if divided is None:
+                    divided = BatchMatches(message.every, message.rows, message.names).divided(client_of)
+                mine = divided[client].delivery(message.number, message.batch)
+            known[client] = self._deliver_to(client, key, mine, waiting[1])
         for client in known.keys() - clients:  # the owner waits for them elsewhere, or no more
             self._acknowledged(key, client)
 
-    def _deliver_to(
-        self, client: int, key: tuple[int, int], message: DeliverBatch, waiting: tuple[int, int], *, alone: bool
-    ) -> int:
-        """Give a client its events, so many and so many bytes; return how many, 0 if it cannot take them now."""
-        before, (_, size) = self.attached.get(client), waiting
-        if before is None or before >= self._broker.configuration.window or not self._has_room(client, size):
-            self._backlog.setdefault(client, {})[key] = waiting
-            return 0
+    def _can_take(self, client: int, size: int) -> bool:
+        """Tell whether a client is here and has room for so many bytes more."""
+        before = self.attached.get(client)
+        return before is not None and before < self._broker.configuration.window and self._has_room(client, size)
+
+    def _deliver_to(self, client: int, key: tuple[int, int], message: DeliverBatch, size: int) -> int:
+        """Give a client its events, so many bytes at most; return how many."""
+        count = message.batch.count
         if not self._bytes[client]:
             self._since[client] = self._broker.now
         self._bytes[client] += size
         self.bytes_in_flight += size
-        if not alone:
-            mine = BatchMatches(message.every, message.rows, message.names).only(self._names[client])
-            message = mine.delivery(message.number, message.batch)
-        self.attached[client] = before + message.batch.count
+        self.attached[client] += count
         self._broker.reply(client, DeliverToClient(key[0], message))
-        return message.batch.count
+        return count
 
     def _has_room(self, client: int, size: int) -> bool:
         """Tell whether a client may be given so many bytes more: one delivery always, others within the budget."""
@@ -244,12 +252,12 @@ class Sessions:
         backlog = self._backlog.get(client, {})
         configuration = self._broker.configuration
         room = configuration.window - self.attached.get(client, 0)
-        octets = configuration.memory // 16 - self._bytes[client]
+        room_bytes = configuration.memory // 16 - self._bytes[client]
         asked: dict[int, list[int]] = {}
-        while backlog and room > 0 and octets > 0:
+        while backlog and room > 0 and room_bytes > 0:
             owner, number = next(iter(backlog))
             count, size = backlog.pop((owner, number))
-            room, octets = room - max(1, count), octets - size
+            room, room_bytes = room - max(1, count), room_bytes - size
             asked.setdefault(owner, []).append(number)
         if not backlog:
             self._backlog.pop(client, None)

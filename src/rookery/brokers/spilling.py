@@ -4,8 +4,10 @@ Rule 1: a batch that is held counts with its bytes: an own one from its arrival,
 being matched, is not on the disk or waits for a grace period stays in memory.
 Rule 2: above half of the budget the oldest batches that are on the own disk go out of memory. They stay promised: the
 log has them, checked when they are read again (`Read`), and who wants one waits for that.
-Rule 3: no more is read at one time than an eighth of the budget. What cannot be read is counted, and the backup is
-asked for its copy, which is written again; where that cannot be read either, both say so, and it is asked for again.
+Rule 3: what is being read and what links have not got rid of are no more than an eighth of the budget together, one
+batch always: what comes from the disk leaves as it comes. It is read once for all who wait for it. What cannot be read
+is counted, and the backup is asked for its copy, which is written again; where that cannot be read either, both say so,
+and it is asked for again.
 Rule 4: where nothing can go, because there is no disk or it is behind, batches that come are refused for now.
 """
 
@@ -63,6 +65,10 @@ class Spilling:
         self._safe.pop(key, None)
         self._away.pop(key, None)
 
+    def is_stored(self, key: Key) -> bool:
+        """Tell whether a batch that is held is on the own disk."""
+        return key in self._safe or key in self._away
+
     def is_away(self, key: Key) -> bool:
         """Tell whether a batch is on the disk alone."""
         return key in self._away
@@ -85,7 +91,8 @@ class Spilling:
         most = self._broker.configuration.memory // 2
         if self.held > most:
             self._let_go(most)
-        self._read()
+        if self._wanted:
+            self._read()
 
     def _let_go(self, most: int) -> None:
         broker = self._broker
@@ -100,10 +107,20 @@ class Spilling:
                 self.release(key)
                 self._away[key] = size
 
+    @property
+    def room(self) -> int:
+        """How many bytes more may be read or sent again now."""
+        return self._broker.configuration.memory // 8 - self._broker.unsent - sum(self._reading.values())
+
+    @property
+    def can_read(self) -> bool:
+        """Whether something is wanted and there is room for it."""
+        return bool(self._wanted) and self.room > 0
+
     def _read(self) -> None:
-        room = self._broker.configuration.memory // 8 - sum(self._reading.values())
+        room = self.room
         keys: list[Key] = []
-        while self._wanted and (room > 0 or (not self._reading and not keys)):
+        while self._wanted and (room > 0 or not (self._reading or keys or self._broker.unsent)):
             key = next(iter(self._wanted))
             del self._wanted[key]
             if key in self._away:

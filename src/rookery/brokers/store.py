@@ -9,6 +9,9 @@ stand in arrays by that number. Of a batch's columns only those are read that so
 The conditions are lent to whoever matches them, who may take long (`lend`, `give_back`). What is stored and removed
 meanwhile they learn when they are lent again; a match of what was removed meanwhile is none, and that of a client that
 has moved meanwhile goes where it is now. No number is used again before the conditions have forgotten it.
+
+What was taken back is remembered for a while, by its version: an earlier message of it that was held up on a longer way
+would place it again, and nobody would take it back once more.
 """
 
 from __future__ import annotations
@@ -19,11 +22,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rookery.brokers.conditions import Array, CompiledConditions, Loan, Pairs
-from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.messages import PlacedSubscription, Rank
 from rookery.model.schema import Schema
 from rookery.space.zones import ZoneBox, meets
 
 __all__ = ["Matches", "ZoneStore"]
+
+
+#: Subscriptions that were taken back and are remembered, at most; the oldest are forgotten first.
+MOST_TAKEN_BACK = 4096
 
 
 class Matches(NamedTuple):
@@ -52,6 +59,7 @@ class ZoneStore:
         "_numbers",
         "_schema",
         "_stored",
+        "_taken_back",
         "_unread",
     )
 
@@ -60,6 +68,8 @@ class ZoneStore:
         self._engine = engine
         self._stored: dict[str, tuple[PlacedSubscription, int]] = {}
         self._every: dict[str, None] = {}
+        #: By name, what was taken back and until when that is remembered, the latest last.
+        self._taken_back: dict[str, tuple[Rank, int]] = {}
         #: Made at the first event, from all subscriptions at once; None before.
         self._conditions: CompiledConditions | None = None
         self._is_lent = False
@@ -94,6 +104,8 @@ class ZoneStore:
         """Store a subscription or prolong its lease, and say so; what a later one has replaced changes nothing."""
         name = subscription.subscription_id
         known = self._stored.get(name)
+        if name in self._taken_back and self._taken_back[name][0] >= subscription.rank:
+            return False
         if known is not None and known[0].rank >= subscription.rank:
             if not known[0].is_same(subscription):
                 return False
@@ -121,6 +133,24 @@ class ZoneStore:
             return False
         self._leave(subscription_id)
         return True
+
+    def take_back(self, subscription_id: str, rank: Rank, until: int) -> bool:
+        """Forget a subscription, and remember until a time that it was taken back; say whether it was here."""
+        before = self._taken_back.pop(subscription_id, (rank, until))
+        self._taken_back[subscription_id] = (max(rank, before[0]), max(until, before[1]))
+        if len(self._taken_back) > MOST_TAKEN_BACK:
+            del self._taken_back[next(iter(self._taken_back))]
+        known = self._stored.get(subscription_id)
+        return known is not None and known[0].rank <= rank and self.remove(subscription_id)
+
+    def taken_back(self) -> Iterator[tuple[str, Rank, int]]:
+        """Return what was taken back: name, rank, until when that is remembered."""
+        return ((name, rank, until) for name, (rank, until) in self._taken_back.items())
+
+    def version(self, subscription_id: str) -> int:
+        """Return the greatest version of a subscription that was here, taken back or not; 0 if none is known."""
+        known, gone = self._stored.get(subscription_id), self._taken_back.get(subscription_id)
+        return max(0 if known is None else known[0].version, 0 if gone is None else gone[0][0])
 
     def _leave(self, subscription_id: str) -> None:
         self._every.pop(subscription_id, None)
@@ -167,6 +197,8 @@ class ZoneStore:
 
     def expire(self, now: int) -> list[str]:
         """Forget the subscriptions whose lease has ended; return their ids."""
+        if self._taken_back:
+            self._taken_back = {name: gone for name, gone in self._taken_back.items() if gone[1] > now}
         over = [name for name, (_, expires) in self._stored.items() if expires <= now]
         for name in over:
             self.remove(name)
