@@ -160,8 +160,20 @@ def quality(command):
     policies += [everything, Policy.WriterDataLifecycle(autodispose=False)]
     if "deadline" in command:
         policies.append(Policy.Deadline(duration(seconds=command["deadline"])))
+    if "liveliness" in command:
+        kind = {"automatic": "Automatic", "participant": "ManualByParticipant", "topic": "ManualByTopic"}
+        made = getattr(Policy.Liveliness, kind[command["liveliness"]])
+        policies.append(made(duration(milliseconds=command["lease"])))
     if "lifespan" in command:
         policies.append(Policy.Lifespan(duration(seconds=command["lifespan"])))
+    if "strength" in command:  # of a writer; a reader says None
+        policies.append(Policy.Ownership.Exclusive)
+        if command["strength"] is not None:
+            policies.append(Policy.OwnershipStrength(command["strength"]))
+    if command.get("coercion") is False:
+        policies.append(Policy.TypeConsistency.DisallowTypeCoercion(False))
+    if command.get("by_source_time"):
+        policies.append(Policy.DestinationOrder.BySourceTimestamp)
     if "user_data" in command:
         policies.append(Policy.Userdata(command["user_data"].encode()))
     return Qos(*policies)
@@ -204,7 +216,8 @@ def answer(value):
 
 
 def main():
-    participant = DomainParticipant(int(sys.argv[1]))
+    # As ROS 2 says of each participant where it belongs.
+    participant = DomainParticipant(int(sys.argv[1]), qos=Qos(Policy.Userdata(b"enclave=/;")))
     entities, kinds, taken, keep = [], [], {}, [participant]
     builtin = {
         "participants": BuiltinDataReader(participant, BuiltinTopicDcpsParticipant),
@@ -247,6 +260,9 @@ def main():
                 entities[command["entity"]].write(build(kinds[command["entity"]], fields))
                 time.sleep(command.get("pause", 0))
             return len(command["samples"])
+        if do == "alive":
+            status = entities[command["entity"]].get_liveliness_changed_status()
+            return [status.alive_count, status.not_alive_count]
         if do in ("dispose", "unregister"):
             writer, kind = entities[command["entity"]], kinds[command["entity"]]
             end = writer.dispose if do == "dispose" else writer.unregister_instance

@@ -41,6 +41,8 @@ class Sites:
         self._tag = f"rk{os.getpid() % 100_000}x{number}"
         self.names = names
         self.addresses = {name: f"10.77.{number % 250}.{10 + index}" for index, name in enumerate(names)}
+        #: Of those who have a second interface, `rk1`, its address.
+        self.further: dict[str, str] = {}
         self._processes: list[subprocess.Popen[str]] = []
 
     def namespace(self, name: str) -> str:
@@ -62,6 +64,20 @@ class Sites:
             self._must("ip", "-n", site, "link", "set", "rk0", "up")
             self._must("ip", "-n", bridge, "link", "set", f"rk{name}", "master", "rkbr0", "up")
         return self
+
+    def second_network(self, names: str) -> None:
+        """Give sites a second interface, `rk1`, on a bridge of its own."""
+        bridge = self.namespace("-")
+        self._must("ip", "-n", bridge, "link", "add", "rkbr1", "type", "bridge", "mcast_snooping", "0")
+        self._must("ip", "-n", bridge, "link", "set", "rkbr1", "up")
+        for index, name in enumerate(names):
+            site = self.namespace(name)
+            self.further[name] = f"10.78.{self.addresses[name].split('.')[2]}.{50 + index}"
+            veth = ["link", "add", "rk1", "type", "veth", "peer", "name", f"rk{name}1", "netns", bridge]
+            self._must("ip", "-n", site, *veth)
+            self._must("ip", "-n", site, "addr", "add", f"{self.further[name]}/24", "dev", "rk1")
+            self._must("ip", "-n", site, "link", "set", "rk1", "up")
+            self._must("ip", "-n", bridge, "link", "set", f"rk{name}1", "master", "rkbr1", "up")
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
@@ -111,27 +127,30 @@ class Sites:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
+def answer_of(process: subprocess.Popen[str], command: str | None = None) -> Any:
+    """Give a process a line, if there is one to give, and return what it answers, a line of JSON."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if command is not None:
+        process.stdin.write(command + "\n")
+        process.stdin.flush()
+    line = process.stdout.readline()
+    if not line:
+        assert process.stderr is not None
+        raise RuntimeError(process.stderr.read())
+    return json.loads(line)
+
+
 class Worker:
     """A real Cyclone DDS participant at a site (`cyclone_peer.py`)."""
 
     def __init__(self, sites: Sites, name: str, *, domain_id: int = 0, interface: str = "lo") -> None:
         self._process = sites.start(name, sys.executable, str(PEER), str(domain_id), PEER_INTERFACE=interface)
-        assert self._answer() == "ready"
+        assert answer_of(self._process) == "ready"
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Run one command and return its answer."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"do": command, **arguments}) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            assert self._process.stderr is not None
-            raise RuntimeError(self._process.stderr.read())
-        return json.loads(line)
+        return answer_of(self._process, json.dumps({"do": command, **arguments}))
 
 
 class Gateway:

@@ -273,13 +273,14 @@ def test_leaving_and_falling_silent_are_noticed(cyclone: Cyclone, domain_id: int
             for peer in (leaving, dying):
                 await peer.ask("writer", topic="there", type="Message")
             await our.matched(reader, 2)
+            # On a busy machine the one with the short lease may seem dead for a while before it is.
+            lost = lambda: {event.prefix: event.reason for event in our.of(ParticipantLost)}  # noqa: E731
             await asyncio.to_thread(leaving.leave)
-            await our.until(lambda: our.of(ParticipantLost))
+            await our.until(lambda: "disposed" in lost().values())
             dying.process.kill()
-            await our.until(lambda: len(our.of(ParticipantLost)) == 2)
-            assert [event.reason for event in our.of(ParticipantLost)] == ["disposed", "expired"]
-            assert len(our.of(EndpointUnmatched)) == 2
-            assert our.udp.participant.peers == ()
+            await our.until(lambda: our.udp.participant.peers == ())
+            assert sorted(lost().values()) == ["disposed", "expired"]
+            assert len({event.remote for event in our.of(EndpointUnmatched)}) == 2
             assert our.udp.participant.remote_endpoints == ()
         finally:
             await our.udp.close()

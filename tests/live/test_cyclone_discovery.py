@@ -23,7 +23,7 @@ SECRET = b"a key of 16 octets or more"
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 900))
+    asyncio.run(asyncio.wait_for(test, 1_800))
 
 
 def noise(our: OurPeer, count: int) -> None:

@@ -35,7 +35,7 @@ def namespace() -> None:
 @pytest.mark.usefixtures("namespace")
 def test_two_hundred_samples_each_way_with_dust_dds() -> None:
     done = subprocess.run(
-        in_a_namespace(sys.executable, str(SESSION)), capture_output=True, text=True, check=False, timeout=1200
+        in_a_namespace(sys.executable, str(SESSION)), capture_output=True, text=True, check=False, timeout=3_000
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

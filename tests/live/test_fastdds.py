@@ -1,4 +1,5 @@
-"""Fast DDS as Debian has it: it finds us by its `initialPeersList`, without multicast, and its filter is gone by.
+"""Fast DDS as Debian has it: it finds us by its `initialPeersList`, without multicast; its filter is gone by, and its
+types are learned and compared.
 
 The peer is built from `fastdds_peer.cpp`; where the library, a compiler or namespaces are missing this is skipped.
 """
@@ -36,10 +37,12 @@ def peer(tmp_path: Path) -> Path:
 
 def test_its_filtered_subscriber_gets_exactly_its_samples_without_multicast(peer: Path) -> None:
     session = [sys.executable, str(HERE / "fastdds_session.py"), str(peer)]
-    done = subprocess.run([*ALONE, *session], capture_output=True, text=True, check=False, timeout=1200)
+    done = subprocess.run([*ALONE, *session], capture_output=True, text=True, check=False, timeout=3_000)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["theirs"] == [number for number in range(1_000) if number % 100 < 10]
     assert result["ours"] == [0, 1, 2, 3, 4]
+    assert result["learned"] == {"symbol": "string", "price": "float64", "size": "int64"}
+    assert result["refused"].endswith("price is float64 there, int64 here")
     # A thousand samples of some 60 octets were written; nine in ten were not sent.
     assert result["bytes out"] < 40_000

@@ -13,7 +13,7 @@ import rookery
 from rookery.errors import TopicError
 from rookery.live.transport import DdsWriterOptions
 from rookery.rtps.events import TypeIncompatible
-from rookery.rtps.qos import XCDR1, XCDR2
+from rookery.rtps.qos import XCDR1, XCDR2, TypeConsistency
 from rookery.rtps.types import CdrEnum, CdrMember, CdrString, CdrStruct, Extensibility, Primitive
 
 from .conftest import RELIABLE, CyclonePeer, OurPeer
@@ -128,6 +128,36 @@ def test_an_older_and_a_newer_type_meet(cyclone: Cyclone, domain_id: int) -> Non
             assert got == [[{**default, "color": got[0][0]["color"]}, "alive"]]  # Cyclone's default is the number 0
             our.write(writers[1], newer, {**READINGS[1], "unit": "m"})
             assert await peer.ask("take", entity=back, count=1) == [[READINGS[1], "alive"]]
+        finally:
+            await our.udp.close()
+
+    run(test())
+
+
+def test_a_reader_that_allows_no_coercion_takes_its_own_type_alone(cyclone: Cyclone, domain_id: int) -> None:
+    older = replace(READING, fields=READING.fields[:2])
+    strict = replace(BOTH, type_consistency=TypeConsistency(coercion=False))
+
+    async def test() -> None:
+        peer, our = cyclone(), OurPeer(domain_id)
+        try:
+            there = await peer.ask("writer", topic="there", type="Reading")
+            back = await peer.ask("reader", topic="back", type="Reading", coercion=False)
+            same, old = our.reader("there", READING, strict), our.reader("there", older, strict)
+            qos = replace(RELIABLE, representations=(XCDR2,))
+            writer, wrong = our.writer("back", READING, qos), our.writer("back", older, qos)
+            for endpoint in (same, writer):
+                await our.matched(endpoint)
+            for entity in (there, back):
+                assert await peer.ask("wait_matched", entity=entity)
+            await our.until(
+                lambda: {old, wrong} <= {each.local for each in our.events if isinstance(each, TypeIncompatible)}
+            )
+            reasons = {each.reason for each in our.events if isinstance(each, TypeIncompatible)}
+            assert reasons == {"note is string there, missing here", "color is enum test::Color there, missing here"}
+            assert [our.udp.participant.matched(endpoint) for endpoint in (old, wrong)] == [(), ()]
+            await peer.ask("write", entity=there, samples=READINGS)
+            await our.until(lambda: len(our.samples(same, READING)) == 2)
         finally:
             await our.udp.close()
 

@@ -58,6 +58,44 @@ def test_ls_and_ps_show_what_is_there(cyclone: Cyclone, domain_id: int) -> None:
     assert "Eclipse Cyclone DDS" in shown
 
 
+def test_ls_says_who_is_apart_and_why(cyclone: Cyclone, domain_id: int) -> None:
+    peer, other = cyclone(), cyclone()
+    writer = peer.do("writer", topic="quotes", type="Quote")
+    other.do("reader", topic="quotes", type="Quote", transient_local=True)
+    domain = ["--domain-id", str(domain_id)]
+    wrong = ["--topic", "quotes", "--type-name", "test::Quote", "--key", "symbol"]
+    process = subprocess.Popen(
+        [*PROGRAM, "node", *domain, *wrong, "--schema", "symbol:string,price:int64,size:int64"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert any("reading quotes" in line for line in process.stderr)
+        topic, seconds = {"apart": []}, 1
+        while len(topic["apart"]) < 2:  # where the machine was too slow, again and longer
+            seconds *= 2
+            (topic,) = json.loads(rookery("ls", *domain, "--seconds", str(seconds), "--json").stdout)["topics"]
+        kinds = {endpoint["guid"]: endpoint["kind"] for endpoint in topic["endpoints"]}
+        assert sorted(kinds.values()) == ["reader", "reader", "writer"]
+        assert {reason for one in topic["apart"] for reason in one["reasons"]} == {
+            "price is float64 at the writer, int64 at the reader",
+            "durability volatile is offered, transient local asked for",
+        }
+        for one in topic["apart"]:
+            assert [kinds[guid] for guid in (*one["writers"], *one["readers"])] == ["writer", "reader"]
+        listed = rookery("ls", *domain, "--seconds", str(2 * seconds)).stdout
+        lines = [" ".join(line.split()) for line in listed.splitlines()]
+        assert "quotes 1 1 price is float64 at the writer, int64 at the reader" in lines
+        seen = rookery("ps", *domain, "--seconds", str(2 * seconds))
+        assert "1 topics have writers and readers apart: see rookery ls" in seen.stderr
+        assert peer.do("wait_matched", entity=writer, count=0)  # Cyclone DDS is of the same opinion
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
 def test_node_prints_the_events_that_a_filter_wants(cyclone: Cyclone, domain_id: int) -> None:
     peer = cyclone()
     writer = peer.do("writer", topic="quotes", type="Quote")

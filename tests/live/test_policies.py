@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rookery
-from rookery import DdsReaderOptions, DdsWriterOptions
+from rookery import DdsOptions, DdsReaderOptions, DdsWriterOptions
 from rookery.participant.instances import InstanceState
 
 from .conftest import QUOTE, CyclonePeer, survey_until
@@ -125,7 +125,7 @@ def test_lifespan_and_user_data_are_said_and_read(cyclone: Cyclone, domain_id: i
     async def test() -> None:
         peer = cyclone()
         await peer.ask("writer", topic="there", type="Quote", lifespan=7, user_data="of the plant")
-        async with rookery.open(f"dds://{domain_id}") as client:
+        async with rookery.open(f"dds://{domain_id}", DdsOptions(user_data=b"of our plant")) as client:
             options = DdsWriterOptions(
                 type_name="test::Quote", seconds_of_lifespan=9.0, user_data=b"of the office", partitions=("p",)
             )
@@ -140,6 +140,8 @@ def test_lifespan_and_user_data_are_said_and_read(cyclone: Cyclone, domain_id: i
             async with asyncio.timeout(600):
                 while not await is_seen():
                     await asyncio.sleep(0.05)
+            there = (await peer.ask("builtin"))["participants"]
+            assert sorted(one["qos"].get("user_data", "") for one in there) == ["enclave=/;", "of our plant"]
             assert found["user_data"] == "of the office"
             assert found["lifespan"] == pytest.approx(9.0)
             assert found["partitions"] == ["p"]
@@ -148,6 +150,7 @@ def test_lifespan_and_user_data_are_said_and_read(cyclone: Cyclone, domain_id: i
             )
             quality = {one.topic: one.quality for one in seen.endpoints if one.kind == "writer"}
             assert quality["there"]["user_data"] == "of the plant"
+            assert sorted(one.user_data for one in seen.participants) == ["enclave=/;", "of our plant"]
             assert quality["there"]["lifespan_seconds"] == pytest.approx(7.0)
 
     run(test())
@@ -168,5 +171,61 @@ def test_events_that_are_too_close_are_left_out(cyclone: Cyclone, domain_id: int
             assert [await anext(events), await anext(events)] == [A, B]
             await until(lambda: client.dds.udp.participant.counters["too_close"] == 3)
             assert quotes.waiting == 0
+
+    run(test())
+
+
+def test_the_stronger_of_two_writers_there_has_an_instance(cyclone: Cyclone, domain_id: int) -> None:
+    async def test() -> None:
+        peer = cyclone()
+        weak, strong = [
+            await peer.ask("writer", topic="quotes", type="Quote", strength=strength, by_source_time=True)
+            for strength in (1, 2)
+        ]
+        options = DdsReaderOptions(exclusive=True)
+        async with (
+            rookery.open(f"dds://{domain_id}") as client,
+            client.subscribe("quotes", "size < 100", overflow="wait", schema=QUOTE, dds=options) as quotes,
+        ):
+            for writer in (weak, strong):
+                assert await peer.ask("wait_matched", entity=writer)
+            events = aiter(quotes)
+            for number, writer in enumerate((weak, strong), start=1):
+                await peer.ask("write", entity=writer, samples=[{**A, "size": number}])
+                assert (await anext(events))["size"] == number
+            await peer.ask("write", entity=weak, samples=[{**A, "size": 3}, {**B, "size": 4}])
+            await peer.ask("write", entity=strong, samples=[{**A, "size": 100}, {**A, "size": 5}])
+            assert sorted([(await anext(events))["size"], (await anext(events))["size"]]) == [4, 5]
+            await peer.ask("unregister", entity=strong, sample=A)
+            await peer.ask("delete", entity=strong)
+            await until(lambda: len(client.dds.udp.participant.remote_endpoints) == 1)
+            await peer.ask("write", entity=weak, samples=[{**A, "size": 6}])
+            assert (await anext(events))["size"] == 6
+            found = await survey_until(lambda found: found.endpoints, domain_id=domain_id)
+            (seen,) = [one for one in found.endpoints if one.kind == "writer"]
+            assert (seen.quality["ownership"], seen.quality["ownership_strength"]) == ("exclusive", 1)
+            assert seen.quality["destination_order"] == "by_source"
+
+    run(test())
+
+
+def test_the_stronger_of_two_writers_here_has_an_instance_there(cyclone: Cyclone, domain_id: int) -> None:
+    async def test() -> None:
+        peer = cyclone()
+        there = await peer.ask("reader", topic="quotes", type="Quote", strength=None)
+        async with rookery.open(f"dds://{domain_id}") as weak, rookery.open(f"dds://{domain_id}") as strong:
+            for strength, client in enumerate((weak, strong), start=1):
+                options = DdsWriterOptions(
+                    type_name="test::Quote", exclusive=True, strength=strength, by_source_time=True
+                )
+                client.advertise("quotes", schema=QUOTE, dds=options)
+                await client.dds.wait_for_readers("quotes", seconds=600)
+            got = []
+            for number, client in enumerate((weak, strong, weak, strong), start=1):
+                client.publish("quotes", {**A, "size": number})
+                await client.flush("quotes", seconds=600)
+                if number != 3:
+                    got += await peer.ask("take", entity=there, count=1)
+            assert [sample["size"] for sample, _ in got] == [1, 2, 4]
 
     run(test())

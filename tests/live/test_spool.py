@@ -88,9 +88,9 @@ CRASHES = {
 }
 
 
-def _append(path: Path, octets: bytes) -> None:
+def _append(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
-        file.write(octets)
+        file.write(data)
 
 
 def _next_frame(folder: Path) -> bytes:
@@ -101,13 +101,13 @@ def _next_frame(folder: Path) -> bytes:
 
 def _tear_mark(folder: Path, dice: random.Random) -> None:
     path = folder / MARK_FILE
-    octets = bytearray(path.read_bytes())
-    mark = best_mark(bytes(octets))
+    data = bytearray(path.read_bytes())
+    mark = best_mark(bytes(data))
     assert mark is not None
-    following = Mark(mark.turn + 1, mark.segment, mark.octets + 64, mark.end + 3)
+    following = Mark(mark.turn + 1, mark.segment, mark.size_bytes + 64, mark.end + 3)
     torn = following.encode()[: dice.randrange(1, 48)]
-    octets[following.slot : following.slot + len(torn)] = torn
-    path.write_bytes(octets)
+    data[following.slot : following.slot + len(torn)] = torn
+    path.write_bytes(data)
 
 
 def _begin_segment(folder: Path, dice: random.Random) -> None:
@@ -126,7 +126,7 @@ def test_what_counted_is_there_after_any_crash_and_nothing_else(steps: list[int 
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        writer = SpoolWriter(folder, QUOTES, segment_octets=8_000)
+        writer = SpoolWriter(folder, QUOTES, segment_bytes=8_000)
         count = 0
         for step in steps:
             if isinstance(step, int):
@@ -137,7 +137,7 @@ def test_what_counted_is_there_after_any_crash_and_nothing_else(steps: list[int 
             if step != "reopen":
                 CRASHES[step](folder, dice)
             assert sequences(folder) == list(range(count))  # a reader needs no repair to see the truth
-            writer = SpoolWriter(folder, QUOTES, segment_octets=8_000)
+            writer = SpoolWriter(folder, QUOTES, segment_bytes=8_000)
             assert writer.end == count
             assert dict(writer.writers) == ({"w": count - 1} if count else {})
         writer.close()
@@ -149,7 +149,7 @@ def test_what_counted_is_there_after_any_crash_and_nothing_else(steps: list[int 
 def test_any_range_is_read_as_a_slice_of_the_whole(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
         sizes = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=12))
-        with SpoolWriter(name, QUOTES, segment_octets=6_000) as writer:
+        with SpoolWriter(name, QUOTES, segment_bytes=6_000) as writer:
             for size in sizes:
                 writer.append(group(writer.end, size), {})
         whole = everything(Path(name))
@@ -166,19 +166,19 @@ def test_every_changed_octet_of_what_counts_is_noticed(tmp_path: Path) -> None:
         for first in (0, 20, 40):
             writer.append(group(first, 20), {"w": first + 19})
     path = newest_segment(tmp_path)
-    octets = path.read_bytes()
+    data = path.read_bytes()
     dice = random.Random(7)
     opening = len(encode_frame(first=0, rows=0, committed=0, writers={}, batch=b""))
-    for place in [opening, len(octets) - 1, *dice.sample(range(opening, len(octets)), 300)]:
-        path.write_bytes(octets[:place] + bytes((octets[place] ^ 1 << dice.randrange(8),)) + octets[place + 1 :])
+    for place in [opening, len(data) - 1, *dice.sample(range(opening, len(data)), 300)]:
+        path.write_bytes(data[:place] + bytes((data[place] ^ 1 << dice.randrange(8),)) + data[place + 1 :])
         with pytest.raises(SpoolError, match="frame"):
             everything(tmp_path)
         with pytest.raises(SpoolError, match="restore it, or choose another folder"):
             SpoolWriter(tmp_path, QUOTES)
-    path.write_bytes(octets[:-64])
-    with pytest.raises(SpoolError, match="has lost octets that were counted"):
+    path.write_bytes(data[:-64])
+    with pytest.raises(SpoolError, match="has lost bytes that were counted"):
         SpoolWriter(tmp_path, QUOTES)
-    path.write_bytes(octets)
+    path.write_bytes(data)
     assert len(everything(tmp_path)) == 60
 
 
@@ -229,7 +229,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_is_half_visible(little_room:
     ballast = little_room / "ballast"
     ballast.write_bytes(bytes(100_000))
     folder = little_room / "spool"
-    with SpoolWriter(folder, QUOTES, segment_octets=40_000) as writer:
+    with SpoolWriter(folder, QUOTES, segment_bytes=40_000) as writer:
         count, error = fill(writer, 200)
         assert "no room for more" in str(error)
         assert f"What was counted is safe: {count} records" in str(error)
@@ -238,7 +238,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_is_half_visible(little_room:
     assert count > 0
     assert sequences(folder) == list(range(count))
     ballast.unlink()
-    with SpoolWriter(folder, QUOTES, segment_octets=40_000) as writer:
+    with SpoolWriter(folder, QUOTES, segment_bytes=40_000) as writer:
         assert writer.append(group(count, 200), {"w": count + 199}) == range(count, count + 200)
     assert sequences(folder) == list(range(count + 200))
 
@@ -258,7 +258,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(tmp_path: Path) -> None:
 
 
 def test_old_segments_go_by_size_and_what_is_gone_is_said(tmp_path: Path) -> None:
-    with SpoolWriter(tmp_path, QUOTES, segment_octets=8_000, retention=Retention(octets=30_000)) as writer:
+    with SpoolWriter(tmp_path, QUOTES, segment_bytes=8_000, retention=Retention(size_bytes=30_000)) as writer:
         for number in range(100):
             writer.append(group(number * 10, 10), {f"w{number % 30}": number})
         assert len(writer.writers) == 30
@@ -327,7 +327,7 @@ from rookery import Schema
 from rookery.live.spool.folder import Description
 from rookery.live.spool.writer import SpoolWriter
 quotes = Description("quotes", 0, "Quote", Schema(symbol=str, price=float))
-with SpoolWriter(sys.argv[1], quotes, segment_octets=30_000) as writer:
+with SpoolWriter(sys.argv[1], quotes, segment_bytes=30_000) as writer:
     while True:
         rows = [
             {"_writer": "w", "_sequence": n, "_written": None, "symbol": "S", "price": n / 4}

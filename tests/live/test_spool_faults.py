@@ -37,7 +37,7 @@ def test_what_counted_is_there_whatever_the_disk_does(
     tmp_path_factory: pytest.TempPathFactory, steps: list[int | str], seed: int
 ) -> None:
     disk, random = SimulatedDisk(), Random(seed)
-    writer = SpoolWriter("spool", QUOTES, segment_octets=3_000, disk=disk, clock=lambda: 0)
+    writer = SpoolWriter("spool", QUOTES, segment_bytes=3_000, disk=disk, clock=lambda: 0)
     count = 0
     for step in steps:
         match step:
@@ -60,7 +60,7 @@ def test_what_counted_is_there_whatever_the_disk_does(
                 if step == "power":
                     disk.lose_power(random)
                 writer.close()
-                writer = SpoolWriter("spool", QUOTES, segment_octets=3_000, disk=disk, clock=lambda: 0)
+                writer = SpoolWriter("spool", QUOTES, segment_bytes=3_000, disk=disk, clock=lambda: 0)
                 # A group whose mark reached the disk and whose sync did not say so may count; nobody was told.
                 assert writer.end >= count
                 assert not count or writer.writers["w"] >= count - 1
@@ -77,7 +77,7 @@ def test_a_spool_whose_counted_bytes_are_gone_says_so() -> None:
         writer.append(group(0, 5), {"w": 4})
     (segment,) = (name for name in disk.names() if name.endswith(".frames"))
     disk.open(segment).truncate(10)
-    with pytest.raises(SpoolError, match="has lost octets that were counted"):
+    with pytest.raises(SpoolError, match="has lost bytes that were counted"):
         SpoolWriter("spool", QUOTES, disk=disk)
     disk.open(MARK_FILE).truncate(3)
     with pytest.raises(SpoolError, match="neither of its slots is whole"):

@@ -92,7 +92,7 @@ def test_kill_9_while_a_writer_writes_loses_and_repeats_nothing(
     folder, count = tmp_path / "spool", 2_400
     peer = cyclone()
     # A writer waits for a reader that does not acknowledge: as long as the lease of one that was killed, and more.
-    writer = peer.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=60)
+    writer = peer.do("writer", topic="quotes", type="Quote", transient_local=True, blocking=3_000)
     sent = quotes(count)
     writing = threading.Thread(target=lambda: peer.do("write", entity=writer, samples=sent, pause=0.001))
     counted: list[dict[str, Any]] = []
@@ -207,7 +207,7 @@ def test_a_filter_chooses_and_the_spool_says_what_it_is(
 ) -> None:
     folder = tmp_path / "spool"
     peer = cyclone()
-    writer = peer.do("writer", topic="quotes", type="Quote", blocking=60)
+    writer = peer.do("writer", topic="quotes", type="Quote", blocking=3_000)
     program = programs.start("--where", "price >= 2 AND symbol = 'S1'", "--json")
     assert peer.do("wait_matched", entity=writer, timeout=600)
     peer.do("write", entity=writer, samples=quotes(200))
@@ -228,11 +228,58 @@ def test_a_filter_chooses_and_the_spool_says_what_it_is(
 
 
 @pytest.mark.wire
+def test_ends_of_instances_are_records_where_they_are_asked_for(
+    cyclone: Cyclone, programs: Programs, tmp_path: Path
+) -> None:
+    folder = tmp_path / "spool"
+    peer = cyclone()
+    writer = peer.do("writer", topic="quotes", type="Quote", blocking=3_000)
+    programs.start("--endings", "--where", "price < 1")
+    assert peer.do("wait_matched", entity=writer, timeout=600)
+    peer.do("write", entity=writer, samples=quotes(10))
+    peer.do("dispose", entity=writer, sample=quotes(10)[1])
+    peer.do("unregister", entity=writer, sample=quotes(10)[2])
+    peer.do("write", entity=writer, samples=quotes(2))
+    wait_for(lambda: has(folder, 8), "the records")
+    programs.end()
+    wanted = [{"_state": "alive", **quote} for quote in quotes(4)]
+    nothing = {"price": None, "size": None}
+    ends = [{"_state": "disposed", "symbol": "S1", **nothing}, {"_state": "unregistered", "symbol": "S2", **nothing}]
+    columns = ("_state", "symbol", "price", "size")
+    assert [{name: row[name] for name in columns} for row in records(folder)] == [*wanted, *ends, *wanted[:2]]
+    with pytest.raises(SpoolError, match="was begun with --endings"):
+        command(dir=folder, topic="quotes", schema="symbol:string,price:float64,size:int64", type_name="test::Quote",
+                key=["symbol"], domain_id=Spool(folder).description.domain_id)  # fmt: skip
+
+
+@pytest.mark.wire
+def test_of_two_writers_the_records_are_the_stronger_ones(cyclone: Cyclone, programs: Programs, tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+    peer = cyclone()
+    weak, strong = (
+        peer.do("writer", topic="quotes", type="Quote", strength=strength, blocking=3_000) for strength in (1, 2)
+    )
+    program = programs.start("--exclusive", "--json")
+    for writer in (weak, strong):
+        assert peer.do("wait_matched", entity=writer, timeout=600)
+    peer.do("write", entity=strong, samples=quotes(4))
+    wait_for(lambda: has(folder, 4), "the records of the strong one")
+    peer.do("write", entity=weak, samples=quotes(5))
+    wait_for(lambda: has(folder, 5), "the one of an instance that the strong one has not written")
+    program.send_signal(signal.SIGINT)
+    out, errors = program.communicate(timeout=600)
+    assert program.returncode == 130, errors
+    told = json.loads(out)
+    assert (told["recorded"], told["superseded"], told["unwanted"]) == (5, 4, 0)
+    assert events(folder) == quotes(5)
+
+
+@pytest.mark.wire
 def test_the_type_is_learned_and_an_absent_member_is_null(cyclone: Cyclone, domain_id: int, tmp_path: Path) -> None:
     """Nothing is said of the topic: an appendable type in XCDR2, its name and its key come from Cyclone DDS."""
     folder = tmp_path / "spool"
     peer = cyclone()
-    writer = peer.do("writer", topic="readings", type="Reading", blocking=60)
+    writer = peer.do("writer", topic="readings", type="Reading", blocking=3_000)
     readings = [
         {"sensor": "a", "value": 1.5, "note": None, "color": "GREEN"},
         {"sensor": "b", "value": -2.5, "note": "loud", "color": "RED"},
@@ -256,6 +303,12 @@ def test_the_type_is_learned_and_an_absent_member_is_null(cyclone: Cyclone, doma
     [
         ({"topic": "t", "seconds": 0.1, "domain_id": 231}, TopicError, "nobody has announced what t is"),
         ({"topic": "t", "schema": "x:int64", "best_effort": True, "transient_local": True}, SettingsError, "reliable"),
+        ({"topic": "t", "schema": "x:int64", "endings": True}, SettingsError, "name its keys with --key"),
+        (
+            {"topic": "t", "schema": "_state:int64", "key": ["_state"], "endings": True},
+            SchemaError,
+            "rename the attrib",
+        ),
         ({"topic": "t", "schema": "x:int64", "retain_bytes": 0}, SettingsError, "--retain-bytes"),
         ({"topic": "t", "schema": "_offset:int64"}, SchemaError, "rename the attributes"),
         ({"topic": "t", "schema": "x:int64", "where": "y = 1"}, SubscriptionError, "unknown field 'y'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -31,7 +32,7 @@ def with_subscription(
         subscription.come_into_force()
         await scenario(subscription, taken)
 
-    asyncio.run(asyncio.wait_for(run(), 600))
+    asyncio.run(asyncio.wait_for(run(), 1_800))
 
 
 def test_a_batch_is_taken_when_the_program_wants_the_next_one() -> None:
@@ -46,6 +47,33 @@ def test_a_batch_is_taken_when_the_program_wants_the_next_one() -> None:
             assert taken == [4]
 
     with_subscription(scenario)
+
+
+def test_who_leaves_without_an_error_is_done_with_what_he_has_begun() -> None:
+    """Not so after an error, nor where some of the batch is left: a durable subscription has that once more."""
+
+    async def leave(subscription: Subscription[Any], error: Exception | None, events: int) -> None:
+        with contextlib.suppress(ZeroDivisionError):
+            async with subscription as feed:
+                for _ in range(events):
+                    await anext(feed)
+                if error is not None:
+                    raise error
+
+    def left(error: Exception | None, events: int) -> list[Any]:
+        found: list[Any] = []
+
+        async def scenario(subscription: Subscription[Any], taken: list[Any]) -> None:
+            deliver(subscription, 4, "a", "b")
+            await leave(subscription, error, events)
+            found.extend(taken)
+
+        with_subscription(scenario)
+        return found
+
+    assert left(None, 2) == [4]
+    assert left(None, 1) == []
+    assert left(ZeroDivisionError(), 2) == []
 
 
 def test_many_conditions_name_their_events_and_batches_go_on_where_the_iterator_stopped() -> None:

@@ -410,6 +410,7 @@ class Node:
             LinkSettings(self.id, heartbeat=0.1),
             on_frames=lambda sender, frames: self.got.extend((sender, frame) for frame in frames),
             on_undeliverable=lambda receiver, frames: self.back.extend((receiver, frame) for frame in frames),
+            is_urgent=lambda payload: payload.startswith(b"!"),
             patience=0.3,
         )
         await self.peers.listen(("127.0.0.1", port))
@@ -432,6 +433,73 @@ def test_peers_send_by_id_and_get_back_what_cannot_be_delivered() -> None:
         await other.peers.close()
         one.peers.send(other.id, b"to nobody")
         await until(lambda: (other.id, b"to nobody") in one.back)
+        await one.peers.close()
+
+    run(scenario())
+
+
+def test_what_is_urgent_passes_what_waits_for_a_link_and_comes_once() -> None:
+    """Also where the link breaks and all of it is sent again."""
+
+    async def scenario() -> None:
+        one, other = await Node().start(), await Node().start()
+        one.peers.send(other.id, b"first")
+        await until(lambda: other.got)
+        (theirs,) = other.peers.links
+        theirs.pause()
+        large = [bytes([number]) * (1 << 20) for number in range(32)]
+        one.peers.send_many(other.id, large)
+        one.peers.send_many(other.id, [b"!1", b"last", b"!2"])
+        (mine,) = one.peers.links
+        theirs.resume()
+        await until(lambda: len(other.got) == 36)
+        order = [frame for _, frame in other.got]
+        assert order.index(b"!1") < order.index(b"!2") < order.index(large[20])
+        assert [frame for frame in order if not frame.startswith(b"!")] == [b"first", *large, b"last"]
+        await until(lambda: not one.peers.unsent)
+        theirs.pause()
+        one.peers.send_many(other.id, [*large, b"!3"])
+        mine.abort("cut")
+        await until(lambda: len({frame for _, frame in other.got}) == 37 and not one.peers.unsent)
+        assert not one.back
+        await other.peers.close()
+        await one.peers.close()
+
+    run(scenario())
+
+
+def test_what_is_sent_and_not_confirmed_is_counted_once_and_kept_once() -> None:
+    """A receiver that does not read: a link gets what it takes, the rest waits as it was sent, in its order."""
+
+    async def scenario() -> None:
+        one, other = await Node().start(), await Node().start()
+        relieved: list[int] = []
+        one.peers.on_relief = lambda: relieved.append(one.peers.unsent)
+        one.peers.send(other.id, b"first")
+        await until(lambda: other.got)
+        (theirs,) = other.peers.links
+        theirs.pause()
+        large = [bytes([number]) * (1 << 20) for number in range(32)]
+        mixed = [
+            payload for pair in zip(large, (b"%d" % number for number in range(32)), strict=True) for payload in pair
+        ]
+        one.peers.send_many(other.id, mixed)
+        assert one.peers.unsent >= sum(map(len, mixed))
+        (mine,) = one.peers.links
+        assert mine._transport is not None
+        assert mine._transport.get_write_buffer_size() < 4 << 20
+        assert one.peers.congested
+        mine.abort("cut")
+        await until(lambda: len({frame for _, frame in other.got}) == 65)
+        order = [frame for _, frame in other.got]
+        assert order[-64:] == mixed
+        await until(lambda: one.peers.unsent == 0)
+        assert relieved[-1] == 0
+        assert not one.back
+        await other.peers.close()
+        one.peers.send(other.id, b"x" * 1000)
+        await until(lambda: one.back)
+        assert one.peers.unsent == 0
         await one.peers.close()
 
     run(scenario())

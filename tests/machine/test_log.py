@@ -147,6 +147,23 @@ def test_a_torn_tail_is_cut_off_and_counted() -> None:
     assert open_log(disk).torn == 0
 
 
+def test_a_record_that_goes_bad_meanwhile_is_said_and_keeps_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    disk = SimulatedDisk()
+    log = open_log(disk, compact_from=500)
+    for part in range(40):
+        write(log, {(1, part): f"value {part}"})
+    offset, length = log._live[1, 38]
+    disk._files["log"].data[offset + length // 2] ^= 1
+    assert log.read_all([(1, 38), (1, 39)]) == {(1, 39): "value 39"}
+    assert "part 38 of owner 1 cannot be read" in caplog.text
+    write(log, {}, tuple((1, part) for part in range(38)))
+    assert log.moves == 1, "the log is made smaller all the same"
+    assert log.moves_failed == 0
+    assert log.damaged == 1
+    assert "1 records of log have gone bad" in caplog.text
+    assert found(log) == found(open_log(disk)) == {(1, 39): "value 39"}
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_flipped_bit_is_never_read_as_something_else(seed: int) -> None:
     disk = SimulatedDisk()

@@ -44,7 +44,7 @@ _CLAIMS: Mapping[str, frozenset[str]] = {
     "operator": frozenset({"operator", "client", "overlay"}),
     "client": frozenset({"client", "overlay"}),
 }
-_SECRET_OCTETS = 32
+_SECRET_BYTES = 32
 #: Guessing a secret for a known number costs as many digests each time.
 _ROUNDS = 1_000
 _SALT = b"rookery session"
@@ -68,7 +68,7 @@ class RoleSource(Protocol):
 
 def new_secret() -> bytes:
     """Return the secret of a new session."""
-    return os.urandom(_SECRET_OCTETS)
+    return os.urandom(_SECRET_BYTES)
 
 
 def session_number(secret: bytes) -> int:

@@ -31,6 +31,7 @@ from rookery.live.transport import (
     DdsReaderOptions,
     DdsWriterOptions,
     SubscriptionRequest,
+    refuse,
 )
 from rookery.model.parameters import parameter_values
 
@@ -66,6 +67,7 @@ class Client:
         queue: int | None = None,
         parameters: Sequence[object] | Mapping[str, object] = (),
         schema: AnySchema | None = None,
+        durable: str | None = None,
         dds: DdsReaderOptions | None = None,
     ) -> Subscription[Event]:
         """Subscribe to the events of a topic that satisfy a WHERE clause; all of them without one.
@@ -73,10 +75,11 @@ class Client:
         `overflow` says what becomes of events that come faster than they are taken: `"wait"` makes those who send them
         wait, where the network can; `"drop-oldest"` keeps the newest `queue` of them. `parameters` are the values of
         `%0`, `%1`, … in the clause, or a mapping of those of `:name`. DDS has to be told the `schema`; brokers and the
-        overlay know it, and compare.
+        overlay know it, and compare. A `durable` subscription has a name under which brokers keep it, and what its
+        program has not taken, while nobody has it open (`BrokerOptions(session=…)`).
         """
         conditions = {"": (where or "", parameter_values(where or "", parameters))}
-        return self._subscribe(topic, conditions, overflow, queue, schema, dds, named=False)
+        return self._subscribe(topic, conditions, overflow, queue, schema, dds, durable, named=False)
 
     def subscribe_many(
         self,
@@ -86,6 +89,7 @@ class Client:
         overflow: Overflow,
         queue: int | None = None,
         schema: AnySchema | None = None,
+        durable: str | None = None,
         dds: DdsReaderOptions | None = None,
     ) -> Subscription[tuple[str, Event]]:
         """Subscribe to many conditions at once, each a text or a text and its parameters.
@@ -96,7 +100,7 @@ class Client:
             name: (one, ()) if isinstance(one, str) else (one[0], parameter_values(*one))
             for name, one in conditions.items()
         }
-        return self._subscribe(topic, entries, overflow, queue, schema, dds, named=True)
+        return self._subscribe(topic, entries, overflow, queue, schema, dds, durable, named=True)
 
     def advertise(self, topic: str, *, schema: AnySchema, dds: DdsWriterOptions | None = None) -> None:
         """Say what this client will publish to a topic.
@@ -210,6 +214,7 @@ class Client:
         queue: int | None,
         schema: AnySchema | None,
         dds: DdsReaderOptions | None,
+        durable: str | None,
         *,
         named: bool,
     ) -> Subscription[Any]:
@@ -228,7 +233,10 @@ class Client:
             on_close=self._unsubscribe,
             thread=self._thread,
         )
-        transport.subscribe(SubscriptionRequest(topic, conditions, overflow, queue, schema, dds), subscription)
+        if durable is not None and not transport.has_durable:
+            raise refuse("durable subscriptions", network=self.address, instead="leave durable= away")
+        request = SubscriptionRequest(topic, conditions, overflow, queue, schema, dds, durable)
+        transport.subscribe(request, subscription)
         self._subscriptions[subscription] = None
         return subscription
 

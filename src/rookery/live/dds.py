@@ -20,8 +20,15 @@ from typing import Any
 
 from rookery.discovery import warm as warm_discovery
 from rookery.errors import ClientError, HistoryFullError, TopicError
+from rookery.live.lapses import warn_of_lapse
 from rookery.live.subscription import Subscription
-from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions, SubscriptionRequest
+from rookery.live.transport import (
+    AnySchema,
+    DdsReaderOptions,
+    DdsWriterOptions,
+    LivelinessKind,
+    SubscriptionRequest,
+)
 from rookery.live.udp import UdpParticipant, open_participant
 from rookery.participant.event_types import EventType, event_type, infer_schema
 from rookery.participant.exchange import Delivery, Exchange, warm
@@ -29,18 +36,31 @@ from rookery.participant.instances import InstanceChanged, InstanceState
 from rookery.rtps.events import (
     DeadlineMissed,
     Event,
+    LivelinessChanged,
+    LivelinessLost,
     MessageRejected,
     QualityIncompatible,
     SampleKind,
     SampleReceived,
+    SampleSuperseded,
     TypeIncompatible,
 )
 from rookery.rtps.identity import Guid
 from rookery.rtps.limits import Limits
 from rookery.rtps.locators import Address
-from rookery.rtps.qos import INFINITE, XCDR1, XCDR2, Durability, QualityOfService, Reliability
+from rookery.rtps.qos import (
+    INFINITE,
+    XCDR1,
+    XCDR2,
+    DestinationOrder,
+    Durability,
+    Liveliness,
+    Ownership,
+    QualityOfService,
+    Reliability,
+)
 from rookery.rtps.sequences import SET_BITS
-from rookery.rtps.types import CdrStruct
+from rookery.rtps.types import CdrForeign, CdrStruct
 
 __all__ = ["DdsOptions", "DdsTransport", "open_dds", "participant_options", "warmed"]
 
@@ -50,25 +70,31 @@ _LOOK = 0.005
 #: Events that a program may publish in one turn of the loop before they are sent.
 _UNSENT = 256
 _XCDR = {None: None, 1: XCDR1, 2: XCDR2}
+_LIVELINESS = {one.name.lower().replace("_", " "): one for one in Liveliness}
 
 
 @dataclass(frozen=True, slots=True)
 class DdsOptions:
     """How to be in a DDS domain; on loopback, unless another interface is named."""
 
+    #: By name or IPv4 address; several have commas between them: `eth0,wlan0`.
     interface: str = "lo"
     name: str = ""
+    #: What is said of the participant to others, who see it in `rookery ps`; at most 1,024 bytes.
+    user_data: bytes = b""
     seconds_of_lease: float = 10.0
     #: `simple` announces everything to everyone; `ribbon`, `cuckoo`, `tree`, `bloom` and `hashes` announce a summary,
     #: and endpoints to those who may want them; `cuckoo:patent` is the setting of seed 001.
     discovery: str = "simple"
     #: What matches events that arrive, as in `rookery.matcher`.
     engine: str = "bitmap"
-    #: Where peers may live: by default the network behind the interface, and for loopback 127.0.0.0/8.
+    #: Where peers may live: by default the network behind each interface, and for loopback 127.0.0.0/8.
     networks: tuple[IPv4Network, ...] | None = None
     #: Whom to look for, as `10.0.0.7` or `10.0.0.7:7410`; without `multicast` nobody else is told of this participant.
     initial_peers: tuple[Address | str, ...] = ()
     multicast: bool = True
+    #: Whether samples that several want who listen to the domain's group are sent there once, and are heard there.
+    multicast_data: bool = False
     multicast_hops: int = 1
     limits: Limits | None = None
     #: Whether to hear of every endpoint of the domain.
@@ -81,6 +107,7 @@ class DdsTransport:
     """A member of a DDS domain; made by `open_dds`."""
 
     default_queue = 10_000
+    has_durable = False
 
     def __init__(
         self, open_udp: Callable[[Callable[[Event], None]], UdpParticipant], *, engine: str = "bitmap"
@@ -98,6 +125,10 @@ class DdsTransport:
         self._unsent = 0
         #: How often no event of some instance came or was written in time, by topic.
         self.missed_deadlines: Counter[str] = Counter()
+        #: How often a writer gave no sign of life in time, by topic; those of this client, too.
+        self.lost_liveliness: Counter[str] = Counter()
+        #: Called when a writer that is read gives no sign of life in time, or gives one again.
+        self.on_liveliness: Callable[[LivelinessChanged], None] | None = None
         #: Called when an instance of a topic that is read with them is in another state.
         self.on_instance: Callable[[InstanceChanged], None] | None = None
         self.udp = open_udp(self._on_event)
@@ -118,8 +149,12 @@ class DdsTransport:
             _quality(reliable=options.reliable, transient_local=options.transient_local, depth=None),
             partitions=options.partitions,
             deadline=_microseconds(options.seconds_of_deadline),
+            liveliness=_liveliness(options.liveliness),
+            liveliness_lease=_microseconds(options.seconds_of_liveliness),
             minimum_separation=round(options.seconds_of_separation * 1_000_000),
             user_data=options.user_data,
+            type_consistency=options.type_consistency,
+            **_between_writers(options),
         )
         ids: list[int] = []
         try:
@@ -181,8 +216,12 @@ class DdsTransport:
                 _quality(reliable=options.reliable, transient_local=options.transient_local, depth=options.keep_last),
                 partitions=options.partitions,
                 deadline=_microseconds(options.seconds_of_deadline),
+                liveliness=_liveliness(options.liveliness),
+                liveliness_lease=_microseconds(options.seconds_of_liveliness),
                 lifespan=_microseconds(options.seconds_of_lifespan),
                 user_data=options.user_data,
+                ownership_strength=options.strength,
+                **_between_writers(options),
             ),
         )
 
@@ -194,6 +233,12 @@ class DdsTransport:
     def unregister(self, topic: str, event: Mapping[str, Any]) -> None:
         """Say that this client writes an event's instance no more; the keys of the event are enough."""
         self._exchange.end(topic, event, SampleKind.UNREGISTERED, now=self.udp.now())
+        self.udp.flush()
+
+    def assert_liveliness(self, topic: str | None = None) -> None:
+        """Say that this program is alive: as the writer of a topic, or of all that are manual by participant."""
+        writer = None if topic is None else self._writer(topic)
+        self.udp.participant.assert_liveliness(self.udp.now(), writer=writer)
         self.udp.flush()
 
     def instances(self, topic: str) -> list[tuple[dict[str, Any], InstanceState]]:
@@ -253,7 +298,7 @@ class DdsTransport:
         """Return the type that some endpoint of a topic announces; wait for one, `TimeoutError` if it takes too long.
 
         Participants that go by summaries tell of their endpoints to who has a counterpart: to learn from them, be an
-        `observer`.
+        `observer`. Raise `TopicError` for a type that is announced in a way that cannot be read.
         """
         async with asyncio.timeout(seconds):
             while True:
@@ -263,6 +308,8 @@ class DdsTransport:
                     found = self.udp.participant.announced_type(remote.announcement.guid, self.udp.now())
                     if isinstance(found, CdrStruct):
                         return replace(found, name=remote.announcement.type_name)
+                    if isinstance(found, CdrForeign):
+                        raise TopicError(f"the type of {topic!r} is {found.kind}: give schema=…")
                 self.udp.flush()
                 self._changed.clear()
                 await self._changed.wait()
@@ -312,7 +359,7 @@ class DdsTransport:
         else:
             self._on_other(event)
 
-    def _on_sample(self, event: SampleReceived) -> None:
+    def _on_sample(self, event: SampleReceived | SampleSuperseded) -> None:
         for delivery in self._exchange.take(event):
             subscription, name = self._subscribers[delivery.subscription_id]
             unacknowledged = self._unacknowledged.get(subscription)
@@ -331,19 +378,52 @@ class DdsTransport:
             if self.on_instance is not None:
                 self.on_instance(changed)
 
+    def _note_liveliness(self, event: LivelinessChanged) -> None:
+        topic = self._topic_of(event.reader)
+        if not event.alive:
+            self.lost_liveliness[topic] += 1
+        warn_of_lapse(event, topic)
+        if self.on_liveliness is not None:
+            self.on_liveliness(event)
+
     def _on_other(self, event: Event) -> None:
+        if isinstance(event, SampleSuperseded):
+            self._on_sample(event)
+            return
         self._note_instances(event)
         if isinstance(event, DeadlineMissed):
             topic = self._topic_of(event.endpoint)
             self.missed_deadlines[topic] += 1
-            _LOG.warning("deadline of %s missed: instance %s", topic, event.instance.hex() or "of a topic without keys")
-        if isinstance(event, QualityIncompatible):
+            warn_of_lapse(event, topic)
+        elif isinstance(event, LivelinessChanged):
+            self._note_liveliness(event)
+        elif isinstance(event, LivelinessLost):
+            topic = self._topic_of(event.writer)
+            self.lost_liveliness[topic] += 1
+            warn_of_lapse(event, topic)
+        elif isinstance(event, QualityIncompatible):
             _LOG.warning("no match with %s: %s", event.remote, ", ".join(event.policies))
         elif isinstance(event, TypeIncompatible):
             _LOG.warning("no match with %s: %s", event.remote, event.reason)
         elif isinstance(event, MessageRejected):
             _LOG.info("message from %s rejected: %s", event.sender, event.reason)
         self._changed.set()
+
+
+def _liveliness(kind: LivelinessKind) -> Liveliness:
+    found = _LIVELINESS.get(kind)
+    if found is None:
+        raise TopicError(f"liveliness {kind!r}: say {', '.join(_LIVELINESS)}")
+    return found
+
+
+def _between_writers(options: DdsReaderOptions | DdsWriterOptions) -> dict[str, Any]:
+    """Return the policies that say which of several writers counts, and how soon."""
+    return {
+        "ownership": Ownership.EXCLUSIVE if options.exclusive else Ownership.SHARED,
+        "destination_order": DestinationOrder.BY_SOURCE if options.by_source_time else DestinationOrder.BY_RECEPTION,
+        "latency_budget": round(options.seconds_of_latency_budget * 1_000_000),
+    }
 
 
 def _microseconds(seconds: float | None) -> int:

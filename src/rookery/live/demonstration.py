@@ -40,11 +40,11 @@ BEAT = 5.0
 PATIENT = BrokerOptions(attempts=120.0)
 _RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, history_depth=None)
 _BATCH = 512
-#: Octets of what a broker said last that are kept for the case that it falls.
+#: Bytes of what a broker said last that are kept for the case that it falls.
 _SAID = 4_096
 
 
-async def discover(protocol: str, *, domain_id: int, seconds: float = 30.0) -> int:
+async def discover(protocol: str, *, domain_id: int, seconds: float = 1_800.0) -> int:
     """Let participants in a ring find each other with a discovery protocol; return the octets that all sent."""
     members: list[UdpParticipant] = []
     try:
@@ -81,7 +81,7 @@ async def through_brokers(
     expected: int,
     folder: Path,
     watch: Callable[[str], Awaitable[None]] | None = None,
-    seconds: float = 600.0,
+    seconds: float = 1_800.0,
 ) -> tuple[list[tuple[int, str]], list[int]]:
     """Publish events through live brokers; return who got which event, and the load of each broker.
 
@@ -164,10 +164,9 @@ async def _broker(
     address = f"127.0.0.1:{port}"
     command = [sys.executable, "-m", "rookery.cli.attached", "broker", "--listen", address, "--topic", TOPIC]
     command += ["--space", space, "--schema", str(folder / "schema.json"), "--data", str(folder / f"broker-{port}")]
-    command += [*(["--join", join] if join else []), "--beat", str(BEAT)]
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-    )
+    command += [*(["--join", join, "--patience", "600"] if join else []), "--beat", str(BEAT)]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=asyncio.subprocess.DEVNULL, stderr=pipe)
     assert process.stderr is not None
     said = ""
     while "broker of" not in said:

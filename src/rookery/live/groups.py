@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
 
 from rookery.errors import JoinError
@@ -20,6 +21,8 @@ __all__ = ["GroupListener", "group_socket", "listen_to_group"]
 _BATCH = 16
 _LARGEST_DATAGRAM = 65_535
 _RECEIVE_BUFFER = 4 << 20
+#: On Linux a socket hears a group on every interface where anyone on the machine listens to it, unless this is off.
+_IP_MULTICAST_ALL = 49
 
 #: Takes a datagram in, or with None is told that the batch is over.
 Member = Callable[[tuple[bytes, Address] | None], None]
@@ -32,6 +35,8 @@ def group_socket(interface: Interface, group: Address) -> socket.socket:
         shared.setblocking(False)
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         shared.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        if sys.platform == "linux":
+            shared.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
         # Bound to the group's own address, so that unicast to this port never lands here.
         shared.bind(group)
         membership = socket.inet_aton(group.host) + socket.inet_aton(interface.host)

@@ -1,4 +1,4 @@
-"""Which address an interface has, and which network lies behind it (Linux).
+"""Which addresses interfaces have, and which networks lie behind them (Linux).
 
 The kernel is asked with two `ioctl`s; an interface can also be given by its IPv4 address, as containers often know it.
 """
@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from rookery.errors import JoinError
 
-__all__ = ["Interface", "find_interface"]
+__all__ = ["Interface", "find_interface", "find_interfaces"]
 
 _SIOCGIFADDR = 0x8915
 _SIOCGIFNETMASK = 0x891B
@@ -26,6 +26,12 @@ class Interface:
     name: str
     host: str
     network: IPv4Network
+
+
+def find_interfaces(names: str) -> tuple[Interface, ...]:
+    """Return the interfaces of names or IPv4 addresses with commas between them, each once."""
+    found = dict.fromkeys(find_interface(name.strip()) for name in names.split(","))
+    return tuple(found)
 
 
 def find_interface(name_or_address: str) -> Interface:
@@ -45,5 +51,5 @@ def find_interface(name_or_address: str) -> Interface:
     for interface in found:
         if name_or_address in (interface.name, interface.host):
             return interface
-    names = ", ".join(f"{interface.name} ({interface.host})" for interface in found)
+    names = ", ".join(f"{interface.name} ({interface.host})" for interface in found) or "none"
     raise JoinError(f"no interface {name_or_address!r} with an IPv4 address; there are {names}")

@@ -26,7 +26,8 @@ from rookery.live.site_links import SiteLinks
 from rookery.live.subscription import Subscription
 from rookery.live.tcp import Address, LinkSettings
 from rookery.live.transport import AnySchema, DdsReaderOptions, DdsWriterOptions, SubscriptionRequest
-from rookery.live.udp import UdpTransport, open_participant
+from rookery.live.udp import open_participant
+from rookery.live.udp_transport import UdpTransport
 from rookery.participant import Participant
 from rookery.participant.event_types import event_type
 from rookery.rtps.events import Event
@@ -66,6 +67,7 @@ class IslandTransport:
     """One site, its DDS node and its links; made by `open_island`."""
 
     default_queue = DdsTransport.default_queue
+    has_durable = False
 
     def __init__(self, site: str, options: IslandOptions, *, settings: LinkSettings) -> None:
         self.site = site

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: Octets and seconds that a request may take.
+#: Bytes and seconds that a request may take.
 LARGEST_HEAD = 8_192
 PATIENCE = 5.0
 MOST_CONNECTIONS = 16

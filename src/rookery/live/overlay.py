@@ -87,6 +87,7 @@ class OverlayTransport:
     """A peer of the overlay and its subscriptions; made by `open_overlay`."""
 
     default_queue = 10_000
+    has_durable = False
 
     def __init__(
         self, options: OverlayOptions, *, join: Iterable[Address], bit_count: int = 1024, hash_count: int = 4

@@ -18,7 +18,7 @@ from rookery.live.dialing import dial_until
 from rookery.live.driver import Driver
 from rookery.live.tcp import Address, Link, LinkSettings, frame_of
 from rookery.live.tcp_ports import Listener, dial, listen
-from rookery.live.udp import UdpTransport
+from rookery.live.udp_transport import UdpTransport
 from rookery.rtps.locators import Address as UdpAddress
 
 __all__ = ["SiteLinks"]

@@ -8,9 +8,8 @@ other sockets are read.
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Generic, TypeVar
 
 __all__ = ["Slices"]
@@ -18,36 +17,51 @@ __all__ = ["Slices"]
 Item = TypeVar("Item")
 
 
+#: Bytes of a turn: some thousands of events.
+MOST_BYTES = 256 << 10
+
+
 class Slices(Generic[Item]):
     """A queue of items that `handle` gets in lists of at most `size`, one list a turn of the loop."""
 
-    def __init__(self, handle: Callable[[list[Item]], None], *, size: int = 128) -> None:
+    def __init__(
+        self, handle: Callable[[list[Item]], None], *, payload: Callable[[Item], Sized], size: int = 128
+    ) -> None:
+        """`payload` gives that part of an item whose length counts."""
         self._handle = handle
+        self._payload = payload
         self._size = size
         self._waiting: deque[Item] = deque()
+        #: Bytes that wait.
+        self.size_bytes = 0
         self._scheduled = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, items: list[Item]) -> None:
-        """Handle items, at once if nothing waits and they are few, else in turns."""
-        if not self._waiting and len(items) <= self._size:
-            self._handle(items)
-            return
+        """Handle items, at once if nothing waits and they are few and small, else in turns."""
         self._waiting.extend(items)
+        self.size_bytes += sum(len(self._payload(item)) for item in items)
         if not self._scheduled:
             self._turn()
 
     def clear(self) -> None:
         """Forget what waits."""
         self._waiting.clear()
+        self.size_bytes = 0
 
     def _turn(self) -> None:
         self._scheduled = False
-        items = [self._waiting.popleft() for _ in itertools.repeat(None, min(self._size, len(self._waiting)))]
-        if items:
-            self._handle(items)
-        if self._waiting:
+        waiting, payload = self._waiting, self._payload
+        items: list[Item] = []
+        taken = 0
+        while waiting and len(items) < self._size and taken < MOST_BYTES:
+            taken += len(payload(waiting[0]))
+            items.append(waiting.popleft())
+        self.size_bytes -= taken
+        if waiting:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._turn)
+        if items:
+            self._handle(items)

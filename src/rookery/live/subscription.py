@@ -5,7 +5,8 @@
             ...
 
 Rule 1: `wait` drops nothing here: who sends waits when too many events do. The transport is told what the program has
-taken, when it asks for the next, and acknowledges by that. One that cannot make its senders wait refuses it.
+taken, when it asks for the next or leaves the `with` without an error, and acknowledges by that. One that cannot make
+its senders wait refuses it.
 Rule 2: `drop-oldest` never makes anybody wait: at most `queue` events are kept, the oldest go first, `dropped` counts
 them, and the first one is said in the log.
 Rule 3: in plain code the same object is an ordinary iterator and an ordinary context manager.
@@ -102,6 +103,8 @@ class Subscription(Generic[Item]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            self._done()
         self.close()
 
     @property
@@ -147,6 +150,8 @@ class Subscription(Generic[Item]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None and not self._is_closed:
+            self._check_mode(plain=True).run(self._done_soon())
         self.close()
 
     # ---- for the transport -----------------------------------------------------------------------------------------
@@ -227,6 +232,15 @@ class Subscription(Generic[Item]):
     async def _close(self) -> None:
         if not self._is_closed:
             self._on_close(self)
+
+    async def _done_soon(self) -> None:
+        self._done()
+
+    def _done(self) -> None:
+        """Say that the program is done with the batch that it has begun, if it has had all of it."""
+        if self._token is not None and not self._items and not self._plain_items:
+            token, self._token = self._token, None
+            self._on_taken(token)
 
     async def _next_batch(self) -> list[Item] | None:
         """Say that the batch before is done with, and wait for another one; None at the end."""

@@ -1,4 +1,4 @@
-"""Look at a domain for a while: who is there, and what they write and read.
+"""Look at a domain for a while: who is there, what they write and read, and who is apart that shares a topic.
 
 The observer joins as a participant without endpoints that says it is one: else participants that go by summaries would
 tell it nothing. It waits, and leaves. What it found is plain data, the same for the tables and the `--json` of the
@@ -8,18 +8,23 @@ command line.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rookery.discovery.carriage import carried_container, summary_name
-from rookery.live.udp import open_participant, warning_of
+from rookery.live.udp import open_participant
+from rookery.live.udp_transport import warning_of
 from rookery.participant import Participant
+from rookery.participant.misfits import misfits
 from rookery.rtps.identity import VENDOR, is_keyed, is_writer
 from rookery.rtps.peers import RemoteParticipant
-from rookery.rtps.qos import INFINITE, Liveliness, Ownership, QualityOfService
+from rookery.rtps.qos import INFINITE, DestinationOrder, Liveliness, Ownership, QualityOfService
 
-__all__ = ["SeenEndpoint", "SeenParticipant", "Survey", "describe_quality", "read_survey", "survey"]
+__all__ = ["SeenEndpoint", "SeenMisfit", "SeenParticipant", "Survey", "describe_quality", "read_survey", "survey"]
 
+#: Seconds between two looks at what is apart.
+_LOOK = 0.1
 #: Vendors as they are registered with the OMG; those that are likely to be met.
 _VENDORS = {
     "01.01": "RTI Connext",
@@ -48,6 +53,8 @@ class SeenParticipant:
     readers: int
     summary: str | None
     summary_bytes: int
+    #: What its owner says of it; ROS 2 says its enclave.
+    user_data: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,16 @@ class SeenEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenMisfit:
+    """Writers and readers of a topic that are no pairs, and why."""
+
+    topic: str
+    writers: list[str]
+    readers: list[str]
+    reasons: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Survey:
     """What was found."""
 
@@ -72,6 +89,7 @@ class Survey:
     endpoints: list[SeenEndpoint]
     #: The limits at which something was left out, and what; then the survey does not show all.
     limits_reached: dict[str, str]
+    misfits: list[SeenMisfit] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -89,8 +107,16 @@ async def survey(*, domain_id: int = 0, interface: str = "lo", seconds: float = 
         **options,
     )
     try:
-        await asyncio.sleep(seconds)
-        return read_survey(udp.participant)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _LOOK))
+            misfits(udp.participant, udp.now())  # what it asks for is there when it counts
+            udp.flush()
+        found = misfits(udp.participant, udp.now())
+        seen = [
+            SeenMisfit(one.topic, [*map(str, one.writers)], [*map(str, one.readers)], [*one.reasons]) for one in found
+        ]
+        return replace(read_survey(udp.participant), misfits=seen)
     finally:
         await udp.close()
 
@@ -114,9 +140,19 @@ def describe_quality(qos: QualityOfService) -> dict[str, Any]:
         described["liveliness_seconds"] = _seconds(qos.liveliness_lease)
     if qos.ownership is not Ownership.SHARED:
         described["ownership"] = qos.ownership.name.lower()
+        if qos.ownership_strength:
+            described["ownership_strength"] = qos.ownership_strength
+    if qos.destination_order is not DestinationOrder.BY_RECEPTION:
+        described["destination_order"] = qos.destination_order.name.lower()
+    if qos.latency_budget:
+        described["latency_budget_seconds"] = _seconds(qos.latency_budget)
     if qos.user_data:
-        described["user_data"] = qos.user_data.decode("utf-8", "backslashreplace")
+        described["user_data"] = _text(qos.user_data)
     return described
+
+
+def _text(said: bytes) -> str:
+    return said.decode("utf-8", "backslashreplace")
 
 
 def _seconds(microseconds: int) -> float | None:
@@ -168,4 +204,5 @@ def _participant(peer: RemoteParticipant, endpoints: list[SeenEndpoint], contain
         own.count("reader"),
         None if container is None else summary_name(container),
         len(container or b""),
+        _text(announcement.user_data),
     )

@@ -36,7 +36,7 @@ MAGIC = "rookery/2"
 
 @dataclass(frozen=True, slots=True)
 class LinkLimits:
-    """What a link will bear; octets and seconds."""
+    """What a link will bear; bytes and seconds."""
 
     #: One frame. A zone handed over with its subscriptions is one frame, so this is generous.
     frame: int = 32 << 20
@@ -49,9 +49,9 @@ class LinkLimits:
     #: How many may be without a complete hello, in all and of one address; beyond that the oldest is let go.
     strangers: int = 256
     strangers_each: int = 32
-    #: Octets of frames that have begun and not ended, over all links; beyond that the largest is let go.
+    #: Bytes of frames that have begun and not ended, over all links; beyond that the largest is let go.
     unfinished: int = 64 << 20
-    #: Octets waiting to be written above which a link is congested, and above which it is given up.
+    #: Bytes waiting to be written above which a link is congested, and above which it is given up.
     congested: int = 1 << 20
     hopeless: int = 256 << 20
 

@@ -9,6 +9,12 @@
 process answers at its address. A payload that was on the way when a link broke is sent again on the next one, or comes
 back: the receiver may get it twice, it is never lost in silence while both live.
 
+What `is_urgent` says of a payload lets it pass those that wait, at the sender; urgent ones stay in order, and so do the
+others.
+
+A link is given no more than it takes: the rest waits here, as it was sent and uncopied. `unsent` says how many bytes
+there are that no receiver has confirmed, over all nodes, so that who makes much to send can wait for them.
+
 An id says where its node is: IPv4 address, port, and an incarnation that is another one after each start, so that a
 node that comes back is not taken for the one that died (`node_id`, `node_address`).
 """
@@ -18,11 +24,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rookery.errors import JoinError
 from rookery.live.dialing import dial_until
-from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings, frame_of
+from rookery.live.tcp import Address, Link, LinkHandler, LinkSettings
 from rookery.live.tcp_ports import Listener, dial, listen
 
 __all__ = ["Peers", "node_address", "node_id"]
@@ -30,8 +36,10 @@ __all__ = ["Peers", "node_address", "node_id"]
 _INCARNATIONS = 1 << 15
 #: Frames after which a receiver says how many it has, beside the heartbeat.
 _CONFIRM_EVERY = 64
-#: Octets that come at once after which it does so too: the sender keeps them all until then.
-_CONFIRM_OCTETS = 64 << 10
+#: Bytes that come at once after which it does so too: the sender keeps them all until then.
+_CONFIRM_BYTES = 64 << 10
+#: Bytes given to a link at one time.
+_ONE_WRITE = 256 << 10
 #: Seconds until a node that refused is dialed again.
 _FIRST_PAUSE = 0.02
 
@@ -61,6 +69,7 @@ class Peers:
         on_undeliverable: Callable[[int, list[bytes]], None],
         address_of: Callable[[int], Address] = node_address,
         on_guest: Callable[[Link], LinkHandler] | None = None,
+        is_urgent: Callable[[bytes], bool] = lambda payload: False,
         patience: float = 1.0,
     ) -> None:
         """`on_guest` gives the handler of links whose role is not this node's own, clients for example."""
@@ -68,13 +77,16 @@ class Peers:
         self.on_frames = on_frames
         self.on_undeliverable = on_undeliverable
         self.patience = patience
+        self.is_urgent = is_urgent
         self._address_of = address_of
         self._on_guest = on_guest
         self._listener: Listener | None = None
         self._outgoing: dict[int, Outgoing] = {}
         self._incoming = _Incoming(self)
         self.is_closed = False
-        #: Called when a link that was congested is no more.
+        #: Bytes that were sent and are not confirmed.
+        self.unsent = 0
+        #: Called when there are fewer of them, or a link that was congested is no more.
         self.on_relief: Callable[[], None] | None = None
 
     async def listen(self, address: Address) -> Address:
@@ -136,7 +148,7 @@ class _Incoming:
 
     def received(self, link: Link, frames: list[bytes]) -> None:
         """Pass frames on, and say now and then how many there were."""
-        if link.received % _CONFIRM_EVERY < len(frames) or sum(map(len, frames)) >= _CONFIRM_OCTETS:
+        if link.received % _CONFIRM_EVERY < len(frames) or sum(map(len, frames)) >= _CONFIRM_BYTES:
             link.confirm()
         self._peers.on_frames(link.identity, frames)
 
@@ -158,8 +170,11 @@ class Outgoing:
         #: Sent on the present link and not confirmed; the first of them has the number `_first`.
         self._sent: deque[bytes] = deque()
         self._first = 0
+        #: Not given to a link yet, and how many bytes that is.
         self._waiting: deque[bytes] = deque()
         self._size = 0
+        #: Those of them that pass the others: they are given to the link at once, even if it does not keep up.
+        self._urgent: deque[bytes] = deque()
         self._failed = False
         #: The link that was dialed has opened, or closed without that.
         self._settled = asyncio.Event()
@@ -171,24 +186,48 @@ class Outgoing:
         return self._size > self._peers.settings.limits.congested or (self.link is not None and self.link.congested)
 
     def send(self, payloads: Sequence[bytes]) -> None:
-        """Send on the link, or keep until there is one."""
-        link = self.link
-        if link is not None and link.is_open:
-            self._sent += payloads
-            link.send_framed(b"".join(map(frame_of, payloads)))
-            return
-        self._waiting += payloads
-        self._size += sum(map(len, payloads))
+        """Send on the link, or keep until there is one that takes it."""
+        size = sum(map(len, payloads))
+        self._wait(payloads)
+        self._size += size
+        self._peers.unsent += size
+        self._write()
         if self._size > self._peers.settings.limits.hopeless:
-            self._give_up()
+            if self.link is None:
+                self._give_up()
+            else:
+                self.link.let_go("too slow")
 
     async def close(self) -> None:
-        """Stop."""
+        """Stop, when what waits is written."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self.link is not None:
+            self.link.send_many((*self._urgent, *self._waiting))
             self.link.close()
+
+    def _wait(self, payloads: Iterable[bytes]) -> None:
+        """Let payloads wait behind others of their kind."""
+        for payload in payloads:
+            (self._urgent if self._peers.is_urgent(payload) else self._waiting).append(payload)
+
+    def _write(self) -> None:
+        """Give the link what waits: what is urgent, and of the rest as much as it takes."""
+        link, waiting = self.link, self._waiting
+        if self._urgent and link is not None and link.is_open:
+            urgent, self._urgent = self._urgent, deque()
+            self._size -= sum(map(len, urgent))
+            self._sent += urgent
+            link.send_many(urgent)
+        while waiting and link is not None and link.is_open and not link.congested:
+            size, group = 0, []
+            while waiting and size < _ONE_WRITE:
+                group.append(waiting.popleft())
+                size += len(group[-1])
+            self._size -= size
+            self._sent += group
+            link.send_many(group)
 
     # ---- as the handler of its link ------------------------------------------------------------------------------
 
@@ -202,19 +241,20 @@ class Outgoing:
         self._settled.set()
         self._first = 0
         link.on_confirmed = self._confirmed
-        again = [*self._sent, *self._waiting]
-        self._waiting.clear()
-        self._size = 0
-        self._sent = deque(again)
-        if again:
-            link.send_framed(b"".join(map(frame_of, again)))
+        self._size += sum(map(len, self._sent))
+        behind = [*self._urgent, *self._waiting]
+        again, self._sent, self._urgent, self._waiting = self._sent, deque(), deque(), deque()
+        self._wait(again)
+        self._wait(behind)
+        self._write()
 
     def received(self, link: Link, frames: list[bytes]) -> None:
         """Frames from the one that was dialed are as good as any."""
         self._peers.on_frames(self._receiver, frames)
 
     def writable(self, link: Link) -> None:
-        """Tell who waits."""
+        """Go on, and tell who waits."""
+        self._write()
         if self._peers.on_relief is not None:
             self._peers.on_relief()
 
@@ -228,8 +268,10 @@ class Outgoing:
 
     def _confirmed(self, count: int) -> None:
         while self._first < count and self._sent:
-            self._sent.popleft()
+            self._peers.unsent -= len(self._sent.popleft())
             self._first += 1
+        if self._peers.on_relief is not None:
+            self._peers.on_relief()
 
     async def _reach(self) -> None:
         """Dial with growing pauses until the link is open or patience ends."""
@@ -253,9 +295,10 @@ class Outgoing:
         if self.link is not None:
             self.link.abort("given up")
             self.link = None
-        back = [*self._sent, *self._waiting]
-        self._sent.clear()
-        self._waiting.clear()
+        back = [*self._sent, *self._urgent, *self._waiting]
+        self._peers.unsent -= sum(map(len, back))
+        for gone in (self._sent, self._urgent, self._waiting):
+            gone.clear()
         self._size = 0
         if not self._peers.is_closed:
             self._peers.on_undeliverable(self._receiver, back)

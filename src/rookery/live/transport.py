@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from rookery.errors import ClientError, TopicError
 from rookery.live.subscription import Overflow, Subscription
 from rookery.model import Schema
+from rookery.rtps.qos import STANDARD_CONSISTENCY, TypeConsistency
 from rookery.rtps.types import CdrStruct
 
 __all__ = [
@@ -21,12 +22,15 @@ __all__ = [
     "Condition",
     "DdsReaderOptions",
     "DdsWriterOptions",
+    "LivelinessKind",
     "SubscriptionRequest",
     "check_schema",
     "refuse",
 ]
 
 AnySchema: TypeAlias = Schema | CdrStruct | Mapping[str, object]
+#: Who says that a writer is alive: its participant, its program for all such writers at once, or for this one.
+LivelinessKind: TypeAlias = Literal["automatic", "manual by participant", "manual by topic"]
 #: A WHERE clause and its parameters.
 Condition: TypeAlias = tuple[str, tuple[object, ...]]
 
@@ -47,8 +51,19 @@ class DdsReaderOptions:
     partitions: tuple[str, ...] = ()
     #: How often an event of each instance is expected; one that does not come is a warning.
     seconds_of_deadline: float | None = None
+    #: How soon a writer has to give a sign of life; one that gives none is a warning. And which signs count.
+    seconds_of_liveliness: float | None = None
+    liveliness: LivelinessKind = "automatic"
     #: How far apart the events of an instance have to be written; those between are left out.
     seconds_of_separation: float = 0.0
+    #: Whether an instance belongs to the strongest of its writers, and what others write of it is left out.
+    exclusive: bool = False
+    #: Whether what was written before the last event of an instance is left out, whoever wrote it.
+    by_source_time: bool = False
+    #: What writers may take their time for; nothing waits here.
+    seconds_of_latency_budget: float = 0.0
+    #: How unlike the reader's the types of writers may be.
+    type_consistency: TypeConsistency = STANDARD_CONSISTENCY
     #: Whether to keep account of the instances: `client.dds.instances`.
     instances: bool = False
     user_data: bytes = b""
@@ -70,6 +85,15 @@ class DdsWriterOptions:
     partitions: tuple[str, ...] = ()
     #: How often an event of each instance is promised; one that is not written is a warning.
     seconds_of_deadline: float | None = None
+    #: How often a sign of life is promised, and who gives it; manual kinds need `assert_liveliness`, or events.
+    seconds_of_liveliness: float | None = None
+    liveliness: LivelinessKind = "automatic"
+    #: Whether an instance belongs to the strongest of its writers, and how strong this one is.
+    exclusive: bool = False
+    strength: int = 0
+    #: Whether readers may go by the time of writing.
+    by_source_time: bool = False
+    seconds_of_latency_budget: float = 0.0
     #: How long an event is worth sending to a reader that has not got it.
     seconds_of_lifespan: float | None = None
     user_data: bytes = b""
@@ -86,6 +110,8 @@ class SubscriptionRequest:
     queue: int | None
     schema: AnySchema | None
     dds: DdsReaderOptions | None
+    #: The name under which it outlives its program; None where it does not.
+    durable: str | None = None
 
 
 class ClientTransport(Protocol):
@@ -93,6 +119,8 @@ class ClientTransport(Protocol):
 
     #: How many events wait for a program where it has not said.
     default_queue: int
+    #: Whether a subscription may outlive its program.
+    has_durable: bool
 
     def subscribe(self, request: SubscriptionRequest, subscription: Subscription[Any]) -> None:
         """Begin to deliver to a subscription; raise for a request that cannot be."""

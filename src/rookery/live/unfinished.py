@@ -23,7 +23,7 @@ class FrameHolder(Protocol):
 
 
 class UnfinishedFrames:
-    """How many octets each link holds of a frame that has not ended."""
+    """how many bytes each link holds of a frame that has not ended."""
 
     __slots__ = ("_held", "total")
 
@@ -31,9 +31,9 @@ class UnfinishedFrames:
         self._held: dict[FrameHolder, int] = {}
         self.total = 0
 
-    def hold(self, holder: FrameHolder, octets: int, *, most: int) -> None:
+    def hold(self, holder: FrameHolder, size_bytes: int, *, most: int) -> None:
         """Note what a link holds now; let links go until all hold no more than `most`."""
-        self._set(holder, octets)
+        self._set(holder, size_bytes)
         while self.total > most:
             largest = max(self._held, key=lambda one: (not one.is_trusted, self._held[one]))
             self.release(largest)
@@ -43,7 +43,7 @@ class UnfinishedFrames:
         """A link holds nothing any more."""
         self._set(holder, 0)
 
-    def _set(self, holder: FrameHolder, octets: int) -> None:
-        self.total += octets - self._held.pop(holder, 0)
-        if octets:
-            self._held[holder] = octets
+    def _set(self, holder: FrameHolder, size_bytes: int) -> None:
+        self.total += size_bytes - self._held.pop(holder, 0)
+        if size_bytes:
+            self._held[holder] = size_bytes

@@ -3,7 +3,8 @@
 Rule 1: a record is a mark, its length, a checksum over that and its bytes, and its bytes; whatever is read is checked.
 A crash in the middle of a write leaves a tail that is too short; it was never promised to anybody, and is cut off when
 the log is opened. Any other record that does not check is damage: those behind it are found by their marks and count,
-and how many places are damaged is said (`damaged`), so that nobody takes what is left for all.
+and how many places are damaged is said (`damaged`), so that nobody takes what is left for all. A record that goes bad
+later is said when it is read again or moved: it is not found, and its owner has it sent by who has the other copy.
 Rule 2: what is written together is there whole or not at all (`AppendFile`). Where the disk does not let a refused one
 be cut off, and where a sync has failed, nothing is taken until that is mended.
 Rule 3: when more than half of a file is done with that is large, or larger than the room that is left on the disk, the
@@ -50,7 +51,8 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
     owner: int
     part: int
-    value: bytes
+    #: A view of the record that was read: nothing is copied.
+    value: memoryview
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -79,7 +81,7 @@ class RecordLog(Generic[Value]):
         disk: Disk,
         *,
         encode: Callable[[Value], bytes],
-        decode: Callable[[bytes], Value],
+        decode: Callable[[memoryview], Value],
         name: str = "log",
         compact_from: int = COMPACT_FROM,
     ) -> None:
@@ -138,8 +140,12 @@ class RecordLog(Generic[Value]):
         """Return the records of some keys, without those that are not there or do not check any more."""
         found = {}
         for key in keys:
-            with suppress(KeyError, OSError):
+            try:
                 found[key] = self._value(*self._live[key])
+            except KeyError:
+                continue  # done with meanwhile, or left behind by a move
+            except OSError as error:
+                _LOG.error("part %d of owner %d cannot be read from %s again: %s", *reversed(key), self._name, error)
         return found
 
     def _value(self, offset: int, length: int) -> Value:
@@ -156,7 +162,9 @@ class RecordLog(Generic[Value]):
     def group(self, entries: Iterable[tuple[int, int, Value]], done: tuple[Key, ...]) -> Group:
         """Make the records of entries, and one of all that is done with."""
         encode = self._encode
-        records = tuple(((owner, part), _framed(Kept(owner, part, encode(value)))) for owner, part, value in entries)
+        records = tuple(
+            ((owner, part), _framed(Kept(owner, part, memoryview(encode(value))))) for owner, part, value in entries
+        )
         return Group(records, done, _framed(Done(done)) if done else b"")
 
     def append(self, groups: Sequence[Group], *, sync: bool) -> None:
@@ -229,13 +237,18 @@ class RecordLog(Generic[Value]):
     def _move(self) -> None:
         """Write what is live to a new file, which takes the place of the old one when it is on the disk."""
         moved: dict[Key, tuple[int, int]] = {}
+        bad: list[Key] = []
         at = len(_MAGIC)
         file = self._disk.open(self._new)
         try:
             file.truncate(0)
             write_all(file, _MAGIC, 0)
             for key, (offset, length) in self._live.items():
-                write_all(file, self._record(offset, length), at)
+                record = self._bytes(offset, length)
+                if _payload_at(record, 0) is None:
+                    bad.append(key)
+                    continue
+                write_all(file, record, at)
                 moved[key] = (at, length)
                 at += length
             file.sync()
@@ -248,6 +261,12 @@ class RecordLog(Generic[Value]):
         self._file.file.close()
         self._syncs += self._file.syncs + 1
         self._file, self._live = AppendFile(file, at), moved
+        self._live_bytes = at - len(_MAGIC)
+        if bad:
+            self.damaged += len(bad)
+            _LOG.error(
+                "%d records of %s have gone bad and stayed behind when it was made smaller", len(bad), self._name
+            )
         self._over.clear()
         self._again = None
         self._is_unnamed = True
@@ -260,10 +279,16 @@ class RecordLog(Generic[Value]):
         self._disk.sync()
         self._is_unnamed = False
 
-    def _record(self, offset: int, length: int) -> bytes:
+    def _bytes(self, offset: int, length: int) -> bytes:
         record = self._file.file.read(offset, length)
-        if len(record) < length or _payload_at(record, 0) is None:
-            raise OSError(errno.EIO, "a record cannot be read again")
+        if len(record) < length:
+            raise OSError(errno.EIO, "the disk does not give it")
+        return record
+
+    def _record(self, offset: int, length: int) -> bytes:
+        record = self._bytes(offset, length)
+        if _payload_at(record, 0) is None:
+            raise OSError(errno.EIO, "it is not what was written")
         return record
 
     # ---- reading -------------------------------------------------------------------------------------------------

@@ -73,13 +73,16 @@ class SimulatedClient:
         self._network = network
         self._names: dict[str, int] = {}
         self._conditions: dict[str, tuple[str, tuple[object, ...]]] = {}
+        self._durable: dict[str, str | None] = {}
         self._unacknowledged: list[Delivered] = []
         self._process = self._start()
 
-    def subscribe(self, name: str, where: str, parameters: tuple[object, ...] = ()) -> None:
+    def subscribe(
+        self, name: str, where: str, parameters: tuple[object, ...] = (), *, durable: str | None = None
+    ) -> None:
         """Subscribe to a condition under a name."""
-        self._conditions[name] = (where, parameters)
-        self._names[name] = self.machine.subscribe({name: (where, parameters)})
+        self._conditions[name], self._durable[name] = (where, parameters), durable
+        self._names[name] = self.machine.subscribe({name: (where, parameters)}, durable=durable)
         self.perform()
 
     def unsubscribe(self, name: str) -> None:
@@ -109,11 +112,13 @@ class SimulatedClient:
         """Be another process with the same number: it subscribes again, and knows of nothing else that was before."""
         world = self._network.world
         world.end(ClientId(self.number))
-        self.machine = ClientMachine(self.number, list(self._network.brokers), patience=PATIENCE)
+        first = world.random.randrange(1 << 40) << 20  # what it published before had other numbers
+        brokers = list(self._network.brokers)
+        self.machine = ClientMachine(self.number, brokers, patience=PATIENCE, resumed=True, first=first)
         self.in_force.clear()
         self._process = self._start()
         for name in self._names:
-            self._names[name] = self.machine.subscribe({name: self._conditions[name]})
+            self._names[name] = self.machine.subscribe({name: self._conditions[name]}, durable=self._durable.get(name))
         self.perform()
 
     def acknowledge_after(self, microseconds: int | None) -> None:
@@ -155,9 +160,9 @@ class SimulatedClient:
                 self.in_force.update(name for name, known in self._names.items() if known == number)
             case SubscriptionFailed(_, reason):
                 self.failed.append(reason)
-            case BatchAccepted(first, count):
-                network.accepted.update((self.number, first + place) for place in range(count))
-            case BatchRefused(_, _, reason, _):
+            case BatchAccepted(first, count, refused):
+                network.accepted.update((self.number, first + place) for place in range(count) if place not in refused)
+            case BatchRefused(_, _, reason):
                 self.refused.append(reason)
             case Attached():
                 self.in_force.clear()

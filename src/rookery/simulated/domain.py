@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from rookery.participant import Participant, ParticipantConfiguration, multicast_address, new_prefix
+from rookery.participant.configuration import data_group
 from rookery.rtps.events import Event
 from rookery.rtps.locators import Address
 from rookery.simulated.links import LinkConditions
@@ -39,6 +40,8 @@ class SimulatedParticipant:
         self._world = network.world
         self._process = self._world.start(self.address, participant, lambda event: self.on_event(event))
         self._world.join_group(multicast_address(participant.configuration.domain_id), self.address)
+        if participant.configuration.multicast_data:
+            self._world.join_group(data_group(participant.configuration.domain_id), self.address)
 
     @property
     def now(self) -> int:

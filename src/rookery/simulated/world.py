@@ -23,6 +23,7 @@ from rookery.machine.log import RecordLog
 from rookery.simulated.calendar import Calendar
 from rookery.simulated.connections import Connections, LinkEnd
 from rookery.simulated.disks import SimulatedDisk
+from rookery.simulated.labor import Desk, Labor
 from rookery.simulated.links import LinkConditions, Links
 
 __all__ = ["Process", "World"]
@@ -49,6 +50,8 @@ class Process:
     #: Whether it stands still, and what it will be told when it does no more.
     is_paused: bool = False
     waiting: list[Callable[[], None]] = field(default_factory=list)
+    #: What waits for it, where it takes time for what it is told.
+    desk: Desk | None = None
 
 
 class World:
@@ -61,6 +64,8 @@ class World:
         self.processes: dict[Node, Process] = {}
         #: The longest that a `Compute` lasts: each lasts as long as the seed says.
         self.compute_time = 0
+        #: What processes but clients have to do for a message: nothing if it is None.
+        self.labor: Labor | None = None
         #: Messages sent.
         self.messages = 0
         #: Sees every message as it is sent: sender, receiver, message.
@@ -209,6 +214,9 @@ class World:
 
     def _wake(self, process: Process, when: int) -> None:
         if process.is_alive and process.timer == when:
+            if process.desk is not None and process.desk.busy_until > self.now:
+                process.desk.interrupt(partial(self._wake, process, when))
+                return
             process.timer = None
             self._call(process, lambda: process.machine.wake(self.now + process.clock))
 
@@ -296,7 +304,18 @@ class World:
             self._tell(process, message, source)
 
     def _tell(self, process: Process, message: Any, source: Node) -> None:
+        """Give a process a message, at once or when it has the time."""
+        if self.labor is None or isinstance(process.node, ClientId):
+            self._tell_now(process, message, source)
+            return
+        if process.desk is None:
+            process.desk = Desk(self.labor, self.calendar, partial(self._tell_now, process))
+        process.desk.add(message, source)
+
+    def _tell_now(self, process: Process, message: Any, source: Node) -> None:
         """Give a process a message. As `_call` does it, with two calls less: this is where a world's time goes."""
+        if not process.is_alive:
+            return
         if process.is_paused:
             process.waiting.append(lambda: process.machine.receive_many((message,), source, self.now + process.clock))
         else:

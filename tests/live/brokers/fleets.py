@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 from tests.live.broker_fleet import BEAT, REFRESH, SCHEMA
 from tests.live.sites import Sites
+from tests.live.stepped_clock import SteppedClocks
 
 import rookery
 from rookery import BrokerOptions, Client, Subscription
@@ -32,10 +33,16 @@ LOOPBACK = "127.0.0.1"
 
 
 class Fleet:
-    """Broker processes, and who is alive; all on loopback, or each at a site of its own."""
+    """Broker processes, and who is alive; on loopback, or each at a site of its own; their wall clocks may step."""
 
     def __init__(
-        self, folder: Path, *, beat: float = BEAT, refresh: float = REFRESH, sites: Sites | None = None
+        self,
+        folder: Path,
+        *,
+        beat: float = BEAT,
+        refresh: float = REFRESH,
+        sites: Sites | None = None,
+        clocks: SteppedClocks | None = None,
     ) -> None:
         self._folder = folder
         self._sites = sites
@@ -48,6 +55,7 @@ class Fleet:
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[3],
+            env={**os.environ, **(clocks.variables if clocks is not None else {})},
         )
         self.alive: dict[int, int] = {}
 
@@ -99,13 +107,13 @@ class Fleet:
 
 
 async def status_of(port: int, host: str = LOOPBACK) -> dict[str, Any]:
-    async with rookery.open(f"brokers://{host}:{port}") as client:
+    async with rookery.open(f"brokers://{host}:{port}", BrokerOptions(attempts=600.0)) as client:
         return await client.brokers.status()
 
 
 def clients_of(addresses: list[str], **options: Any) -> ClientOpening:
     """A client of these brokers that does not give up soon."""
-    return rookery.open(f"brokers://{','.join(addresses)}", BrokerOptions(attempts=60.0, **options))
+    return rookery.open(f"brokers://{','.join(addresses)}", BrokerOptions(attempts=600.0, **options))
 
 
 async def settled(fleet: Fleet) -> None:

@@ -1,8 +1,9 @@
 """Broker processes in network namespaces under mixed faults, and journals that an offline checker compares.
 
 A round: several faults strike close upon each other while events are published, each a `kill -9` with a restart, a
-pause (SIGSTOP, SIGCONT) shorter or longer than a takeover, a cut between two brokers, one way or both, or a disk that
-is full. Amid them somebody subscribes. Publisher and subscribers write down what was published, accepted, refused and
+pause (SIGSTOP, SIGCONT) shorter or longer than a takeover, a cut between two brokers, one way or both, packets that are
+lost by the handful, both ways, a wall clock that steps by up to an hour, or a disk that is full. Amid them somebody
+subscribes. Publisher and subscribers write down what was published, accepted, refused and
 received; when the faults are over the checker reads the journals: what was accepted was received exactly once by each
 subscription that wants it and was in force when it was published.
 """
@@ -16,16 +17,19 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import pytest
 from tests.live.broker_fleet import BEAT, enter
 from tests.live.sites import Sites, why_not
+from tests.live.stepped_clock import SteppedClocks
 
 from rookery import Client
 from rookery.brokers.client_events import BatchAccepted, BatchRefused, ClientEvent
@@ -37,7 +41,10 @@ BROKERS, CLIENTS = "abcdef", "z"
 #: A cut ends before both sides have taken over from each other ("What it does not do" in docs/brokers.md).
 LONGEST_CUT = 2.0 * BEAT
 LONGEST_PAUSE = 12.0 * BEAT
-FAULTS = ("kill", "pause", "cut", "one-way cut", "full disk")
+#: A broker loses a fifth of what it sends and of what is sent to it, in gaps of so many seconds, for so long.
+GAP, LONGEST_LOSS = 0.03, 4.0 * BEAT
+HOUR = 3600 * 1_000_000
+FAULTS = ("kill", "pause", "cut", "one-way cut", "loss", "clock step", "full disk")
 
 
 class Journals:
@@ -115,9 +122,11 @@ def journaled(publisher: Client, journals: Journals) -> None:
 class Turmoil:
     """The faults of a round, each undone after a while."""
 
-    def __init__(self, fleet: Fleet, sites: Sites, seed: int) -> None:
+    def __init__(self, fleet: Fleet, sites: Sites, clocks: SteppedClocks, seed: int) -> None:
         self._fleet = fleet
         self._sites = sites
+        self._clocks = clocks
+        self._kinds = [kind for kind in FAULTS if kind != "clock step" or clocks.variables]
         self._dice = random.Random(seed)
         self._tasks: list[asyncio.Task[None]] = []
         self._busy: set[int] = set()
@@ -128,7 +137,7 @@ class Turmoil:
         free = [port for port in self._fleet.alive if port not in self._busy]
         if len(free) < len(BROKERS) - 2:
             return
-        kind, victim, other = self._dice.choice(FAULTS), *self._dice.sample(free, 2)
+        kind, victim, other = self._dice.choice(self._kinds), *self._dice.sample(free, 2)
         self.struck[kind] += 1
         self._busy.add(victim)
         self._tasks.append(asyncio.get_running_loop().create_task(self._suffer(kind, victim, other)))
@@ -163,6 +172,18 @@ class Turmoil:
         for way in ways:
             self._sites.mend(*way)
 
+    async def _loss(self, victim: int, other: int) -> None:
+        """Pull the plug of a site and put it in again, over and over: nobody's connection is long without an answer."""
+        site, until = self._site(victim), asyncio.get_running_loop().time() + self._dice.uniform(0.5, LONGEST_LOSS)
+        while asyncio.get_running_loop().time() < until:
+            await asyncio.to_thread(self._sites.link, site, "down")
+            await asyncio.sleep(self._dice.uniform(0, 2 * GAP))
+            await asyncio.to_thread(self._sites.link, site, "up")
+            await asyncio.sleep(self._dice.uniform(0, 8 * GAP))
+
+    async def _clock_step(self, victim: int, other: int) -> None:
+        self._clocks.step(self._fleet.alive[victim], self._dice.randrange(-HOUR, HOUR))
+
     async def _full_disk(self, victim: int, other: int) -> None:
         filler = self._fleet.data(victim) / "filler"
         with filler.open("wb", buffering=0) as file:
@@ -193,9 +214,9 @@ class JournalingCrowd(Crowd):
                 self.journals.write("received", [name, event["number"]])
 
 
-async def suffer(fleet: Fleet, sites: Sites, folder: Path, seed: int, *, faults: int) -> dict[str, int]:
+async def suffer(fleet: Fleet, turmoil: Turmoil, folder: Path, seed: int, *, faults: int) -> dict[str, int]:
     """Live through one round; return what the checker says."""
-    journals, turmoil = Journals(folder), Turmoil(fleet, sites, seed)
+    journals = Journals(folder)
     chosen, dice = conditions(300, random.Random(seed)), random.Random(seed)
     async with AsyncExitStack() as stack:
         crowd = JournalingCrowd(fleet, chosen, 3)
@@ -236,14 +257,23 @@ async def suffer(fleet: Fleet, sites: Sites, folder: Path, seed: int, *, faults:
     return {**check(folder), **{f"faults: {kind}": times for kind, times in turmoil.struck.items()}}
 
 
+class Scene(NamedTuple):
+    """Brokers in namespaces, each with a small disk and a wall clock of its own."""
+
+    fleet: Fleet
+    sites: Sites
+    clocks: SteppedClocks
+    folder: Path
+
+
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[tuple[Fleet, Sites, Path]]:
-    """Brokers in namespaces, each with a small disk."""
+def scene(tmp_path: Path) -> Iterator[Scene]:
     if why := why_not():
         pytest.skip(why)
     mounted: list[Path] = []
     with Sites(BROKERS + CLIENTS) as sites:
-        fleet = Fleet(tmp_path, sites=sites)
+        clocks = SteppedClocks(tmp_path)
+        fleet = Fleet(tmp_path, sites=sites, clocks=clocks)
         try:
             for site, port in zip(BROKERS, itertools.count(7401), strict=False):
                 disk = fleet.data(port)
@@ -254,7 +284,7 @@ def scene(tmp_path: Path) -> Iterator[tuple[Fleet, Sites, Path]]:
                     pytest.skip("this machine does not let us mount a tmpfs")
                 mounted.append(disk)
                 fleet.start(port, site=site)
-            yield fleet, sites, tmp_path
+            yield Scene(fleet, sites, clocks, tmp_path)
         finally:
             for process in fleet.alive.values():
                 os.kill(process, signal.SIGCONT)
@@ -283,14 +313,15 @@ def at_site(namespace: str, scenario: Callable[[], Any]) -> Any:
     return results[0]
 
 
-def rounds(scene: tuple[Fleet, Sites, Path], count: int, say: Callable[[str], None]) -> Counter[str]:
-    fleet, sites, folder = scene
+def rounds(scene: Scene, count: int, say: Callable[[str], None]) -> Counter[str]:
+    fleet, sites, clocks, folder = scene
     total: Counter[str] = Counter()
 
     async def all_rounds() -> None:
         for number in range(count):
             await settled(fleet)
-            found = await suffer(fleet, sites, folder / f"round{number}", number, faults=4)
+            turmoil = Turmoil(fleet, sites, clocks, number)
+            found = await suffer(fleet, turmoil, folder / f"round{number}", number, faults=4)
             total.update(found)
             say(f"round {number}: {json.dumps(found)}")
 
@@ -305,15 +336,41 @@ def assert_exact(total: Counter[str]) -> None:
     assert total["accepted"] + total["refused"] >= total["published"]
 
 
-@pytest.mark.timeout(1800)
-def test_five_rounds_of_mixed_faults(scene: tuple[Fleet, Sites, Path], say: Callable[[str], None]) -> None:
+def test_five_rounds_of_mixed_faults(scene: Scene, say: Callable[[str], None]) -> None:
     assert_exact(rounds(scene, 5, say))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-def test_a_hundred_rounds_of_mixed_faults(scene: tuple[Fleet, Sites, Path], say: Callable[[str], None]) -> None:
+def test_a_hundred_rounds_of_mixed_faults(scene: Scene, say: Callable[[str], None]) -> None:
     assert_exact(rounds(scene, 100, say))
+
+
+def test_a_wall_clock_steps_and_no_other_clock(tmp_path: Path) -> None:
+    clocks = SteppedClocks(tmp_path)
+    if not clocks.variables:
+        pytest.skip("no C compiler")
+    told = "import sys, time\nfor _ in sys.stdin: print(time.time_ns(), time.time(), time.monotonic_ns(), flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", told],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **clocks.variables},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for step in (0, HOUR, -HOUR - 1, 999_999, -1):
+            clocks.step(process.pid, step)
+            before = time.time_ns(), time.monotonic_ns()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            wall, seconds, monotonic = process.stdout.readline().split()
+            after = time.time_ns(), time.monotonic_ns()
+            assert before[0] <= int(wall) - 1_000 * step <= after[0]
+            assert abs(float(seconds) * 1e9 - int(wall)) < after[0] - before[0] + 1_000
+            assert before[1] <= int(monotonic) <= after[1]
+        process.stdin.close()
 
 
 def test_the_checker_sees_what_is_missing_and_what_came_twice(tmp_path: Path) -> None:

@@ -18,15 +18,17 @@ import rookery
 from rookery import BrokerOptions
 from rookery import brokers as machine_brokers
 from rookery.brokers.batch_matching import BatchMatching
+from rookery.brokers.batches import Redeliver
 from rookery.brokers.client_messages import RequestZone, Subscribe, TransferZone
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.messages import BrokerHeartbeat
-from rookery.errors import ClientError, TopicError
+from rookery.errors import BrokerError, ClientError, EventError, JoinError, TopicError
 from rookery.live import brokers as live_brokers
 from rookery.live import driver
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
 from rookery.live.tcp import frame_of
+from rookery.live.tcp_hello import LinkLimits, LinkSettings
 from rookery.space.notation import read_space
 
 
@@ -73,7 +75,7 @@ def test_a_malformed_request_closes_the_link_of_its_client(frame: bytes) -> None
         finally:
             await broker.stop(leave=False)
 
-    asyncio.run(asyncio.wait_for(scenario(), 600))
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
 
 
 def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
@@ -100,7 +102,41 @@ def test_the_end_of_an_earlier_connection_ends_nothing_else() -> None:
                 await client.brokers.detach()
             await broker.stop(leave=False)
 
-    asyncio.run(asyncio.wait_for(scenario(), 600))
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_event_that_does_not_fit_is_refused_alone(count: int) -> None:
+    """The client refuses it where it is published; a broker names the one, of a client that does not look."""
+
+    async def scenario() -> None:
+        brokers = [a_broker()]
+        await brokers[0].start()
+        try:
+            for _ in range(count - 1):
+                brokers.append(a_broker(join=(brokers[0].address,)))
+                await brokers[-1].start()
+                while not brokers[-1].machine.owned:
+                    await asyncio.sleep(0.05)
+            client = await rookery.open("brokers://{}:{}".format(*brokers[-1].address))
+            events = [{"symbol": "a", "price": 900.0 * number / 64, "number": number} for number in range(64)]
+            async with client.subscribe("quotes", "", overflow="wait") as seen:
+                with pytest.raises(EventError, match="price"):
+                    client.publish("quotes", {**events[0], "price": "dear"})
+                client.brokers._fits = lambda event, encoded: None
+                for event in events:
+                    client.publish("quotes", {**event, "price": "dear"} if event["number"] == 40 else event)
+                with pytest.raises(BrokerError, match="1 of this client's events were refused, the first is number 40"):
+                    await client.flush("quotes", seconds=600)
+                await client.flush("quotes", seconds=600)
+                got = [(await anext(aiter(seen)))["number"] for _ in range(63)]
+                assert sorted(got) == [number for number in range(64) if number != 40]
+            await client.close()
+        finally:
+            for broker in brokers:
+                await broker.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
 
 
 def test_a_lone_broker_told_to_move_stays() -> None:
@@ -118,7 +154,7 @@ def test_a_lone_broker_told_to_move_stays() -> None:
         finally:
             await broker.stop(leave=False)
 
-    asyncio.run(asyncio.wait_for(scenario(), 600))
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
 
 
 def test_no_clock_of_the_wall_decides_anything() -> None:
@@ -194,8 +230,36 @@ def test_publish_says_what_stands_in_its_way() -> None:
     asyncio.run(scenario())
 
 
-def test_a_heartbeat_without_news_passes_what_waits() -> None:
-    """A broker that is behind with its work answers heartbeats all the same: who is busy is not dead."""
+def test_a_client_goes_on_where_somebody_listens_and_says_nothing() -> None:
+    """A machine that stands still takes connections: the next broker is asked, however long the first one is borne."""
+    patience = LinkSettings(0, heartbeat=1800.0, silence=3600.0, limits=LinkLimits(handshake=3600.0))
+
+    async def scenario() -> None:
+        broker = a_broker()
+        await broker.start()
+        with socket.socket() as still:
+            still.bind(("127.0.0.1", 0))
+            still.listen()
+            brokers = "brokers://127.0.0.1:{},{}:{}".format(still.getsockname()[1], *broker.address)
+            try:
+                async with rookery.open(brokers, BrokerOptions(links=patience)) as client:
+                    assert client.brokers.addresses[0] == broker.address
+                    client.publish("quotes", {"symbol": "a", "price": 1.0, "number": 2})
+                    await client.flush("quotes", seconds=600)
+                with still.accept()[0] as left:
+                    while await asyncio.to_thread(left.recv, 4096):  # the end: nobody waits for an answer any more
+                        pass
+            finally:
+                await broker.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
+
+
+def test_who_is_there_passes_what_waits() -> None:
+    """A broker that is behind with its work answers heartbeats all the same: who is busy is not dead.
+
+    They pass what is about events; one without news passes what is not, too.
+    """
 
     async def scenario() -> None:
         first = a_broker()
@@ -208,21 +272,53 @@ def test_a_heartbeat_without_news_passes_what_waits() -> None:
             table, sender = first.machine.routing_table, second.machine.id
             while not table.is_known(heartbeat := heartbeat_of(second, 1 << 60), sender):
                 await asyncio.sleep(0.01)
-            for frames, waiting in (([heartbeat], 1), ([BrokerHeartbeat(()), heartbeat_of(second, 1 << 61)], 2)):
-                first._frames._waiting.append((sender, b"what is no message"))
-                first._frames._scheduled = True
+            news = BrokerHeartbeat(())
+            for stamp, slices, frames, waiting in (
+                (1, first._frames, [heartbeat], 1),
+                (2, first._frames, [news, heartbeat_of(second, 1 << 61), Redeliver((1,))], 2),
+                (3, first._urgent, [heartbeat_of(second, 1 << 62)], 1),
+                (4, first._urgent, [news, heartbeat_of(second, (1 << 62) + 1)], 2),
+            ):
+                slices._waiting.append((sender, b"what is no message"))
+                slices._scheduled = True
                 first._on_frames(sender, [msgspec.msgpack.encode(frame) for frame in frames])
-                assert len(first._frames) == waiting
-                assert first.machine.leases._given[sender] == frames[-1].stamp
-                first._frames.clear()
+                assert len(slices) == waiting, stamp
+                beats = [frame.stamp for frame in frames if isinstance(frame, BrokerHeartbeat)]
+                assert first.machine.leases._given[sender] == max(beats)
+                slices.clear()
+                slices._scheduled = False
         finally:
             await second.stop(leave=False)
             await first.stop(leave=False)
 
-    asyncio.run(asyncio.wait_for(scenario(), 600))
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))
 
 
 def heartbeat_of(broker: LiveBroker, stamp: int) -> BrokerHeartbeat:
     """What a broker says of its zone."""
     (zone,) = broker.machine.owned.values()
     return BrokerHeartbeat((broker.machine.routing_table.report(zone),), True, stamp)
+
+
+def test_a_broker_waits_for_the_one_it_joins_through(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers are started together, and the second may be the first to listen; but it does not wait for good."""
+
+    async def scenario() -> None:
+        first = a_broker()
+        second = a_broker(join=(first.settings.listen,), patience=600.0)
+        lost = a_broker(join=(("127.0.0.1", 1),), patience=0.0)
+        starting = asyncio.create_task(second.start())
+        while "trying for 600 s" not in caplog.text:
+            await asyncio.sleep(0.01)
+        try:
+            await first.start()
+            await starting
+            while not second.machine.owned:
+                await asyncio.sleep(0.05)
+            with pytest.raises(JoinError, match=r"nobody answers at 127\.0\.0\.1:1"):
+                await lost.start()
+        finally:
+            await second.stop(leave=False)
+            await first.stop(leave=False)
+
+    asyncio.run(asyncio.wait_for(scenario(), 3_000))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.live.broker_fleet import SCHEMA, SPACE
 
-from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.configuration import BrokerDurability, BrokerProximity
 from rookery.errors import SettingsError
 from rookery.live.brokers.settings import BrokerSettings, parse_address
 from rookery.space.notation import read_space
@@ -23,6 +23,10 @@ SETTINGS = BrokerSettings("quotes", read_space(SPACE, SCHEMA), ("127.0.0.1", 740
         ({"engine": "steam"}, "there is no engine 'steam'"),
         ({"data": None}, "a log needs a folder"),
         ({"beat": 0.0}, "the beat must be positive"),
+        ({"balance": -1.0}, "a time in seconds"),
+        ({"balance": float("nan")}, "a time in seconds"),
+        ({"span": 3}, "a power of two"),
+        ({"span": 1}, "a power of two"),
         ({"beat": 2.0, "refresh": 1.0}, "not be sent again more often"),
     ],
 )
@@ -38,6 +42,10 @@ def test_a_broker_that_writes_nothing_needs_no_folder() -> None:
 def test_the_machine_gets_microseconds() -> None:
     configuration = replace(SETTINGS, beat=0.25, refresh=4.0, detached=9.0, backlog=7, window=8).configuration()
     assert (configuration.beat, configuration.refresh, configuration.detached) == (250_000, 4_000_000, 9_000_000)
+    configuration = replace(SETTINGS, balance=2.5, span=16, proximity=BrokerProximity.MEASURED).configuration()
+    assert (configuration.balance, configuration.bits, configuration.proximity.value) == (2_500_000, 4, "measured")
+    configuration = replace(SETTINGS, backlog=7, window=8).configuration()
+    assert (configuration.bits, configuration.level_bits) == (None, 2)
     assert (configuration.backlog, configuration.window, configuration.topic) == (7, 8, "quotes")
 
 
@@ -48,6 +56,8 @@ def test_the_machine_gets_microseconds() -> None:
         ({"topic": "trades"}, False),
         ({"beat": 2.0}, False),
         ({"refresh": 61.0}, False),
+        ({"span": 8}, False),
+        ({"proximity": BrokerProximity.NONE, "balance": 1.0}, True),
         ({"space": read_space("price:0:999,symbol", SCHEMA)}, False),
     ],
 )

@@ -18,7 +18,7 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
         settings = {"topic": "quotes", "space": space, "durability": BrokerDurability.MEMORY, "beat": 1.0}
         async with (
             loopback_brokers(2, **settings) as brokers,
-            rookery.open(f"brokers://{','.join(brokers)}") as client,
+            rookery.open(f"brokers://{','.join(brokers)}", rookery.BrokerOptions(attempts=600.0)) as client,
             client.subscribe("quotes", "price >= 0", overflow="wait") as events,
         ):
             for number in range(3):
@@ -27,7 +27,7 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
             assert (await anext(events))["number"] == 0
             found = {}
             for address in brokers:
-                async with rookery.open(f"brokers://{address}") as one:
+                async with rookery.open(f"brokers://{address}", rookery.BrokerOptions(attempts=600.0)) as one:
                     found[address] = await one.brokers.status()
             first, second = (found[address] for address in brokers)
             assert (first["broker"], second["broker"]) == tuple(brokers)
@@ -43,4 +43,4 @@ def test_two_brokers_name_each_other_and_what_is_in_flight() -> None:
                 "memory",
             )
 
-    asyncio.run(asyncio.wait_for(scenario(), 600))
+    asyncio.run(asyncio.wait_for(scenario(), 1_800))

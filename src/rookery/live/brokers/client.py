@@ -11,8 +11,10 @@ subscription. The window is the client's: a subscription that is not read holds 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,8 +34,10 @@ from rookery.brokers.client_events import (
     SubscriptionFailed,
 )
 from rookery.brokers.client_messages import FromBroker, RequestZone, TransferZone
+from rookery.brokers.fitting import EventCheck
 from rookery.errors import BrokerError, ClientError, EventError, JoinError, SubscriptionError, TopicError
 from rookery.live.admission import new_secret, session_number
+from rookery.live.brokers.session_file import SessionFile
 from rookery.live.credentials import Credentials
 from rookery.live.driver import Driver
 from rookery.live.subscription import Subscription
@@ -71,6 +75,8 @@ class BrokerOptions:
     attempts: float = 10.0
     #: The secret of a client that was here before and has detached; a new one unless given.
     secret: bytes | None = None
+    #: The file that keeps the secret of this program from one start to the next, which makes it the same client.
+    session: Path | str | None = None
     #: Limits and heartbeats of the connection.
     links: LinkSettings | None = None
 
@@ -79,10 +85,16 @@ class BrokerTransport:
     """A client's session with the brokers; made by `open_brokers`."""
 
     default_queue = 10_000
+    has_durable = True
 
     def __init__(self, brokers: tuple[Address, ...], options: BrokerOptions) -> None:
         #: Who has it is this client: brokers are told, subscribers learn the number that is made of it.
-        self.secret = options.secret or new_secret()
+        if options.secret is not None and options.session is not None:
+            raise ClientError("a secret and a file that has one: give secret= or session=")
+        self._session = None if options.session is None else SessionFile(Path(options.session))
+        kept = options.secret if self._session is None else self._session.secret
+        self._can_return = options.secret is not None or self._session is not None
+        self.secret = kept or new_secret()
         identity = session_number(self.secret)
         self._settings = replace(
             options.links or LinkSettings(0),
@@ -99,15 +111,21 @@ class BrokerTransport:
             window=options.window,
             retry=round(options.retry * SECOND),
             patience=round(options.attempts * SECOND),
+            resumed=kept is not None,
+            # An earlier life has used numbers, and brokers know them: what has one of these would count as published.
+            first=secrets.randbelow(1 << 40) << 20 if kept is not None else 0,
         )
         self._publish = self.machine.publish
         self.schema: Schema | None = None
+        #: Raises where an event does not fit the schema, as soon as that is known.
+        self._fits: Callable[[Mapping[str, Any], bytes], None] = _fits_unknown
         self._topic = ""
         #: The topic, while there is nothing that `publish` would have to raise.
         self._publishable: str | None = None
         self._subscriptions: dict[int, Subscription[Any]] = {}
         self._numbers: dict[Subscription[Any], int] = {}
-        self._refusals: list[str] = []
+        #: How many events were refused at a time, why, and the number of the first.
+        self._refusals: list[tuple[int, str, int]] = []
         #: Why some broker could not take a batch for now.
         self._obstacle = ""
         self._failure: Exception | None = None
@@ -159,11 +177,19 @@ class BrokerTransport:
             raise refuse("DDS options", network="a broker network", instead="leave dds= away")
         if request.overflow == "wait" and request.queue is not None:
             raise ClientError("the brokers' window says how many events wait for a client: leave queue= away")
+        if request.durable is not None:
+            if not self._can_return:
+                raise ClientError(
+                    "a durable subscription needs a client that can come back: open it with BrokerOptions(session=FILE)"
+                )
+            if self.machine.is_open(request.durable):
+                raise ClientError(f"the durable subscription {request.durable!r} is open already")
         schema = self.schema
         for where, parameters in request.conditions.values():  # a bad one raises here, with its place
-            refuse_wall_time(where, parse(where))
-            checking(where, parse(where), lambda tree, values=parameters: condition(tree, schema, values))  # type: ignore[misc]
-        number = self.machine.subscribe(request.conditions)
+            parsed = parse(where)
+            refuse_wall_time(where, parsed)
+            checking(where, parsed, lambda tree, values=parameters: condition(tree, schema, values))  # type: ignore[misc]
+        number = self.machine.subscribe(request.conditions, durable=request.durable)
         self._subscriptions[number], self._numbers[subscription] = subscription, number
         self._driver.flush_soon()
 
@@ -171,8 +197,15 @@ class BrokerTransport:
         """Let the brokers forget a subscription."""
         number = self._numbers.pop(subscription)
         del self._subscriptions[number]
-        self.machine.unsubscribe(number)
+        self.machine.unsubscribe(number)  # a durable one is only closed
         self._driver.flush_soon()
+
+    def end(self, subscription: Subscription[Any]) -> None:
+        """Let the brokers forget a durable subscription that is open, and what waits for it."""
+        number = self._numbers.get(subscription)
+        if number is not None:
+            self.machine.unsubscribe(number, for_good=True)
+            self._driver.flush_soon()
 
     def taken(self, subscription: Subscription[Any], token: DeliveryKey) -> None:
         """Acknowledge a delivery."""
@@ -200,9 +233,10 @@ class BrokerTransport:
         plain = event if type(event) is dict else dict(event)
         # Here, since events are packed later, many at once, when nobody can be told whose fault it is.
         try:
-            _try_to_encode(plain)
+            encoded = _try_to_encode(plain)
         except (TypeError, ValueError, OverflowError) as error:
             raise EventError(f"this event cannot be sent to brokers: {error}") from error
+        self._fits(plain, encoded)
         self._publish(plain, self._driver.flush_soon())
 
     async def room(self, topic: str) -> None:
@@ -232,13 +266,15 @@ class BrokerTransport:
             raise BrokerError(f"{self.machine.in_flight} events are not acknowledged: {self._obstacle}") from None
         if self._refusals:
             refusals, self._refusals = self._refusals, []
-            raise BrokerError(f"{len(refusals)} batches were refused: {refusals[0]}")
+            _, reason, first = refusals[0]
+            count = sum(refused for refused, _, _ in refusals)
+            raise BrokerError(f"{count} of this client's events were refused, the first is number {first}: {reason}")
 
-    async def status(self) -> dict[str, Any]:
-        """Return what the broker says of itself."""
+    async def status(self, *, sample: bool = False) -> dict[str, Any]:
+        """Return what the broker says of itself, perhaps with a sample of its events' places in each zone."""
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._answers.append(answer)
-        self.machine.ask()
+        self.machine.ask(sample=sample)
         self._driver.flush()
         return await answer
 
@@ -264,6 +300,8 @@ class BrokerTransport:
     async def _leave(self, reason: str) -> None:
         self._publishable = None
         self._driver.close()
+        if self._session is not None:
+            self._session.close()
         if self._dialing is not None:
             self._dialing.cancel()
             await asyncio.gather(self._dialing, return_exceptions=True)
@@ -297,9 +335,13 @@ class BrokerTransport:
 
     def disconnect(self, node: Any, reason: str) -> None:
         """Let go of the broker."""
+        host, port = _address(node)
+        self._refusal = f"the broker at {host}:{port} does not let us in: {reason}"
         self._hang_up(reason)
 
     def _hang_up(self, reason: str) -> None:
+        if self._dialing is not None:
+            self._dialing.cancel()  # if it is still at it: nobody waits for it any more
         line, self._line = self._line, None
         if line is not None:
             line.close(reason)
@@ -316,10 +358,10 @@ class BrokerTransport:
                     subscription.deliver(event.names, event.events, event.key)
             case BatchAccepted():
                 pass
-            case BatchRefused(_, _, reason, final):
+            case BatchRefused(first, count, reason, final, offsets):
                 self._obstacle = reason
                 if final:
-                    self._refusals.append(reason)
+                    self._refusals.append((len(offsets) or count, reason, first + (offsets[0] if offsets else 0)))
             case InForce(number):
                 if number in self._subscriptions:
                     self._subscriptions[number].come_into_force()
@@ -331,6 +373,7 @@ class BrokerTransport:
                     self._answers.pop(0).set_result(document)
             case Attached(welcome):
                 self.schema = Schema.from_dict(welcome.schema)
+                self._fits = EventCheck(self.schema)
                 self._topic = self._publishable = welcome.topic
                 self._welcomed.set()
             case GaveUp():
@@ -374,13 +417,15 @@ class _Line:
     def __init__(self, client: BrokerTransport, broker: Any) -> None:
         self.broker = broker
         self._client = client
+        #: The link that was dialed, and the same when it has opened.
+        self._dialed: Link | None = None
         self._link: Link | None = None
         #: What waits for the link to open; None once it is over.
         self._unsent: list[bytes] | None = []
 
     async def dial(self, settings: LinkSettings) -> None:
         try:
-            await dial(_address(self.broker), settings, self)
+            self._dialed = await dial(_address(self.broker), settings, self)
         except JoinError as error:
             self._client.lost(self, str(error))
 
@@ -394,6 +439,8 @@ class _Line:
         self._unsent = None
         if self._link is not None:
             self._link.close(reason)
+        elif self._dialed is not None:
+            self._dialed.abort(reason)
 
     @property
     def congested(self) -> bool:
@@ -417,6 +464,10 @@ class _Line:
     def closed(self, link: Link, reason: str) -> None:
         host, port = _address(self.broker)
         self._client.lost(self, f"the broker at {host}:{port} does not let us in: {reason}")
+
+
+def _fits_unknown(event: Mapping[str, Any], encoded: bytes) -> None:
+    """Nothing is known of the schema yet."""
 
 
 def _address(broker: Any) -> Address:

@@ -12,15 +12,21 @@ import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 from rookery.brokers.batches import EventBatch
 from rookery.brokers.records import open_records
 from rookery.errors import LogError
 from rookery.live.disk import FolderDisk
 from rookery.machine.disk import put_file, read_file
-from rookery.machine.log import COMPACT_FROM, Group, Key
+from rookery.machine.log import COMPACT_FROM, Key
 
 __all__ = ["BrokerLog"]
+
+#: Entries, what is done with, and who wants to know.
+_Waiting: TypeAlias = tuple[
+    tuple[tuple[int, int, EventBatch], ...], tuple[Key, ...], Callable[[str | None], None] | None
+]
 
 
 class BrokerLog:
@@ -29,7 +35,8 @@ class BrokerLog:
     def __init__(self, folder: Path, *, compact_from: int = COMPACT_FROM) -> None:
         """Open the log, or begin one."""
         self.folder = folder
-        self._waiting: list[tuple[Group, Callable[[str | None], None] | None]] = []
+        #: What is to be written, as it is held: its records are made when its turn comes.
+        self._waiting: list[_Waiting] = []
         self._task: asyncio.Task[None] | None = None
         self._reads: set[asyncio.Task[None]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="broker log")
@@ -67,7 +74,7 @@ class BrokerLog:
         then: Callable[[str | None], None] | None,
     ) -> None:
         """Write entries, and what is done with; `then` gets None when they are on the disk, or why they are not."""
-        self._waiting.append((self.file.group(entries, done), then))
+        self._waiting.append((tuple(entries), done, then))
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._commit())
 
@@ -100,12 +107,13 @@ class BrokerLog:
                     await loop.run_in_executor(self._thread, self._write, waiting)
                 except OSError as error:
                     reason = f"the broker's disk did not take it: {error.strerror}"
-                for _, then in waiting:
+                for _, _, then in waiting:
                     if then is not None:
                         then(reason)
         finally:
             self._task = None
 
-    def _write(self, waiting: list[tuple[Group, Callable[[str | None], None] | None]]) -> None:
+    def _write(self, waiting: list[_Waiting]) -> None:
         """Write what waits with one sync, none if nobody wants to know. Runs in the log's own thread."""
-        self.file.append([group for group, _ in waiting], sync=any(then is not None for _, then in waiting))
+        groups = [self.file.group(entries, done) for entries, done, _ in waiting]
+        self.file.append(groups, sync=any(then is not None for _, _, then in waiting))

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rookery.brokers import plans
 from rookery.brokers.client_messages import RequestZone, TransferZone
@@ -28,9 +28,12 @@ from rookery.live.credentials import Credentials
 from rookery.live.opening import open as open_client
 from rookery.space.axes import Axis, EventSpace
 from rookery.space.tree import KdTree
-from rookery.space.zones import Cut, Path, bits_of, sibling
+from rookery.space.zones import Cut, Path, Point, bits_of, sibling
 
-__all__ = ["Resplit", "ask_all", "network_tree", "path_of", "read_statistics", "resplit"]
+__all__ = ["Resplit", "Samples", "ask_all", "network_tree", "path_of", "read_statistics", "resplit", "samples_of"]
+
+#: Places of events in a zone, and the load that its events make.
+Samples: TypeAlias = list[tuple[list[Point], float]]
 
 _NO_CREDENTIALS = Credentials()
 #: Seconds between two looks at the brokers.
@@ -73,7 +76,9 @@ def read_statistics(text: str) -> tuple[KdTree, list[float] | None]:
     return tree, [loads[zone] for zone in range(tree.zone_count)]
 
 
-async def ask_all(at: str, credentials: Credentials = _NO_CREDENTIALS, *, role: str = "client") -> list[dict[str, Any]]:
+async def ask_all(
+    at: str, credentials: Credentials = _NO_CREDENTIALS, *, role: str = "client", sample: bool = False
+) -> list[dict[str, Any]]:
     """Return the status of a broker, and of every broker that it or another one knows as a neighbor."""
     found: dict[str, dict[str, Any] | None] = {}
     waiting = [at]
@@ -84,7 +89,7 @@ async def ask_all(at: str, credentials: Credentials = _NO_CREDENTIALS, *, role: 
         try:
             options = BrokerOptions(credentials, role=role, attempts=0.0)
             async with open_client(f"brokers://{address}", options) as client:
-                document = await client.brokers.status()
+                document = await client.brokers.status(sample=sample)
         except JoinError:
             if not found:
                 raise
@@ -107,21 +112,33 @@ def network_tree(documents: list[dict[str, Any]]) -> tuple[KdTree, list[str]]:
     return tree, [owner for _, owner in owned]
 
 
+def samples_of(documents: list[dict[str, Any]], events: Mapping[str, float] | None = None) -> Samples:
+    """Return the samples of all zones, each with its load: by zone (path of bits), else all events that it has seen."""
+    return [
+        ([tuple(point) for point in zone["sample"]], float(zone["events"] if events is None else events[zone["path"]]))
+        for one in documents
+        for zone in one["zones"]
+    ]
+
+
 async def resplit(
     at: str,
-    tree: KdTree,
+    tree: KdTree | None = None,
     loads: list[float] | None = None,
     *,
+    samples: Samples | None = None,
     credentials: Credentials = _NO_CREDENTIALS,
     seconds: float = 60.0,
     told: Callable[[str], None] = lambda text: None,
 ) -> Resplit:
     """Move the brokers of a network, named by any of them, so that they share the load that a tree describes.
 
+    Without a tree it is the load of samples, and without those what the brokers have seen themselves.
     The orders are an operator's: the credentials must be one's. `told` hears of each move. `BrokerError` if one of them
     is not done within so many seconds, or a broker is lost.
     """
-    addresses = [one["broker"] for one in await ask_all(at, credentials, role="operator")]
+    documents = await ask_all(at, credentials, role="operator", sample=tree is None and samples is None)
+    addresses = [one["broker"] for one in documents]
     options = BrokerOptions(credentials, role="operator")
     async with AsyncExitStack() as stack:
         clients = {
@@ -131,7 +148,10 @@ async def resplit(
         first = next(iter(clients.values()))
         assert first.schema is not None
         space = EventSpace(first.schema, [Axis.read(axis) for axis in (await first.status())["axes"]])
-        plan = plans.SplitPlan.of_tree(tree, space, loads=loads)
+        if tree is not None:
+            plan = plans.SplitPlan.of_tree(tree, space, loads=loads)
+        else:
+            plan = plans.SplitPlan.of_samples(samples or samples_of(documents), space.dimensions)
         moves = 0
         while True:
             zones = await _settled(clients, seconds)
@@ -181,7 +201,7 @@ async def _settled(clients: dict[str, BrokerTransport], seconds: float) -> dict[
         found = await _zones(clients)
         zones = {path: address for address, paths in found.items() for path in paths}
         single = all(len(paths) <= 1 for paths in found.values())
-        if single and zones and sum(2.0 ** -len(path) for path in zones) == 1.0:
+        if single and plans.is_tiling(zones):
             return zones
         await asyncio.sleep(PAUSE)
     raise BrokerError(f"the zones of the brokers named at the start do not come to rest within {seconds:g} s")

@@ -1,7 +1,8 @@
 """A live broker: the machine of `brokers` with sockets, a clock, a random generator and a disk.
 
-The driver (`live/driver.py`) runs the machine; here are its sockets. Clients and brokers use one port. While
-some broker does not keep up, clients are not read from.
+The driver (`live/driver.py`) runs the machine; here are its sockets. Clients and brokers use one port. While some
+broker does not keep up, this one included, clients are not read from: TCP holds them, and they send no more than is
+accepted in a short time (`brokers/sending.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import operator
 import os
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +23,27 @@ import msgspec
 from rookery.brokers.batches import MALFORMED
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Status
-from rookery.brokers.configuration import BrokerDurability
-from rookery.brokers.events import BrokerEvent, BrokerLeft, EntryWanted, Isolated, JoinFailed, StatusAsked
-from rookery.brokers.messages import BrokerHeartbeat, Message
+from rookery.brokers.configuration import BrokerDurability, BrokerProximity
+from rookery.brokers.events import (
+    BrokerEvent,
+    BrokerLeft,
+    CoordinatesMissing,
+    EntryWanted,
+    Isolated,
+    JoinFailed,
+    StatusAsked,
+)
+from rookery.brokers.messages import BrokerHeartbeat, Message, is_urgent_frame
 from rookery.errors import JoinError
+from rookery.extras import have, lacking
+from rookery.live.blocks import return_large_blocks
 from rookery.live.brokers.log import BrokerLog
 from rookery.live.brokers.session import Session
 from rookery.live.brokers.settings import BrokerSettings
-from rookery.live.brokers.status import describe
+from rookery.live.brokers.status import add_samples, describe
 from rookery.live.driver import Driver
 from rookery.live.slices import Slices
-from rookery.live.tcp import Address, Link, LinkSettings, frame_of
+from rookery.live.tcp import Address, Link, LinkSettings
 from rookery.live.tcp_peers import Peers, node_address, node_id
 from rookery.live.tcp_ports import dial
 from rookery.machine import ClientId
@@ -43,6 +55,9 @@ _LOG = logging.getLogger("rookery.live")
 _MESSAGES: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _HEARTBEATS: msgspec.msgpack.Decoder[BrokerHeartbeat] = msgspec.msgpack.Decoder(BrokerHeartbeat)
 _encode = msgspec.msgpack.Encoder().encode
+_FRAME: operator.itemgetter[int] = operator.itemgetter(1)
+#: Bytes from other brokers that may wait to be handled until clients are not read from.
+_BEHIND = 8 << 20
 #: Brokers remembered for the next start.
 _KNOWN = 16
 
@@ -62,7 +77,9 @@ class LiveBroker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._known: tuple[Address, ...] = ()
         self._paused = False
-        self._frames: Slices[tuple[int, bytes]] = Slices(self._take_frames)
+        #: What brokers have sent and is not handled yet: who owns what and who is there, and what is about events.
+        self._urgent: Slices[tuple[int, bytes]] = Slices(self._take_frames, payload=_FRAME)
+        self._frames: Slices[tuple[int, bytes]] = Slices(self._take_frames, payload=_FRAME)
 
     @property
     def is_paused(self) -> bool:
@@ -74,6 +91,10 @@ class LiveBroker:
     async def start(self) -> None:
         """Open the log and the port, and join or found the network."""
         settings = self.settings
+        return_large_blocks()
+        if settings.proximity is BrokerProximity.COORDINATES and not have("scipy"):
+            _LOG.warning("no coordinates, residents by measured round trips: that needs %s", lacking("scipy"))
+            settings = self.settings = replace(settings, proximity=BrokerProximity.MEASURED)
         # Before anybody knows of this broker: whoever is known must not fall silent while it compiles.
         await asyncio.to_thread(warm, settings.engine)
         if settings.durability is not BrokerDurability.MEMORY:
@@ -103,6 +124,7 @@ class LiveBroker:
             on_frames=self._on_frames,
             on_undeliverable=self._on_undeliverable,
             on_guest=self._on_guest,
+            is_urgent=is_urgent_frame,
             patience=settings.beat,
         )
         self.peers.on_relief = self._relieve
@@ -116,7 +138,7 @@ class LiveBroker:
         )
         entries = self._recovered()
         self.address = await self.peers.listen(settings.listen)
-        entry = await self._find_entry()
+        entry = await self._entry_in_time()
         self.machine.restore(entries)
         if entry is None:
             if settings.join:
@@ -141,6 +163,19 @@ class LiveBroker:
         if self.log.entries:
             _LOG.warning("the log has %d batches of an earlier life: sending them on", len(self.log.entries))
         return self.log.entries
+
+    async def _entry_in_time(self) -> int | None:
+        """Return the id of a broker to join through; those named with `join` have `patience` seconds to answer."""
+        until = asyncio.get_running_loop().time() + self.settings.patience
+        told = False
+        while True:
+            entry = await self._find_entry()
+            if entry is not None or not self.settings.join or asyncio.get_running_loop().time() >= until:
+                return entry
+            if not told:
+                _LOG.warning("nobody to join through answers yet: trying for %g s", self.settings.patience)
+                told = True
+            await asyncio.sleep(min(self.settings.beat, 1.0))
 
     async def _find_entry(self) -> int | None:
         """Return the id of a broker to join through: one that was named, or one remembered from an earlier life."""
@@ -180,13 +215,11 @@ class LiveBroker:
         if isinstance(receiver, ClientId):
             session = self._sessions.get(receiver)
             if session is not None:
-                session.link.send_framed(b"".join([frame_of(_encode(message)) for message in messages]))
+                session.link.send_many(map(_encode, messages))
             return
         self.peers.send_many(receiver, [_encode(message) for message in messages])
-        if not self._paused and self.peers.congested:
-            self._paused = True
-            for session in self._sessions.values():
-                session.link.pause()
+        self.machine.unsent = self.peers.unsent
+        self._pause_clients()
 
     def disconnect(self, node: int | ClientId, reason: str) -> None:
         """Close the connection of a client."""
@@ -201,7 +234,12 @@ class LiveBroker:
         self._relieve()
 
     def _relieve(self) -> None:
-        if self._paused and not self.peers.congested:
+        """Links have got rid of something: read from clients again, and from the disk what waits for room."""
+        self.machine.unsent = self.peers.unsent
+        if (self.machine.spilling.can_read or self.machine.deliveries.copies.can_send) and not self.driver.is_closed:
+            self.machine.relieved(self.driver.now())
+            self.driver.flush()
+        if self._paused and not self._is_behind:
             self._paused = False
             for session in self._sessions.values():
                 session.link.resume()
@@ -209,11 +247,32 @@ class LiveBroker:
     def _on_frames(self, sender: int, frames: list[bytes]) -> None:
         """Take in what another broker sent: in turns, and in order with what its peers send.
 
-        While much waits, heartbeats without news pass it: who is busy is not dead, and keeps its lease.
+        Who owns what and who is there passes what is about events. While much of that waits too, heartbeats without
+        news pass it: who is busy is not dead, and keeps its lease.
         """
-        if self._frames:
-            frames = [frame for frame in frames if not self._is_taken_at_once(frame, sender)]
-        self._frames.add([(sender, frame) for frame in frames])
+        urgent: list[bytes] = []
+        others: list[tuple[int, bytes]] = []
+        for frame in frames:
+            if is_urgent_frame(frame):
+                urgent.append(frame)
+            else:
+                others.append((sender, frame))
+        if self._urgent:
+            urgent = [frame for frame in urgent if not self._is_taken_at_once(frame, sender)]
+        self._urgent.add([(sender, frame) for frame in urgent])
+        self._frames.add(others)
+        self._pause_clients()
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether brokers do not keep up: another one, or this one."""
+        return self.peers.congested or self._frames.size_bytes > _BEHIND
+
+    def _pause_clients(self) -> None:
+        if not self._paused and self._is_behind:
+            self._paused = True
+            for session in self._sessions.values():
+                session.link.pause()
 
     def _is_taken_at_once(self, frame: bytes, sender: int) -> bool:
         try:
@@ -234,16 +293,20 @@ class LiveBroker:
                 except MALFORMED:
                     self.machine.counters["malformed"] += 1
             self.driver.receive(messages, sender)
+        if self._paused:
+            self._relieve()
 
     def _on_undeliverable(self, receiver: int, frames: list[bytes]) -> None:
         self.driver.undeliverable(map(_MESSAGES.decode, frames), receiver)
 
     def _on_event(self, event: BrokerEvent) -> None:
         match event:
-            case StatusAsked(client):
-                self.send(ClientId(client), [Status(self.status())])
+            case StatusAsked(client, sample):
+                self.send(ClientId(client), [Status(self.status(sample=sample))])
             case BrokerLeft():
                 self._left.set()
+            case CoordinatesMissing(reason):
+                _LOG.warning("no coordinates, residents by measured round trips: %s", reason)
             case JoinFailed() | Isolated() | EntryWanted():
                 self._spawn(self._look_for_peers())
 
@@ -289,9 +352,12 @@ class LiveBroker:
             del self._sessions[session.client]
             self.driver.lose(session.client)
 
-    def status(self) -> dict[str, Any]:
+    def status(self, *, sample: bool = False) -> dict[str, Any]:
         """Return zones, loads, neighbors, hops, what is in flight and whose replicas it has, as plain data."""
-        return describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
+        found = describe(self.machine, self.settings, self.address, self.peers, self.log, len(self._sessions))
+        if sample:
+            add_samples(found, self.machine)
+        return found
 
     # ---- peers ----------------------------------------------------------------------------------------------------
 
@@ -323,17 +389,29 @@ class LiveBroker:
 
 
 def warm(engine: str = "bitmap") -> None:
-    """Compile or load what matching in batches needs."""
+    """Compile or load what matching and routing in batches need."""
+    from rookery.brokers.batches import batch_of
+    from rookery.brokers.column_routes import ZoneHops
     from rookery.brokers.conditions import FEW
+    from rookery.brokers.configuration import BrokerConfiguration
+    from rookery.brokers.event_places import EventPlaces
     from rookery.brokers.messages import PlacedSubscription
+    from rookery.brokers.owned_zone import OwnedZone
+    from rookery.brokers.ownership import ZoneOwnership
     from rookery.brokers.store import ZoneStore
     from rookery.participant.exchange import warm as warm_rows
+    from rookery.space.axes import Axis, EventSpace
+    from rookery.space.zones import ROOT
 
     warm_rows(engine)
     store = ZoneStore(Schema(word=str, number=int, share=float), engine=engine)
     store.add(PlacedSubscription("warm", 1, "word = 'a' AND number > 1 OR share < 2", (), (), (), 0), 1)
     for count in (1, FEW + 1):  # one by one, and as a batch
         store.match_columns({"word": ["a"] * count, "number": [2] * count, "share": [None] * count}, count)
+    space = EventSpace(Schema(word=str, number=int), [Axis("word"), Axis("number")])
+    points, _ = EventPlaces(space).points(batch_of(0, 0, [{"word": "a", "number": 2}] * 64))
+    owned = OwnedZone(ZoneOwnership(ROOT, 1, 0), BrokerConfiguration(space=space))
+    ZoneHops(owned, lambda ownership: True).of(points)
 
 
 async def identity_at(address: Address, settings: LinkSettings) -> int | None:

@@ -41,7 +41,7 @@ class Session:
         self.link = link
         self.client = ClientId(link.identity)
         self._broker = broker
-        self._slices: Slices[bytes] = Slices(self._take)
+        self._slices: Slices[bytes] = Slices(self._take, payload=bytes)
         self._pace = Pace(batches=broker.settings.batches_per_second, events=broker.settings.events_per_second)
         #: When a client that has published too much is read from again.
         self._resuming: asyncio.TimerHandle | None = None

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability
+from rookery.brokers.configuration import BrokerConfiguration, BrokerDurability, BrokerProximity
 from rookery.errors import SettingsError
 from rookery.live.admission import check_exposure, is_mutual
 from rookery.live.credentials import Credentials
 from rookery.live.rights import Rights
 from rookery.live.tcp import Address, LinkLimits
-from rookery.matching import ENGINES
 from rookery.space.axes import EventSpace
 
 __all__ = ["BrokerSettings", "parse_address"]
 
 SECOND = 1_000_000
+#: Ways over brokers of which each measures how long they take, at each refresh.
+_STRETCH_PROBES = 4
 #: A host's name or IPv4 address; what has a scheme, a path or a second port is none.
 _HOST = re.compile(r"[\w.-]+", re.ASCII)
 
@@ -33,6 +35,8 @@ class BrokerSettings:
     listen: Address
     #: Brokers to join through; the first broker of a network has none.
     join: tuple[Address, ...] = ()
+    #: Seconds in which one of those has to answer: brokers that are started together, or are busy, need a while.
+    patience: float = 60.0
     #: The folder of the log; none is needed where nothing is written.
     data: Path | None = None
     durability: BrokerDurability = BrokerDurability.TWO_DISKS
@@ -53,6 +57,14 @@ class BrokerSettings:
     subscriptions: int = 100_000
     #: What matches events in a zone; brokers of one network may differ in it.
     engine: str = "bitmap"
+    #: How often brokers say what their zones carry, and share them anew where that has become uneven; 0 for never. The
+    #: same at every broker.
+    balance: float = 5.0
+    #: How the brokers that carry events to far zones are chosen.
+    proximity: BrokerProximity = BrokerProximity.COORDINATES
+    #: Into how many zones a level of Spanhop divides one (the seed's m, a power of two); by default as many as the
+    #: space has corners, the best there is.
+    span: int | None = None
     #: What this broker proves itself with; the key is what clients share.
     credentials: Credentials = field(default_factory=Credentials)
     #: The key that brokers and operators share, where they have no certificates.
@@ -64,15 +76,21 @@ class BrokerSettings:
     limits: LinkLimits = field(default_factory=LinkLimits)
 
     def __post_init__(self) -> None:
+        from rookery.matching import ENGINES  # a client needs this module for addresses alone, and no engine
+
         if self.engine not in ENGINES:
             raise SettingsError(f"there is no engine {self.engine!r}: say {', '.join(ENGINES)}")
         if self.durability is not BrokerDurability.MEMORY and self.data is None:
             raise SettingsError("a log needs a folder: give --data, or ask for --durability memory")
+        if self.span is not None and (self.span < 2 or self.span & (self.span - 1)):
+            raise SettingsError(f"a span of {self.span}: say a power of two, from 2 up")
         check_exposure(self.listen[0], has_tls=self.credentials.listening is not None, insecure=self.insecure)
         if self.rights is not None and not is_mutual(self.credentials.listening):
             raise SettingsError(
                 "rights go by the names in certificates: give --certificate, --private-key and --authority"
             )
+        if not 0 <= self.balance < math.inf:
+            raise SettingsError("--balance is a time in seconds, or 0 for brokers whose zones stay")
         if not self.beat > 0 or self.refresh < self.beat:
             raise SettingsError("the beat must be positive, and subscriptions not be sent again more often than that")
 
@@ -91,13 +109,19 @@ class BrokerSettings:
             memory=self.memory,
             most_subscriptions=self.subscriptions,
             engine=self.engine,
+            bits=None if self.span is None else self.span.bit_length() - 1,
+            balance=round(self.balance * SECOND),
+            proximity=self.proximity,
+            stretch_probes=_STRETCH_PROBES,
         )
 
     def network(self) -> str:
         """Return what all brokers of a network must have in common, as the links compare it."""
         axes = [axis.plain() for axis in self.space.axes]
-        common = json.dumps([self.topic, self.space.schema.to_dict(), axes, self.beat, self.refresh])
-        return hashlib.sha256(common.encode()).hexdigest()[:32]
+        common = [self.topic, self.space.schema.to_dict(), axes, self.beat, self.refresh]
+        if self.span is not None:
+            common.append(self.span)
+        return hashlib.sha256(json.dumps(common).encode()).hexdigest()[:32]
 
 
 def parse_address(text: str) -> Address:

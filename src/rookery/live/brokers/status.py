@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rookery.live.tcp import Address
     from rookery.live.tcp_peers import Peers
 
-__all__ = ["describe"]
+__all__ = ["SAMPLE", "add_samples", "describe"]
+
+#: Places of events told of a zone: sixteen zones have a thousand.
+SAMPLE = 64
 
 
 def describe(
@@ -23,7 +26,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the state of a broker."""
     arrived = machine.counters["arrived"]
-    backup = machine.deliveries.backup
+    backup = machine.deliveries.copies.backup
     return {
         "broker": _text(address),
         "id": machine.id,
@@ -32,6 +35,7 @@ def describe(
         "durability": settings.durability.value,
         "zones": [_zone(machine, owned) for owned in machine.owned.values()],
         "hops": machine.counters["hops"] / arrived if arrived else None,
+        "network": _network(machine),
         "clients": clients,
         "subscriptions_of_clients": len(machine.placement.clients),
         "backup": None if backup is None else _text(node_address(backup)),
@@ -43,6 +47,7 @@ def describe(
             "budget": machine.configuration.memory,
             "held": machine.spilling.held,
             "to_clients": machine.sessions.bytes_in_flight,
+            "to_brokers": peers.unsent,
             "spilled_batches": machine.spilling.spilled,
         },
         "replicas": {
@@ -54,6 +59,12 @@ def describe(
         "faults": dict(peers.settings.faults),
         "counters": dict(machine.counters),
     }
+
+
+def add_samples(document: dict[str, Any], machine: Broker) -> None:
+    """Add to each zone of a status some places of its events, as they are in its sample: no order is among them."""
+    for zone, owned in zip(document["zones"], machine.owned.values(), strict=True):
+        zone["sample"] = [list(point) for point in owned.reservoir.points[:SAMPLE]]
 
 
 def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
@@ -68,6 +79,21 @@ def _zone(machine: Broker, owned: OwnedZone) -> dict[str, Any]:
         "subscriptions": len(owned.store),
         "in_grace_period": owned.grace_until > machine.now,
         "neighbors": {bits_of(ownership.path): _text(node_address(ownership.owner)) for ownership in owned.neighbors},
+    }
+
+
+def _network(machine: Broker) -> dict[str, Any]:
+    """Return where a broker is on the network: coordinates and round trips in milliseconds, error and stretch."""
+    known = machine.landmarks.map
+    neighbors = {ownership.owner for owned in machine.owned.values() for ownership in owned.neighbors}
+    times = {owner: machine.round_trips.of(owner) for owner in sorted(neighbors - {machine.id})}
+    return {
+        "proximity": machine.configuration.proximity.value,
+        "coordinates": list(machine.position),
+        "error": machine.landmarks.error,
+        "stretch": machine.round_trips.stretch,
+        "landmarks": [] if known is None else [_text(node_address(owner)) for owner in known.owners],
+        "round_trips": {_text(node_address(owner)): time / 1_000 for owner, time in times.items() if time is not None},
     }
 
 

@@ -6,7 +6,8 @@ time; any number of `Spool`s read it meanwhile, in any process that sees the fol
 and nothing else, so what it has seen once it sees again, after any crash.
 
 A record has the attributes of the topic's events and four columns before them: `_offset`; `_writer` and `_sequence`,
-which together name the sample in the whole DDS domain; and `_written`, the writer's own time, where it told one.
+which together name the sample in the whole DDS domain; and `_written`, the writer's own time, where it told one. A
+spool with endings also records ends of instances: `_state` says which record is what, and an end has its keys alone.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SchemaError, SpoolError
-from rookery.live.spool.frames import MARK_OCTETS, Frame, Mark, best_mark, frames, segment_name
+from rookery.live.spool.frames import MARK_BYTES, Frame, Mark, best_mark, frames, segment_name
 from rookery.model import Schema
 
-__all__ = ["RECORD_COLUMNS", "Description", "Spool", "record_schema"]
+__all__ = ["ALIVE", "RECORD_COLUMNS", "STATE", "Description", "Spool", "record_schema"]
 
 DESCRIPTION_FILE = "spool.json"
 MARK_FILE = "mark"
@@ -38,6 +39,9 @@ RECORD_COLUMNS = (
     pa.field("_sequence", pa.int64(), nullable=False),
     pa.field("_written", pa.timestamp("us", tz="UTC")),
 )
+#: In a spool with endings: `alive`, `disposed` or `unregistered`.
+STATE = pa.field("_state", pa.string(), nullable=False)
+ALIVE = "alive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Description:
     schema: Schema
     key: tuple[str, ...] = ()
     spool_id: str = ""
+    endings: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -61,6 +66,7 @@ class Description:
             "type_name": self.type_name,
             "key": list(self.key),
             "schema": self.schema.to_dict(),
+            "endings": self.endings,
         }
 
     @classmethod
@@ -76,6 +82,7 @@ class Description:
                 Schema.from_dict(document["schema"]),
                 tuple(document["key"]),
                 str(document["spool_id"]),
+                bool(document.get("endings", False)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise SpoolError(f"the description of the spool is damaged: {error}") from error
@@ -101,27 +108,28 @@ class Description:
         return (json.dumps(self.document(), indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def record_schema(schema: Schema) -> pa.Schema:
+def record_schema(schema: Schema, *, endings: bool = False) -> pa.Schema:
     """Return the columns of a stored record; raise for an attribute that has the name of one of ours."""
-    taken = {OFFSET.name, *(column.name for column in RECORD_COLUMNS)} & set(schema)
+    columns = (*RECORD_COLUMNS, STATE) if endings else RECORD_COLUMNS
+    taken = {OFFSET.name, *(column.name for column in columns)} & set(schema)
     if taken:
         raise SchemaError(f"a spool has columns of its own named {sorted(taken)}: rename the attributes")
-    return pa.schema([*RECORD_COLUMNS, *schema.to_arrow()])
+    return pa.schema([*columns, *schema.to_arrow()])
 
 
 def read_mark(folder: Path) -> Mark:
     """Return how far a spool counts."""
     try:
-        octets = (folder / MARK_FILE).read_bytes()
+        data = (folder / MARK_FILE).read_bytes()
     except FileNotFoundError:
         raise SpoolError(f"{folder} is no finished spool: start `rookery spool` on it again") from None
-    return mark_of(octets, folder)
+    return mark_of(data, folder)
 
 
-def mark_of(octets: bytes, folder: Path) -> Mark:
+def mark_of(data: bytes, folder: Path) -> Mark:
     """Return how far a spool counts by what its mark's file holds."""
     # A slot that is being written while we read looks torn; then the other one is the truth.
-    mark = best_mark(octets[:MARK_OCTETS])
+    mark = best_mark(data[:MARK_BYTES])
     if mark is None:
         raise SpoolError(f"{folder / MARK_FILE} is damaged: neither of its slots is whole")
     return mark
@@ -144,7 +152,7 @@ class Spool:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.description = Description.read(self.folder)
-        self._stored = record_schema(self.description.schema)
+        self._stored = record_schema(self.description.schema, endings=self.description.endings)
 
     @property
     def schema(self) -> pa.Schema:
@@ -187,7 +195,8 @@ class Spool:
         path = self.folder / segment_name(start)
         try:
             with path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), mark.octets if start == mark.segment else 0, access=mmap.ACCESS_READ)
+                length = mark.size_bytes if start == mark.segment else 0
+                mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
             raise SpoolError(f"{path} cannot be read: {error}") from error
         try:

@@ -3,7 +3,7 @@
 A *frame* is one group of records that became durable together: a header, the last sequence number of each DDS writer
 that the group moved on, and the records as one Arrow record batch, all under one checksum (XXH3, 64 bits). A *segment*
 is a file of frames; its first frame holds no records but the numbers of all writers, so the newest segment alone says
-where every writer stands. All parts begin at multiples of 64 octets, so a batch can be used where it lies in the file.
+where every writer stands. All parts begin at multiples of 64 bytes, so a batch can be used where it lies in the file.
 
 The *mark* is the truth: a file with two slots that are written in turn, each with the end of what counts. A frame is
 forced to the disk before the mark names it, and the mark is forced to the disk before anyone is told. Whatever lies
@@ -24,7 +24,7 @@ from rookery.errors import SpoolError
 
 __all__ = [
     "ALIGNMENT",
-    "MARK_OCTETS",
+    "MARK_BYTES",
     "Frame",
     "Mark",
     "best_mark",
@@ -41,7 +41,7 @@ _CHECKSUM_AT = 40
 _MARK = struct.Struct("<4s4xQQQQQ16x")
 _MARK_MAGIC = b"RKM1"
 #: Two slots.
-MARK_OCTETS = 2 * _MARK.size
+MARK_BYTES = 2 * _MARK.size
 
 
 def segment_name(first: int) -> str:
@@ -51,7 +51,7 @@ def segment_name(first: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame where it lies: `whole` are all its octets, `writers` and `batch` its two parts."""
+    """One frame where it lies: `whole` are all its bytes, `writers` and `batch` its two parts."""
 
     position: int
     first: int
@@ -87,11 +87,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a spool counts: in the segment that begins with `segment`, so many octets, up to the offset `end`."""
+    """How far a spool counts: in the segment that begins with `segment`, so many bytes, up to the offset `end`."""
 
     turn: int
     segment: int
-    octets: int
+    size_bytes: int
     end: int
 
     @property
@@ -100,26 +100,26 @@ class Mark:
         return self.turn % 2 * _MARK.size
 
     def encode(self) -> bytes:
-        """Return the octets of a slot."""
-        return _MARK.pack(_MARK_MAGIC, *self._fields(), _checksum(_fields_octets(*self._fields())))
+        """Return the bytes of a slot."""
+        return _MARK.pack(_MARK_MAGIC, *self._fields(), _checksum(_packed(*self._fields())))
 
     def _fields(self) -> tuple[int, int, int, int]:
-        return self.turn, self.segment, self.octets, self.end
+        return self.turn, self.segment, self.size_bytes, self.end
 
 
-def best_mark(octets: bytes) -> Mark | None:
+def best_mark(data: bytes) -> Mark | None:
     """Return the newer of the two slots that are whole; None when neither is."""
     found: Mark | None = None
-    for place in range(0, len(octets) - _MARK.size + 1, _MARK.size):
-        magic, turn, segment, size, end, checksum = _MARK.unpack_from(octets, place)
-        whole = magic == _MARK_MAGIC and checksum == _checksum(_fields_octets(turn, segment, size, end))
+    for place in range(0, len(data) - _MARK.size + 1, _MARK.size):
+        magic, turn, segment, size, end, checksum = _MARK.unpack_from(data, place)
+        whole = magic == _MARK_MAGIC and checksum == _checksum(_packed(turn, segment, size, end))
         if whole and (found is None or turn > found.turn):
             found = Mark(turn, segment, size, end)
     return found
 
 
 def encode_frame(*, first: int, rows: int, committed: int, writers: Mapping[str, int], batch: bytes) -> bytes:
-    """Return the octets of a frame."""
+    """Return the bytes of a frame."""
     names = json.dumps(writers, separators=(",", ":")).encode()
     body = _padded(names) + _padded(batch)
     header = _FRAME.pack(_FRAME_MAGIC, len(names), len(batch), first, rows, committed, 0)
@@ -127,23 +127,23 @@ def encode_frame(*, first: int, rows: int, committed: int, writers: Mapping[str,
     return header[:_CHECKSUM_AT] + checksum.to_bytes(8, "little") + header[_CHECKSUM_AT + 8 :] + body
 
 
-def frames(octets: memoryview, *, start: int) -> Iterator[Frame]:
-    """Walk the frames of a segment by their headers, up to the end of `octets`; raise where they do not join.
+def frames(data: memoryview, *, start: int) -> Iterator[Frame]:
+    """Walk the frames of a segment by their headers, up to the end of `data`; raise where they do not join.
 
     `start` is the segment's first offset. A frame that is passed over is not verified, but its offsets must follow.
     """
     position, offset = 0, start
-    while position < len(octets):
-        if len(octets) - position < _FRAME.size:
+    while position < len(data):
+        if len(data) - position < _FRAME.size:
             raise SpoolError(f"the frame at octet {position} is cut short")
-        magic, names, size, first, rows, committed, _ = _FRAME.unpack_from(octets, position)
+        magic, names, size, first, rows, committed, _ = _FRAME.unpack_from(data, position)
         body = position + _FRAME.size
         batch = body + _aligned(names)
         end = batch + _aligned(size)
-        if magic != _FRAME_MAGIC or end > len(octets) or first != offset:
+        if magic != _FRAME_MAGIC or end > len(data) or first != offset:
             raise SpoolError(f"there is no frame of offset {offset} at octet {position}")
-        writers, records = octets[body : body + names], octets[batch : batch + size]
-        yield Frame(position, first, rows, committed, octets[position:end], writers, records)
+        writers, records = data[body : body + names], data[batch : batch + size]
+        yield Frame(position, first, rows, committed, data[position:end], writers, records)
         position, offset = end, first + rows
 
 
@@ -154,17 +154,17 @@ def read_commit_time(header: bytes) -> int:
     return int(_FRAME.unpack_from(header)[5])
 
 
-def _checksum(octets: bytes) -> int:
-    return int(xxhash.xxh3_64_intdigest(octets))
+def _checksum(data: bytes) -> int:
+    return int(xxhash.xxh3_64_intdigest(data))
 
 
-def _fields_octets(*fields: int) -> bytes:
+def _packed(*fields: int) -> bytes:
     return struct.pack("<4Q", *fields)
 
 
-def _aligned(octets: int) -> int:
-    return -(-octets // ALIGNMENT) * ALIGNMENT
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _padded(octets: bytes) -> bytes:
-    return octets + bytes(_aligned(len(octets)) - len(octets))
+def _padded(data: bytes) -> bytes:
+    return data + bytes(_aligned(len(data)) - len(data))

@@ -6,7 +6,8 @@ memory: at most one group is being written while one more gathers, and when that
 network until the disk has caught up.
 
 Groups: records wait for others to come along (`gather_seconds`), up to a number and a size. A sample that the filter
-does not want, that cannot be read, or that only ends an instance is counted and acknowledged with its group.
+does not want, that cannot be read, or that only ends an instance is counted and acknowledged with its group. A spool
+with endings records ends too, whatever the filter: an end has keys alone, which say nothing of what is wanted.
 
 After a crash the spool knows the last number that counts of every writer, and goes on behind it: what a transient-local
 writer still has is asked for from there, and nothing is recorded twice.
@@ -24,12 +25,23 @@ from typing import Any
 import pyarrow as pa
 
 from rookery.errors import WireFormatError
+from rookery.live.lapses import warn_of_lapse
+from rookery.live.spool.folder import ALIVE, STATE
 from rookery.live.spool.writer import SpoolWriter
 from rookery.live.udp import UdpParticipant
 from rookery.matching import matcher
 from rookery.participant.event_types import EventType
 from rookery.participant.exchange import warm
-from rookery.rtps.events import EndpointMatched, EndpointUnmatched, Event, SampleKind, SampleReceived
+from rookery.rtps.events import (
+    DeadlineMissed,
+    EndpointMatched,
+    EndpointUnmatched,
+    Event,
+    LivelinessChanged,
+    SampleKind,
+    SampleReceived,
+    SampleSuperseded,
+)
 from rookery.rtps.identity import Guid, guid_from_text
 from rookery.rtps.qos import QualityOfService
 
@@ -45,7 +57,7 @@ class Grouping:
     seconds: float = 0.02
     """How long the first one waits for others."""
     records: int = 10_000
-    octets: int = 4 << 20
+    size_bytes: int = 4 << 20
     """Octets of the samples, as they came."""
 
 
@@ -58,14 +70,16 @@ class Counts:
     """Those that the filter does not want."""
     unreadable: int = 0
     endings: int = 0
-    """Ends of instances, which carry no event."""
+    """Ends of instances, which carry no event; recorded by a spool with endings."""
     groups: int = 0
+    superseded: int = 0
+    """Those of instances that a stronger writer has, where they belong to the strongest."""
 
 
 @dataclass(slots=True)
 class _Group:
     rows: list[dict[str, Any]] = field(default_factory=list)
-    octets: int = 0
+    size_bytes: int = 0
     last: dict[Guid, int] = field(default_factory=dict)
 
 
@@ -128,10 +142,15 @@ class SpoolRecorder:
         match event:
             case SampleReceived(reader=reader) if reader == self._reader:
                 self._gather(event)
+            case SampleSuperseded(sample) if sample.reader == self._reader:
+                self.counts.superseded += 1
+                self._gather(sample, counts=False)
             case EndpointMatched(local, remote) if local == self._reader:
                 self.matched.add(remote)
             case EndpointUnmatched(local, remote) if local == self._reader:
                 self.matched.discard(remote)
+            case DeadlineMissed() | LivelinessChanged():
+                warn_of_lapse(event, self._spool.description.topic)
 
     async def finish(self) -> None:
         """Make durable and acknowledge what has come, and stop."""
@@ -143,31 +162,36 @@ class SpoolRecorder:
         if self.failed.done():
             await self.failed
 
-    def _gather(self, sample: SampleReceived) -> None:
+    def _gather(self, sample: SampleReceived, *, counts: bool = True) -> None:
+        """Take a sample into the group; one that does not count is acknowledged with it, and that is all."""
         group = self._gathering
         group.last[sample.writer] = sample.sequence
-        row = self._row(sample)
+        row = self._row(sample) if counts else None
         if row is not None:
             group.rows.append(row)
-            group.octets += len(sample.payload)
-        if len(group.rows) >= self._grouping.records or group.octets >= self._grouping.octets:
+            group.size_bytes += len(sample.payload)
+        if len(group.rows) >= self._grouping.records or group.size_bytes >= self._grouping.size_bytes:
             self._catch_up()
             self._commit()
         elif self._timer is None and self._writing is None:
             self._timer = self._loop.call_later(self._grouping.seconds, self._commit)
 
     def _row(self, sample: SampleReceived) -> dict[str, Any] | None:
-        if sample.kind is not SampleKind.ALIVE:
-            self.counts.endings += 1
+        is_alive, with_endings = sample.kind is SampleKind.ALIVE, self._spool.description.endings
+        self.counts.endings += not is_alive
+        if not is_alive and not with_endings:
             return None
         try:
-            event = self._type.decode(sample.payload)
-        except WireFormatError:
+            event = (self._type.decode if is_alive else self._type.decode_key)(sample.payload)
+        except WireFormatError:  # an end may also name its instance by a hash alone
             self.counts.unreadable += 1
             return None
-        if self._filter is not None and not self._filter.match(event):
+        if is_alive and self._filter is not None and not self._filter.match(event):
             self.counts.unwanted += 1
             return None
+        if with_endings:
+            ended = "disposed" if sample.kind & SampleKind.DISPOSED else "unregistered"
+            event = {STATE.name: ALIVE if is_alive else ended, **event}
         written = None if sample.timestamp is None else _EPOCH + timedelta(microseconds=sample.timestamp)
         return {"_writer": str(sample.writer), "_sequence": sample.sequence, "_written": written, **event}
 

@@ -38,7 +38,7 @@ from rookery.machine.disk import AppendFile, Disk, File, put_file, read_file, wr
 
 __all__ = ["Retention", "SpoolWriter"]
 
-SEGMENT_OCTETS = 64 << 20
+SEGMENT_BYTES = 64 << 20
 #: A segment is walked from its start to find an offset: this bounds the walk where groups are small.
 SEGMENT_FRAMES = 4_096
 #: Writers whose numbers are remembered, the latest ones: a program that restarts is a new writer each time.
@@ -49,7 +49,7 @@ REMEMBERED_WRITERS = 65_536
 class Retention:
     """How much is kept; None means everything."""
 
-    octets: int | None = None
+    size_bytes: int | None = None
     microseconds: int | None = None
 
 
@@ -61,17 +61,17 @@ class SpoolWriter:
         folder: str | Path,
         description: Description,
         *,
-        segment_octets: int = SEGMENT_OCTETS,
+        segment_bytes: int = SEGMENT_BYTES,
         retention: Retention | None = None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000,
         disk: Disk | None = None,
     ) -> None:
         """Open the spool in a folder, or begin one; another `disk` than the folder is for those who try faults."""
         self.folder = Path(folder)
-        self._segment_octets = segment_octets
+        self._segment_bytes = segment_bytes
         self._retention = retention or Retention()
         self._clock = clock
-        self.schema = record_schema(description.schema)
+        self.schema = record_schema(description.schema, endings=description.endings)
         self._writers: dict[str, int] = {}
         self._broken = False
         self._mark: Mark | None = None
@@ -119,15 +119,15 @@ class SpoolWriter:
             raise SpoolError(f"these records do not have the columns of {self.folder}")
         first, time_now = self.end, self._clock()
         records = batch.serialize().to_pybytes()
-        octets = encode_frame(first=first, rows=batch.num_rows, committed=time_now, writers=writers, batch=records)
+        frame = encode_frame(first=first, rows=batch.num_rows, committed=time_now, writers=writers, batch=records)
         with self._explained():
             self._broken = True
-            begins = self._is_full(len(octets))
+            begins = self._is_full(len(frame))
             if begins:
                 self._begin_segment(first)
             assert self._file is not None
             assert self._mark_file is not None
-            self._file.append(octets, sync=True)
+            self._file.append(frame, sync=True)
             mark = Mark(self._mark.turn + 1, self._segment, self._file.end, first + batch.num_rows)
             write_all(self._mark_file, mark.encode(), mark.slot)
             self._mark_file.sync()
@@ -173,6 +173,9 @@ class SpoolWriter:
         if replace(asked, spool_id=found.spool_id) != found:
             there, here = found.document(), asked.document()
             differing = [name for name in there if name != "spool_id" and there[name] != here[name]]
+            if differing == ["endings"]:
+                wanted = "--endings" if found.endings else "no --endings"
+                raise SpoolError(f"{self.folder} was begun with {wanted}: go on so, or choose another folder")
             told = ", ".join(f"{name} {there[name]!r}" for name in differing)
             raise SpoolError(f"{self.folder} is the spool of another topic or type ({told}): choose another folder")
         return found
@@ -197,14 +200,14 @@ class SpoolWriter:
         self._mark_file = self._disk.open(MARK_FILE)
         file = self._disk.open(segment_name(mark.segment))
         self._segment = mark.segment
-        if file.size() < mark.octets:
+        if file.size() < mark.size_bytes:
             file.close()
-            raise SpoolError(f"{path} has lost octets that were counted: restore it, or choose another folder")
-        self._file = AppendFile(file, mark.octets)
+            raise SpoolError(f"{path} has lost bytes that were counted: restore it, or choose another folder")
+        self._file = AppendFile(file, mark.size_bytes)
         self._disk.sync()
         self._frames = 0
         try:
-            for frame in frames(memoryview(file.read(0, mark.octets)), start=mark.segment):
+            for frame in frames(memoryview(file.read(0, mark.size_bytes)), start=mark.segment):
                 frame.verify()
                 if self._frames == 0:
                     self._opened = frame.committed
@@ -216,12 +219,12 @@ class SpoolWriter:
 
     # Writing.
 
-    def _is_full(self, octets: int) -> bool:
+    def _is_full(self, size: int) -> bool:
         if self._frames <= 1 or self._file is None:
             return False
         age = self._retention.microseconds
         return (
-            self._file.end + octets > self._segment_octets
+            self._file.end + size > self._segment_bytes
             or self._frames >= SEGMENT_FRAMES
             # Only whole segments are deleted, so none may span more than a part of what is kept.
             or (age is not None and self._clock() - self._opened > age // 4)
@@ -246,7 +249,7 @@ class SpoolWriter:
         """Delete the oldest segments, as long as there is too much or they are too old."""
         starts = self._starts()
         sizes = {start: self._size(start) for start in starts}
-        limit, age = self._retention.octets, self._retention.microseconds
+        limit, age = self._retention.size_bytes, self._retention.microseconds
         for start, following in pairwise(starts):
             too_much = limit is not None and sum(sizes.values()) > limit
             # The last record of a segment is older than the segment that follows.
