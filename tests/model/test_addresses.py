@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import subprocess
+import sys
 from random import Random
 
 import pyarrow as pa
@@ -50,3 +52,14 @@ def test_a_network_holds_what_python_says() -> None:
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no network"):
         network_range(text)
+
+
+@pytest.mark.parametrize(
+    "module", ["rookery.live.opening", "rookery.live.survey", "rookery.spark.sinks", "rookery.spark.spool"]
+)
+def test_what_matches_nothing_needs_no_compiler(module: str) -> None:
+    """A client, a survey, each process by which Spark plans and commits: Numba would be half of its start."""
+    if module.startswith("rookery.spark"):
+        pytest.importorskip("pyspark")
+    program = f"import sys, {module}; sys.exit('numba' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

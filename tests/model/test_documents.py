@@ -40,7 +40,7 @@ def test_windows_events_have_their_fields_by_name() -> None:
     (row,) = layout([event], schema).to_pylist()
     assert [row[name] for name in names[:5]] == ["1", "C", "P", "cmd", "q"]
     assert row["Level#number"] == 4.0
-    assert set(row["_event"].split("\n")) == {"1", "C", "4", "P", "cmd", "q"}
+    assert set(row["_event"].split("\x1e")) == {"1", "C", "4", "P", "cmd", "q"}
     older = {"Event": {"System": {"EventID": {"#text": 7, "#attributes": {"Qualifiers": 0}}}}}
     assert layout([older], schema).to_pylist()[0]["EventID"] == "7"
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.event_values import CASES, DISGUISES, arrow_type, attribute_of, column_of, kind_of, raw_of
 
+import rookery
 from rookery.errors import EventError
 from rookery.model.event_columns import array_of, comparables, read_column, whole_array
 from rookery.model.events import comparable
@@ -188,3 +189,16 @@ def test_one_array_is_not_copied() -> None:
         read_column(attribute_of("float64"), pa.chunked_array([array])).buffers()[1].address
         == array.buffers()[1].address
     )
+
+
+@pytest.mark.parametrize(("kind", "width"), [(pa.string(), np.int32), (pa.large_string(), np.int64)])
+def test_texts_whose_first_begins_behind_others(kind: pa.DataType, width: type) -> None:
+    """Arrow 26 garbles such arrays in `ascii_lower`."""
+    offsets = pa.py_buffer(np.array([3, 5, 7], width))
+    texts = pa.Array.from_buffers(kind, 2, [None, offsets, pa.py_buffer(b"xxxABCD")])
+    texts.validate(full=True)
+    matcher = rookery.matcher(rookery.Schema(s=str))
+    matcher.add("folded", "s ILIKE 'ab'")
+    matcher.add("computed", "lower(s) = 'cd'")
+    found = matcher.match_many(pa.table({"event_id": [1, 2], "s": texts})).to_pylist()
+    assert {(one["event_id"], one["subscription_id"]) for one in found} == {(1, "folded"), (2, "computed")}

@@ -133,3 +133,29 @@ def test_a_compiled_set_names_the_columns_that_it_reads() -> None:
     assert sorted(matcher.compile().attributes) == ["i", "s", "u"]
     table = pa.table({"event_id": [1], "i": [2], "u": pa.array([2], pa.uint64()), "s": ["XA"]})
     assert matcher.match_many(table).num_rows == 1
+
+
+def test_rows_that_lack_a_field_are_not_looked_at_and_texts_in_ascii_go_by_arrow() -> None:
+    schema = rookery.Schema.from_dict({"a": "string", "b": "string"})
+    rows = [("X", "x"), ("İA", "İa"), (None, "x"), ("é", None), ("a", "b"), (None, None), ("É", "é")]
+    arrays: dict[tuple[str | int, ...], Any] = {
+        ("a",): pa.array([one for one, _ in rows]),
+        ("b",): pa.array([other for _, other in rows]),
+    }
+    attribute = computed_attribute(schema, (COMPUTED, "lower(a) = lower(b)"))
+    asked: list[Any] = []
+    value_of = attribute.value_of
+
+    def counted(row: Any) -> Any:
+        asked.append(tuple(row.values()))
+        return value_of(row)
+
+    attribute.value_of = counted
+    column = computed_column(attribute, arrays, len(rows))
+    assert column.to_pylist() == [True, True, None, None, False, None, True]
+    assert asked == [("İA", "İa"), ("É", "é")]
+    nothing = {path: pa.nulls(len(rows), pa.string()) for path in arrays}
+    assert computed_column(attribute, nothing, len(rows)).to_pylist() == [None] * len(rows)
+    either = computed_attribute(schema, (COMPUTED, "coalesce(a, b) = upper(b)"))
+    said = [None if (one or other) is None or other is None else (one or other) == other.upper() for one, other in rows]
+    assert computed_column(either, arrays, len(rows)).to_pylist() == said

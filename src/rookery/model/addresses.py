@@ -16,8 +16,6 @@ import ipaddress
 import numpy as np
 import pyarrow as pa
 
-from rookery.model.address_kernels import WIDTH, write_addresses
-
 __all__ = ["address_column", "address_of", "network_range"]
 
 
@@ -49,6 +47,9 @@ def network_range(text: str) -> tuple[str, str]:
 
 def address_column(texts: pa.Array) -> pa.Array:
     """Return the addresses of an array of large strings, NULL where a text names none."""
+    # Spark asks a process of its own for each plan, offset and commit of a source or sink: those need no compiler.
+    from rookery.model.address_kernels import WIDTH, write_addresses
+
     valid = np.ones(len(texts), np.bool_)
     if texts.null_count:
         valid = texts.is_valid().to_numpy(zero_copy_only=False)

@@ -22,9 +22,11 @@ from typing import Any
 
 from rookery.errors import EventError
 
-__all__ = ["ABSENT", "LEAF", "TEXT", "VALUE", "Choices", "asks_choices"]
+__all__ = ["ABSENT", "LEAF", "NUMBER", "TEXT", "VALUE", "Choices", "asks_choices"]
 
 TEXT, VALUE, LEAF, ABSENT = "#text", "#value", "#leaf", "#absent"
+#: The column that numbers the documents of a batch whose rows are choices.
+NUMBER = "_document"
 #: Rows that one document may stand for.
 MOST_ROWS = 65_536
 

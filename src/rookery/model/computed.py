@@ -9,6 +9,8 @@ Rule 1: its path is ("$=", text), and the text parses to the expression again, s
 Rule 2: a column is computed by Arrow and NumPy where they are exact for these types, and by value elsewhere (a double
 against a decimal, an int64 past 2⁵³ against a double, texts that are not ASCII): exact always, and once per event,
 whatever the number of subscriptions.
+Rule 3: what is NULL of a NULL is looked at only in the rows that have all its fields, and by value only in those of
+them whose texts are not ASCII, so that a field that few events have costs the others nothing.
 """
 
 from __future__ import annotations
@@ -63,6 +65,8 @@ _NUMPY = {"=": np.equal, "<": np.less, ">": np.greater}
 _FLOAT_SUMS = {"+": np.add, "-": np.subtract, "*": np.multiply}
 _ASCII = {"lower": pc.ascii_lower, "upper": pc.ascii_upper, "length": pc.binary_length}
 
+#: The functions that may have a value where an argument is NULL.
+_NULL_TAKING = ("coalesce", "nullif", "least", "greatest")
 _PARTS = {
     "year": pc.year, "month": pc.month, "day": pc.day, "hour": pc.hour, "minute": pc.minute, "second": pc.second,
 }  # fmt: skip
@@ -136,10 +140,54 @@ def computed_column(attribute: ComputedAttribute, arrays: Arrays, count: int) ->
     try:
         return _vectorised(attribute, arrays, kinds)
     except (_InexactError, pa.ArrowException):
-        values = [comparables(one, arrays[one.path]) for one in attribute.fields]
-        paths = [one.path for one in attribute.fields]
-        found = [attribute.value_of(dict(zip(paths, row, strict=True))) for row in zip(*values, strict=True)]
-        return array_of(attribute.type, found)
+        if _null_of_null(attribute.node):
+            return _of_whole_rows(attribute, arrays, kinds, count)
+        return _by_value(attribute, arrays)
+
+
+def _by_value(attribute: ComputedAttribute, arrays: Arrays) -> pa.Array:
+    values = [comparables(one, arrays[one.path]) for one in attribute.fields]
+    paths = [one.path for one in attribute.fields]
+    found = [attribute.value_of(dict(zip(paths, row, strict=True))) for row in zip(*values, strict=True)]
+    return array_of(attribute.type, found)
+
+
+def _null_of_null(node: Any) -> bool:
+    """Say whether an expression is NULL wherever one of its fields is."""
+    if isinstance(node, Comparison):
+        return _null_of_null(node.left) and _null_of_null(node.right)
+    if isinstance(node, Call):
+        return node.name not in _NULL_TAKING and all(map(_null_of_null, node.arguments))
+    return isinstance(node, Field | Literal)
+
+
+def _of_whole_rows(
+    attribute: ComputedAttribute, arrays: Arrays, kinds: Mapping[Path, LeafType], count: int
+) -> pa.Array:
+    """Return a column of what is NULL of a NULL; rows whose texts are ASCII go by Arrow, if that is exact for them."""
+    whole, plain = np.ones(count, bool), np.ones(count, bool)
+    for one in attribute.fields:
+        array = arrays[one.path]
+        whole &= array.is_valid().to_numpy(zero_copy_only=False)
+        if isinstance(one.type, StringType | EnumType):
+            plain &= pc.fill_null(pc.string_is_ascii(_texts(array)), True).to_numpy(zero_copy_only=False)
+    places = np.full(count, -1, np.int64)
+    found: list[pa.Array] = []
+    for rows, ascii_only in ((np.flatnonzero(whole & plain), True), (np.flatnonzero(whole & ~plain), False)):
+        places[rows] = sum(map(len, found)) + np.arange(len(rows))
+        taken = {path: array.take(pa.array(rows)) for path, array in arrays.items() if path in kinds}
+        if not len(rows):
+            continue
+        try:
+            if not ascii_only:
+                raise _InexactError
+            found.append(_vectorised(attribute, taken, kinds))
+        except (_InexactError, pa.ArrowException):
+            found.append(_by_value(attribute, taken))
+    if not found:
+        return array_of(attribute.type, [None]).take(pa.array(np.zeros(count, np.int64)))
+    joined = pa.concat_arrays([one.cast(found[0].type) for one in found])
+    return joined.take(pa.array(places, mask=places < 0))
 
 
 class _InexactError(Exception):
@@ -180,8 +228,27 @@ def _vectorised(attribute: ComputedAttribute, arrays: Arrays, kinds: Mapping[Pat
             return _lengths(BooleanType(), _NUMPY[node.operator](one, other), first & second)
         except _InexactError:
             pass
+    if all(_is_text(side, kinds) for side in sides):
+        return _ARROW[node.operator](*(_text_side(side, arrays) for side in sides))
     one, other = (_doubles(side, arrays, kinds) for side in sides)
     return pa.array(_NUMPY[node.operator](one, other), mask=np.isnan(one) | np.isnan(other))
+
+
+def _is_text(node: Operand, kinds: Mapping[Path, LeafType]) -> bool:
+    """Say whether an operand is a field of texts, or one in another case."""
+    if isinstance(node, Call):
+        return node.name in ("lower", "upper") and _is_text(node.arguments[0], kinds)
+    return isinstance(node, Field) and isinstance(kinds[node.path], StringType)
+
+
+def _text_side(node: Operand, arrays: Arrays) -> pa.Array:
+    if isinstance(node, Call):
+        texts = _text_side(node.arguments[0], arrays)
+        if pc.all(pc.string_is_ascii(texts)).as_py() is False:
+            raise _InexactError
+        return _ASCII[node.name](texts)
+    assert isinstance(node, Field)
+    return _texts(arrays[node.path])
 
 
 def _doubles(node: Operand, arrays: Arrays, kinds: Mapping[Path, LeafType]) -> np.ndarray[Any, Any]:

@@ -8,11 +8,16 @@ Rule 3: a Windows event as its viewers export it (`{"Event": {"System": …, "Ev
 own names: `EventID`, `Channel`, `Provider_Name`, and all that stands in EventData or UserData.
 Rule 4: a schema that asks for choices (`choices.py`: `a#text`, `a#leaf`, …) has a row for each choice of items of a
 document's arrays; the document matches what one of its rows matches.
-Rule 5: `_event` is all values of a document, a line each: what keywords are sought in; `a#number` is `a` as a number.
+Rule 5: `_event` is all values of a document in their order, U+001E between them: what keywords are sought in;
+`a#number` is `a` as a number, `a#instant` as an instant.
+
+This is what columns of documents mean, value by value; `document_lines.py` reads lines of JSON to the same columns, and
+`document_rows.py` makes events of one document.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,12 +28,19 @@ from rookery.errors import EventError
 from rookery.model.arrow_types import type_to_arrow
 from rookery.model.choices import ABSENT, LEAF, TEXT, VALUE, Choices
 from rookery.model.schema import Schema
-from rookery.model.types import BooleanType, StringType, StructType, TimestampType, Type
+from rookery.model.types import BooleanType, FloatType, IntegerType, StringType, StructType, TimestampType, Type
 
-__all__ = ["documents_of", "field_names", "laid_out", "layout"]
+__all__ = [
+    "EVERY_VALUE", "SEPARATOR", "document_of", "documents_of", "every_value", "field_names", "fitting", "laid_out",
+    "layout", "leaves_of", "other_field", "text_of",
+]  # fmt: skip
 
-_KEYWORDS = "_event"
-_NUMBER = "#number"
+#: The column of all values of a document.
+EVERY_VALUE = "_event"
+#: What stands between them: ASCII's record separator, which texts of events do not have, as they may have line ends.
+SEPARATOR = "\x1e"
+#: What a field is as another type: as a number, as an instant.
+_OTHERWISE = ("#number", "#instant")
 #: The objects of a Windows event whose fields go by their own names, in the order in which they are asked.
 _WINDOWS = (("Event", "EventData"), ("Event", "UserData"), ("Event", "System"))
 #: Fields of a Windows event that stand deeper.
@@ -37,24 +49,36 @@ _ALIASES = {"Event.System.Provider.#attributes.Name": "Provider_Name", "Event.Sy
 _render = msgspec.json.encode
 
 
+def document_of(line: bytes | str, number: int) -> dict[str, Any] | None:
+    """Return the document of a line, None of a blank one; EventError names the line that is none."""
+    if not line.strip():
+        return None
+    try:
+        document = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EventError(f"line {number} is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise EventError(f"line {number} is no JSON object")
+    return document
+
+
 def documents_of(lines: Iterable[bytes | str]) -> Iterator[Mapping[str, Any]]:
     """Yield the documents of JSON lines; EventError names the line that is none."""
-    decode = msgspec.json.decode
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            document = decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise EventError(f"line {number} is no JSON: {error}") from None
-        if not isinstance(document, dict):
-            raise EventError(f"line {number} is no JSON object")
-        yield document
+        document = document_of(line, number)
+        if document is not None:
+            yield document
+
+
+def other_field(name: str) -> str:
+    """Return the field of which a column is made: of `a#number` and `a#instant` it is `a`."""
+    field, mark, suffix = name.rpartition("#")
+    return field if mark + suffix in _OTHERWISE else name
 
 
 def field_names(document: Mapping[str, Any]) -> set[str]:
     """Return the names by which conditions may reach the fields of a document."""
-    return {name for name, _ in _leaves(document)} | {_KEYWORDS}
+    return {name for name, _ in leaves_of(document)} | {EVERY_VALUE}
 
 
 def layout(documents: Iterable[Mapping[str, Any]], schema: Schema) -> pa.Table:
@@ -80,37 +104,45 @@ def laid_out(documents: Iterable[Mapping[str, Any]], schema: Schema) -> tuple[pa
 
 def _table(rows: list[Mapping[str, Any]], schema: Schema, chosen: list[dict[str, Any]] | None) -> pa.Table:
     columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in schema}
-    numbers = {name.removesuffix(_NUMBER): name for name in schema if name.endswith(_NUMBER)}
-    keywords = columns.get(_KEYWORDS)
+    made_of: dict[str, list[list[Any]]] = {}
     structs = {name: kind for name, kind in schema.types.items() if isinstance(kind, StructType)}
+    for name, column in columns.items():
+        of_choice = chosen is not None and name.endswith((TEXT, VALUE, LEAF, ABSENT))
+        if not of_choice and name != EVERY_VALUE and name not in structs:
+            made_of.setdefault(other_field(name), []).append(column)
+    keywords = columns.get(EVERY_VALUE)
     for row, made in enumerate(chosen or ()):
         for name, value in made.items():
             columns[name][row] = value
-    plain = chosen is None or any(not name.endswith((TEXT, VALUE, LEAF, ABSENT)) for name in schema)
-    for row, document in enumerate(rows if plain else ()):
-        found: list[str] = []
-        for name, value in _leaves(document):
-            column = columns.get(name)
-            if column is not None and column[row] is None:
-                column[row] = value
-            if numbers and name in numbers and columns[numbers[name]][row] is None:
-                columns[numbers[name]][row] = value
-            if keywords is not None and not isinstance(value, dict):
-                found.append(_text(value))
+    for row, document in enumerate(rows if made_of else ()):
+        for name, value in leaves_of(document):
+            for column in made_of.get(name, ()):
+                if column[row] is None:
+                    column[row] = value
+    for row, document in enumerate(rows):
         for name, struct in structs.items():
-            columns[name][row] = _fit(document.get(name), struct)
+            columns[name][row] = fitting(document.get(name), struct)
         if keywords is not None:
-            keywords[row] = "\n".join(dict.fromkeys(found))
+            keywords[row] = SEPARATOR.join(every_value(document))
     arrays = []
     for name, kind in schema.types.items():
         values = columns[name]
         if name not in structs:
-            values = [None if value is None else _fit(value, kind) for value in values]
+            values = [None if value is None else fitting(value, kind) for value in values]
         arrays.append(pa.array(values, type_to_arrow(kind)))
     return pa.table(arrays, names=list(schema))
 
 
-def _leaves(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def every_value(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of all values of a document, in their order."""
+    for value in document.values():
+        if isinstance(value, dict):
+            yield from every_value(value)
+        elif value is not None:
+            yield text_of(value)
+
+
+def leaves_of(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield names and values: of every field by its path, of a Windows event's fields by their own names too."""
     windows = document.get("Event")
     if isinstance(windows, dict):
@@ -152,18 +184,19 @@ def _windows(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield key, value
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value as a text: a text itself, of anything else its JSON."""
     return value if isinstance(value, str) else _render(value).decode()
 
 
-def _fit(value: Any, kind: Type) -> Any:
+def fitting(value: Any, kind: Type) -> Any:
     """Return a value as a column of this type holds it; None where it does not fit."""
     if value is None:
         return None
     if isinstance(kind, StringType):
-        return _text(value)
+        return text_of(value)
     if isinstance(kind, StructType):
-        return {name: _fit(value.get(name), one) for name, one in kind.fields} if isinstance(value, dict) else None
+        return {name: fitting(value.get(name), one) for name, one in kind.fields} if isinstance(value, dict) else None
     if isinstance(kind, BooleanType):
         return value if isinstance(value, bool) else None
     if isinstance(kind, TimestampType):
@@ -178,4 +211,17 @@ def _fit(value: Any, kind: Type) -> Any:
             value = float(value)
         except ValueError:
             return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        if isinstance(kind, FloatType):
+            return float(value)
+        if isinstance(kind, IntegerType) and isinstance(value, float):
+            if not value.is_integer():
+                return None
+            value = int(value)
+        return pa.scalar(value, type_to_arrow(kind)).as_py()
+    except OverflowError:
+        return (math.inf if value > 0 else -math.inf) if isinstance(kind, FloatType) else None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return None

@@ -8,6 +8,10 @@ the Kelvin sign's relatives `ſ` and `ς` as they are.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +31,8 @@ class _Folding(dict[int, str]):
 
 
 _FOLDING = _Folding()
+#: What no code point is: the table's entry of one that was not asked for yet.
+_UNKNOWN = 1 << 31
 
 
 def folded(text: str) -> str:
@@ -35,10 +41,30 @@ def folded(text: str) -> str:
 
 
 def folded_column(texts: pa.Array) -> pa.Array:
-    """Return an array of strings folded; only what is not ASCII goes text by text."""
+    """Return an array of strings folded; what is not ASCII goes by a table of code points, all texts as one."""
     plain = pc.ascii_lower(texts)
     strange = pc.fill_null(pc.invert(pc.string_is_ascii(texts)), False)
     if not pc.any(strange).as_py():
         return plain
-    others = [folded(text) for text in texts.filter(strange).to_pylist()]
-    return pc.replace_with_mask(plain, strange, pa.array(others, texts.type))
+    others = texts.filter(strange).to_pylist()
+    joined = _fold_codes(np.frombuffer("".join(others).encode("utf-32-le"), np.uint32)).tobytes().decode("utf-32-le")
+    stops = np.cumsum([len(one) for one in others]).tolist()  # folding keeps the number of characters
+    parts = [joined[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
+    return pc.replace_with_mask(plain, strange, pa.array(parts, texts.type))
+
+
+@cache
+def _table() -> np.ndarray[Any, Any]:
+    """Return the folding by code point, filled where it was asked for."""
+    return np.full(0x110000, _UNKNOWN, np.uint32)
+
+
+def _fold_codes(codes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    table = _table()
+    found: np.ndarray[Any, Any] = table[codes]
+    unknown = found == _UNKNOWN
+    if unknown.any():
+        for code in np.unique(codes[unknown]).tolist():
+            table[code] = ord(_FOLDING[code])
+        found = table[codes]
+    return found

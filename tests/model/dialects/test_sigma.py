@@ -117,6 +117,19 @@ def test_a_rule_is_read_whole() -> None:
         ("a|utf16le|base64offset|contains: foo", "ZgBvAG8A", True),
         ("a|contains|all: [x, y]", "yx", True),
         ("a|contains|all: [x, y]", "yy", False),
+        ("a|neq: x", "y", True),
+        ("a|neq: x", "X", False),
+        ("a|neq: x", None, True),
+        ("a|contains|neq: [x, y]", "ay", False),
+        ("a|neq|cased: x", "X", True),
+        ("a|exists|neq: true", None, True),
+        ("a|hour: 19", "2020-09-15 19:28:17.594", True),
+        ("a|hour: 19", "2020-09-15T20:28:17+02:00", False),
+        ("a|hour: [3, 18]", "2020-09-15T20:28:17+02:00", True),
+        ("a|minute|gte: 28", "2020-09-15 19:28:17", True),
+        ("a|day|lt: 15", "2020-09-15", False),
+        ("a|month: 9", "no instant", False),
+        ("a|year|neq: 2020", "2021-01-01", True),
         ("a|fieldref: b", "B", True),
         ("a|fieldref|endswith: b", "xB", True),
     ],
@@ -132,6 +145,12 @@ def test_a_line_means_what_the_specification_says(line: str, value: Any, expecte
 def test_keywords_are_sought_in_all_values() -> None:
     text = rule("    keywords:\n        - mimi\n        - 'k*z'\n    condition: keywords\n")
     assert verdicts(text, {"x": "a MIMI b"}, {"x": {"y": "kaz"}}, {"x": "m"}, {}) == [True, True, False, False]
+    spread = [{"x": "k", "y": "z"}, {"x": "z", "y": "k z"}, {"x": "K\nZ"}, {"x": ["k", "z"]}]
+    assert verdicts(text, *spread) == [False, True, True, True]
+    signs = rule("    keywords: 'a.c? |x*(y) ä'\n    condition: keywords\n")
+    assert verdicts(signs, {"x": "A.CD |x__(Y) Äb"}, {"x": "abcd |x(y) ä"}, {"x": "a.c", "y": " |x(y) ä"}) == [
+        True, False, False,
+    ]  # fmt: skip
     every = rule("    keywords:\n        '|all':\n            - one\n            - two\n    condition: keywords\n")
     assert verdicts(every, {"x": "one", "y": "two"}, {"x": "one"}) == [True, False]
 
@@ -149,6 +168,8 @@ def test_keywords_are_sought_in_all_values() -> None:
         (rule("    s: {a: x}\n    condition: (s\n"), "not closed"),
         (rule("    s: {a|re: '(?=x)'}\n    condition: s\n"), "line 5: a.re: the regular expression"),
         (rule("    s: {a|fancy: x}\n    condition: s\n"), "there is no modifier 'fancy'"),
+        (rule("    s: {a|week: 7}\n    condition: s\n"), "there is no modifier 'week'"),
+        (rule("    s: {a|hour: x}\n    condition: s\n"), "a number is needed"),
         (rule("    s: {a|expand: '%x%'}\n    condition: s\n"), "expand needs values"),
         (rule("    s: {a|wide: x}\n    condition: s\n"), "goes before base64"),
         (rule("    s: {a|base64: 'x*'}\n    condition: s\n"), "has a wildcard"),

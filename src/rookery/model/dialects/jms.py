@@ -5,13 +5,19 @@ with ESCAPE, IN, IS NULL. So the tokens are brought to those of the language, an
 Rule 2: numbers are Java's: `0x1F`, `017` (octal), `57L`, `7.`, `6.2f`, `1_000`. Names are Java's too: `JMS_$kind`.
 Rule 3: what the language has and JMS has not is refused: functions, ILIKE, `!=`, quoted names. So is what JMS forbids:
 texts and booleans in an order, IN and LIKE of numbers.
-Rule 4: `/` of whole numbers is cut off in Java and is not here, so one side must be written with a point.
+Rule 4: `/` of whole numbers is cut off in Java and is not here, so one side must be written with a point; and what is
+divided by zero is infinite in Java and NULL here, so the divisor is a number that is written out.
+Rule 5: a literal with a point or an exponent is a double of Java's. In arithmetic, and past 2^53, where whole numbers
+are rounded on their way to a double, the clause says so by `/ 1`, which makes a double of anything.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections.abc import Iterator
+from decimal import Decimal
 
 from rookery.errors import SubscriptionError
 from rookery.model.dialects.translation import Translation
@@ -21,6 +27,7 @@ from rookery.model.expressions import (
     Call,
     Comparison,
     Expression,
+    Field,
     In,
     Like,
     Literal,
@@ -28,15 +35,19 @@ from rookery.model.expressions import (
     Operand,
     Or,
     to_text,
+    value_text,
 )
 from rookery.model.parser import parse
 
 __all__ = ["read_jms"]
 
+_DIGITS = r"\d(?:[\d_]*\d)?"
+_HEX = r"[0-9a-fA-F](?:[0-9a-fA-F_]*[0-9a-fA-F])?"
 _TOKEN = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
         (?P<text>'(?:[^']|'')*')
-      | (?P<number>0[xX][0-9a-fA-F_]+[lL]? | (?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?[lLfFdD]?)(?![\w$])
+      | (?P<number>(?:0[xX]{_HEX}[lL]?
+          | (?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?\d+)?[lLfFdD]?)(?![\w$]))
       | (?P<name>[^\W\d][\w$]*|\$[\w$]*)
       | (?P<sign><>|<=|>=|[=<>+\-*/(),])
     )""",
@@ -45,6 +56,8 @@ _TOKEN = re.compile(
 _WORDS = frozenset(("AND", "OR", "NOT", "BETWEEN", "LIKE", "IN", "IS", "NULL", "TRUE", "FALSE", "ESCAPE"))
 #: What may stand before a parenthesis.
 _OPENING = frozenset(("AND", "OR", "NOT", "IN", "BETWEEN"))
+#: Whole numbers below this are those of Java's long; the least of all is one further away.
+_LONG = 1 << 63
 _ORDERS = frozenset(("<", "<=", ">", ">="))
 
 
@@ -54,7 +67,7 @@ def read_jms(text: str) -> Translation:
         return Translation("TRUE")
     condition = parse(" ".join(_tokens(text)))
     _check(condition)
-    return Translation(to_text(condition))
+    return Translation(to_text(_doubled(condition)))
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -70,7 +83,7 @@ def _tokens(text: str) -> Iterator[str]:
         kind, token = found.lastgroup, found[found.lastgroup or 0]
         place = f"column {found.start(found.lastgroup or 0) + 1}"
         if kind == "number":
-            token = _number(token, place)
+            token = _number(token, place, negative=before == "-")
         elif kind == "name":
             word = token.upper() if token.isascii() else token
             token = word if word in _WORDS else f'"{token}"'
@@ -80,20 +93,34 @@ def _tokens(text: str) -> Iterator[str]:
         at, before = found.end(), token
 
 
-def _number(token: str, place: str) -> str:
-    plain = token.replace("_", "")
-    if plain[:2].lower() == "0x":
-        return str(int(plain.rstrip("lL"), 16))
-    if plain.rstrip("lL").isdigit():
-        digits = plain.rstrip("lL")
-        if len(digits) > 1 and digits[0] == "0":
-            if set(digits) - set("01234567"):
-                raise SubscriptionError(f"{place}: {token} begins with 0 and is not octal")
-            return str(int(digits, 8))
-        return digits
-    digits, _, exponent = plain.rstrip("fFdD").lower().partition("e")
-    whole, _, part = digits.partition(".")
-    return f"{whole or '0'}.{part or '0'}" + (f"e{exponent}" if exponent else "")
+def _number(token: str, place: str, *, negative: bool) -> str:
+    plain = token.replace("_", "").lower()
+    digits = plain.rstrip("l")
+    based = digits[:2] == "0x" or (len(digits) > 1 and digits[0] == "0" and digits.isdigit())
+    if digits.isdigit() or digits[:2] == "0x":
+        if based and digits[:2] != "0x" and set(digits) - set("01234567"):
+            raise SubscriptionError(f"{place}: {token} begins with 0 and is not octal")
+        value = int(digits, 16 if digits[:2] == "0x" else 8 if based else 10)
+        # In Java the upper half of what is written in hexadecimal or octal is negative.
+        limit = _LONG + negative if not based else _LONG if plain != digits else 1 << 31
+        if value >= limit:
+            raise SubscriptionError(f"{place}: {token} is past the end of {'int' if limit == 1 << 31 else 'long'}")
+        return str(value)
+    double = float(plain.rstrip("fd"))
+    if plain.endswith("f"):  # the float, as the double that it is widened to
+        double = _float(double)
+    if math.isinf(double):
+        raise SubscriptionError(f"{place}: {token} is past the largest number")
+    text = repr(double)
+    return text if "." in text else text.replace("e", ".0e")
+
+
+def _float(value: float) -> float:
+    try:
+        widened: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.inf
+    return widened
 
 
 def _check(node: Expression) -> None:
@@ -125,6 +152,11 @@ def _check(node: Expression) -> None:
 def _operand(node: Operand) -> None:
     if not isinstance(node, Call):
         return
+    if node.name == "/" and not (isinstance(node.arguments[1], Literal) and node.arguments[1].value):
+        raise SubscriptionError(
+            f"{value_text(node.arguments[1])} may be zero: what is divided by zero is infinite in Java and NULL here",
+            hint="multiply instead, as in x > 2.0 * y",
+        )
     if node.name == "/" and not any(_is_approximate(one) for one in node.arguments):
         raise SubscriptionError(
             "division of whole numbers is cut off in Java: write one side with a point, as in x / 2.0"
@@ -137,3 +169,47 @@ def _is_approximate(node: Operand) -> bool:
     if isinstance(node, Call):
         return any(_is_approximate(one) for one in node.arguments)
     return isinstance(node, Literal) and not isinstance(node.value, int | str | bool)
+
+
+def _doubled(node: Expression) -> Expression:
+    """Return a condition that computes with doubles where Java does."""
+    match node:
+        case And(parts) | Or(parts):
+            return type(node)(tuple(map(_doubled, parts)))
+        case Not(operand):
+            return Not(_doubled(operand))
+        case Comparison(sign, left, right):
+            wide = any(_is_wide(one) or (isinstance(one, Call) and _is_approximate(one)) for one in (left, right))
+            made = _computed(left, wide=wide)
+            assert isinstance(made, Field | Call)
+            return Comparison(sign, made, _computed(right, wide=wide))
+        case Between(field, low, high, negated) if _is_wide(low) or _is_wide(high):
+            return Between(Call("/", (field, Literal(1))), low, high, negated)
+        case Between(Call() as call, low, high, negated):
+            return Between(_call(call), low, high, negated)
+    return node
+
+
+def _is_wide(node: Operand) -> bool:
+    """Say whether a literal is a double past which not every whole number has a double of its own."""
+    return isinstance(node, Literal) and isinstance(node.value, Decimal) and abs(node.value) >= 1 << 53
+
+
+def _computed(node: Operand, *, wide: bool) -> Operand:
+    """Return one side of a comparison with its doubles written as such; `wide` makes a double of the whole."""
+    if isinstance(node, Call):
+        node = _call(node)
+    return node if _is_approximate(node) or not wide else Call("/", (node, Literal(1)))
+
+
+def _call(node: Call) -> Call:
+    arguments: list[Operand] = []
+    for one in node.arguments:
+        if isinstance(one, Call):
+            one = _call(one)
+        elif (
+            node.name != "/" and isinstance(one, Literal) and isinstance(one.value, Decimal)
+        ):  # `/` itself makes doubles
+            one = Call("/", (one, Literal(1)))
+        arguments.append(one)
+    return Call(node.name, tuple(arguments))

@@ -16,7 +16,7 @@ from rookery.errors import SubscriptionError
 from rookery.model.dialects import DIALECTS, translate
 from rookery.model.files import Columns
 
-__all__ = ["DIALECT", "translated"]
+__all__ = ["DIALECT", "sources", "translated"]
 
 #: The column that names a row's dialect.
 DIALECT = "dialect"
@@ -61,6 +61,13 @@ def translated(found: Columns, dialect: str | None) -> Columns:
     if any(place is not None for place in places):
         columns["source"] = places
     return dataclasses.replace(found, columns=columns, faults=faults, is_text=False)
+
+
+def sources(table: pa.Table) -> dict[Any, str]:
+    """Return where the rules of a table of subscriptions stand, by their ids; nothing where they have no place."""
+    if "source" not in table.column_names:
+        return {}
+    return dict(zip(table["subscription_id"].to_pylist(), table["source"].to_pylist(), strict=True))
 
 
 def _values(column: Any) -> list[Any]:

@@ -6,8 +6,9 @@ Rule 2: texts are compared without case (Unicode's simple folding) unless `cased
 characters and `?` one; a backslash takes that meaning away from the wildcard behind it, `\\` is one backslash, and
 before anything else a backslash is itself.
 Rule 3: a number in a rule is compared as its text; `lt`, `lte`, `gt` and `gte` compare numbers, on the attribute
-`Field#number`, which has the field's value where it is one.
+`Field#number`, which has the field's value where it is one; `minute` to `year` are parts of `Field#instant` in UTC.
 Rule 4: regular expressions are RE2's. What it has not (look-around, back references) is refused.
+Rule 5: a keyword is sought in each value of the event: a wildcard inside it does not reach from one into the next.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from itertools import product
 from typing import Any as AnyValue
 
 from rookery.errors import SubscriptionError
-from rookery.model.dialects.logic import All, Any, Leaf, Node
+from rookery.model.dialects.logic import All, Any, Leaf, Negation, Node
 from rookery.model.dialects.wildcards import Pieces, like
+from rookery.model.documents import EVERY_VALUE, SEPARATOR
 from rookery.model.expressions import (
     And,
     Call,
@@ -38,13 +40,16 @@ from rookery.model.expressions import (
 from rookery.model.parser import parse
 from rookery.model.regexes import regex_fault
 
-__all__ = ["KEYWORDS", "NUMBER", "item"]
+__all__ = ["INSTANT", "KEYWORDS", "NUMBER", "item"]
 
-#: The attribute that keywords are sought in: all values of an event, a line each.
-KEYWORDS = "_event"
+#: The attribute that keywords are sought in: all values of an event (`documents.py`, rule 5).
+KEYWORDS = EVERY_VALUE
 #: Behind a field's name: its value as a number.
 NUMBER = "#number"
+#: Behind a field's name: its value as an instant.
+INSTANT = "#instant"
 
+_PARTS = ("minute", "hour", "day", "month", "year")
 _SIGNS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 _SHAPES = ("contains", "startswith", "endswith")
 _DASHES = ("-", "/", "\u2013", "\u2014", "\u2015")  # hyphen, slash, en dash, em dash, horizontal bar
@@ -83,6 +88,8 @@ class _Item:
         self.shape = ""
         self.flags = ""
         self.encoding = ""
+        self.part = ""
+        self.negated = False
         self.compare: Callable[[AnyValue], Expression] | None = None
 
     def formula(self, given: list[AnyValue]) -> Node:
@@ -91,8 +98,11 @@ class _Item:
             values = self._take(modifier, values, self.modifiers[place + 1 :])
         if self.encoding:
             raise self._refused(f"{self.encoding} goes before base64 or base64offset")
-        if self.modifiers and self.modifiers[-1] == "exists" and values and isinstance(values[0], Leaf):
-            return values[0]
+        there = next((one for one in values if isinstance(one, Leaf)), None)
+        found = self._found(values) if there is None else there
+        return Negation(found) if self.negated else found
+
+    def _found(self, values: list[AnyValue]) -> Node:
         nodes: list[Node] = []
         if None in values:
             nodes.append(Leaf(IsNull(self.field), decided=True))
@@ -112,6 +122,11 @@ class _Item:
             self.shape = modifier
         elif modifier == "cased":
             self.cased = True
+        elif modifier == "neq":
+            self.negated = not self.negated
+        elif modifier in _PARTS:
+            self.part = modifier
+            self.compare = self.compare or (lambda value: self._number("=", value))
         elif modifier == "re":
             self.compare = self._regex
         elif modifier in ("i", "ignorecase", "m", "multiline", "s", "dotall"):
@@ -160,6 +175,8 @@ class _Item:
                 text = "".join(character for _, character in pieces)
                 if not any(wild for wild, _ in pieces) and (self.cased or text.lower() == text.upper()):
                     equal.append(Literal(text))
+                elif self.field.path == (KEYWORDS,) and any(wild for wild, _ in pieces[1:-1]):
+                    parts.append(self._within_a_value(pieces[1:-1]))
                 else:
                     parts.append(like(self.field, pieces, cased=self.cased))
             if len(equal) > 1 and not self.every:
@@ -177,6 +194,13 @@ class _Item:
         if self.shape in ("contains", "startswith") and pieces[-1:] != run:
             pieces += run
         return pieces
+
+    def _within_a_value(self, pieces: Pieces) -> Expression:
+        """Return the condition that the pieces stand in one value: no wildcard takes what separates values."""
+        way = {"*": f"[^{SEPARATOR}]*", "?": f"[^{SEPARATOR}]"}
+        pattern = "" if self.cased else "(?i)"
+        pattern += "".join(way[one] if wild else _literal(one) for wild, one in pieces)
+        return Like(self.field, Literal(pattern), word="RLIKE")
 
     def _regex(self, value: AnyValue) -> Expression:
         pattern = str(value)
@@ -198,7 +222,10 @@ class _Item:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._refused(f"a number is needed, not {value!r}")
         number = value if isinstance(value, int) else Decimal(repr(value))
-        return Comparison(sign, Field((f"{self.field.path[0]}{NUMBER}",)), Literal(number))
+        name = self.field.path[0]
+        if self.part:
+            return Comparison(sign, Call(self.part, (Field((f"{name}{INSTANT}",)),)), Literal(number))
+        return Comparison(sign, Field((f"{name}{NUMBER}",)), Literal(number))
 
     def _reference(self, value: AnyValue) -> Expression:
         other = Field((str(value),))
@@ -234,6 +261,15 @@ class _Item:
             text = base64.b64encode(b" " * offset + content).decode()
             end = {0: len(text), 1: -3, 2: -2}[(len(content) + offset) % 3]
             yield text[(0, 2, 3)[offset] : end]
+
+
+def _literal(character: str) -> str:
+    """Return a character as a regular expression of RE2, in which only ASCII's signs have a meaning."""
+    return (
+        f"\\{character}"
+        if character.isascii() and character.isprintable() and not (character.isalnum() or character.isspace())
+        else character
+    )
 
 
 def _pieces(value: AnyValue) -> Pieces:
