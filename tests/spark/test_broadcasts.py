@@ -35,7 +35,7 @@ def bounded(classic: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return classic
 
 
-@pytest.mark.parametrize(("how", "sets"), [({}, 18), ({"plan": "zoned", "zones": 2}, 8)])
+@pytest.mark.parametrize(("how", "sets"), [({}, 14), ({"plan": "zoned", "zones": 2}, 7)])
 def test_jobs_of_many_sets_leave_no_more_than_a_few(bounded: Any, how: dict[str, Any], sets: int) -> None:
     load, folder = workload("ranges"), bounded.sparkContext._temp_dir
     events = bounded.createDataFrame(load.table(300)).cache()

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from .cluster_driver import HOLD
 from .conftest import QUICK
 
 pytestmark = pytest.mark.spark
@@ -90,6 +91,8 @@ class Driver:
     def job(self, folder: Path, *, plan: str = "broadcast", half_way: Any = None) -> dict[str, Any]:
         """Run one job; `half_way` is called when some of its tasks have begun."""
         folder.mkdir()
+        if half_way is not None:
+            (folder / HOLD).touch()
         assert self.process.stdin is not None
         self.process.stdin.write(f"{plan} {folder}\n")
         self.process.stdin.flush()
@@ -98,6 +101,7 @@ class Driver:
                 assert self.process.poll() is None, self.log.read_text()[-2000:]
                 time.sleep(0.05)
             half_way()
+            (folder / HOLD).unlink()
         answer: dict[str, Any] = json.loads(self.hear())
         return answer
 
@@ -105,7 +109,7 @@ class Driver:
         assert self.process.stdin is not None
         self.process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(600)
+            self.process.wait(3_000)
         stop(self.process)
         if self.process.stdout is not None:
             self.process.stdout.close()
@@ -118,7 +122,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
             os.kill(one, signal.SIGKILL)
     if process.poll() is None:
         process.kill()
-    process.wait(600)
+    process.wait(3_000)
 
 
 def kill_one(parents: list[int], sign: str, *, deepest: bool = False) -> None:
@@ -147,7 +151,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, lis
 
     try:
         start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        until = time.monotonic() + 600
+        until = time.monotonic() + 3_000
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -194,7 +198,7 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python
 
 
-@pytest.mark.parametrize("how", ["--py-files", "--archives"])
+@pytest.mark.parametrize("how", ["--py-files", pytest.param("--archives", marks=pytest.mark.slow)])
 def test_a_package_that_travels_with_the_job(
     cluster: tuple[str, list[subprocess.Popen[bytes]]], bare_python: Path, tmp_path: Path, how: str
 ) -> None:

@@ -50,7 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         stdout=log, stderr=log, env=env, cwd=folder,
     )  # fmt: skip
     try:
-        until = time.monotonic() + 600
+        until = time.monotonic() + 3_000
         while time.monotonic() < until and process.poll() is None:
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port), 1).close()

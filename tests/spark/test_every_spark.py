@@ -1,7 +1,7 @@
 """Every way to match, on every Spark that people have: the same pairs in each, or the reason why there is none.
 
-The locked PySpark, the oldest and one between run in CI, all five with `./rookery test --sparks`. An older one is
-installed into the cache folder, once; where it cannot be had the test skips.
+The oldest PySpark runs in CI, where all other tests run on the locked one; all five run with `./rookery test --sparks`.
+An older one is installed into the cache folder, once; where it cannot be had the test skips.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def spark_folder(version: str) -> Path:
 @pytest.mark.parametrize(
     "version",
     [
-        "locked",
+        pytest.param("locked", marks=pytest.mark.slow),  # all other tests of Spark run on it
         "3.5",
-        "4.1",
         pytest.param("4.0", marks=pytest.mark.slow),
+        pytest.param("4.1", marks=pytest.mark.slow),
         pytest.param("4.2", marks=pytest.mark.slow),
     ],
 )

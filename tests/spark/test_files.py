@@ -156,7 +156,7 @@ def test_the_command_in_a_process_of_its_own(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert (said["events"], said["matches"], said["top"], said["plan"]) == (2, 1, [["hot", 1]], "broadcast")
+    assert (said["events"], said["matches"], said["top"], said["plan"]) == (2, 1, [["hot", 1]], "expressions")
     assert [bad["subscription_id"] for bad in said["quarantined"]] == ["bad"]
     assert read_pairs(tmp_path / "out") == [(1, "hot", 1)]
 

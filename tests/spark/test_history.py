@@ -14,7 +14,9 @@ import pytest
 
 from rookery.cli import backtest as backtest_command
 from rookery.errors import PipelineError
-from rookery.spark import backtest
+from rookery.spark import Subscriptions, backtest, diff
+from rookery.spark.history import _without_same
+from rookery.spark.rules import schema_of
 
 pytestmark = pytest.mark.spark
 
@@ -31,6 +33,9 @@ EVENTS = [
     for row in range(300)
 ]
 LIMITS = {"most": 100.0, "some": 290.0, "none": 1000.0}
+SET = pa.schema(
+    [("subscription_id", pa.string()), ("where", pa.string()), ("version", pa.int64()), ("valid_from", pa.string())]
+)
 RULES = pa.table({"subscription_id": list(LIMITS), "where": [f"x >= {limit}" for limit in LIMITS.values()]})
 
 
@@ -111,3 +116,35 @@ def test_a_stream_is_refused(spark: Any) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(PipelineError, match="give it a batch"):
         backtest(stream, RULES, event_id="value")
+
+
+def test_a_difference_matches_what_is_not_the_same_alone(spark: Any, events: Path) -> None:
+    """Of a rule that is edited, added, removed or has another version, and of none that is the same."""
+    old = [
+        {"subscription_id": "same", "where": "x >= 0"},
+        {"subscription_id": "edited", "where": "x >= 100"},
+        {"subscription_id": "removed", "where": "x < 3"},
+        {"subscription_id": "again", "where": "x > 295", "version": 1},
+        {"subscription_id": "dated", "where": "x > 290"},
+    ]
+    new = [
+        {"subscription_id": "again", "where": "x > 295", "version": 2},
+        {"subscription_id": "edited", "where": "x >= 110"},
+        {"subscription_id": "dated", "where": "x > 290", "valid_from": "2027-01-01T00:00:00Z"},
+        {"subscription_id": "same", "where": "x >= 0"},
+        {"subscription_id": "added", "where": "x = 7"},
+    ]
+    frame = spark.read.parquet(str(events))
+    tables = [pa.Table.from_pylist(rules, schema=SET) for rules in (old, new)]
+    found = Counter((row["subscription_id"], row["change"]) for row in diff(
+        frame, *map(Subscriptions.arrow, tables), event_id="id", time="ts"
+    ).collect())  # fmt: skip
+    assert found == {
+        ("edited", "removed"): 10, ("removed", "removed"): 3, ("again", "changed"): 4, ("dated", "removed"): 9,
+        ("added", "added"): 1,
+    }  # fmt: skip
+    whole = [Subscriptions.arrow(table).compiled(schema_of(pq.read_schema(events))) for table in tables]
+    parts = _without_same(*whole)
+    left = [set(one.compiled.subscriptions["subscription_id"].to_pylist()) for one in parts]
+    assert left == [{"edited", "removed", "again", "dated"}, {"edited", "again", "dated", "added"}]
+    assert [len(one.compiled) for one in _without_same(whole[0], whole[0])] == [0, 0]

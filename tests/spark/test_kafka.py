@@ -59,7 +59,7 @@ def consume(kafka: KafkaServer, topic: str) -> list[Any]:
             "enable.partition.eof": True, "isolation.level": "read_committed", "log_level": 0,
         }
     )  # fmt: skip
-    parts = consumer.list_topics(topic, timeout=600).topics[topic].partitions
+    parts = consumer.list_topics(topic, timeout=3_000).topics[topic].partitions
     consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in parts])
     got, ended = [], 0
     while ended < len(parts):

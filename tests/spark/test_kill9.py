@@ -1,4 +1,6 @@
-"""Kill -9 of the driver with rule edits in flight: a few times here, a hundred with `python -m benchmarks kill9`."""
+"""Kill -9 of the driver with rule edits in flight: a few times in CI, each of which starts a Spark anew, more with
+--slow, a hundred with `python -m benchmarks kill9`.
+"""
 
 from __future__ import annotations
 
@@ -31,29 +33,37 @@ def kill(times: int, *how: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_three_kills_leave_the_raw_output_exact() -> None:
-    last = kill(3)
-    assert last.startswith("kills 3")
+def many(usual: int, slow: int) -> Any:
+    """How many kills: so many in CI, so many with --slow."""
+    return pytest.mark.parametrize("kills", [usual, pytest.param(slow, marks=pytest.mark.slow)])
+
+
+@many(2, 10)
+def test_kills_leave_the_raw_output_exact(kills: int) -> None:
+    last = kill(kills)
+    assert last.startswith(f"kills {kills}")
     assert last.endswith("missed 0 extra 0")
 
 
-def test_so_do_two_with_everything_in_an_object_store() -> None:
+@many(1, 5)
+def test_so_do_those_with_everything_in_an_object_store(kills: int) -> None:
     """Rules, version log and output through Rookery's own layer, Spark's checkpoint through s3a."""
     from .s3_server import hadoop_aws
 
     hadoop_aws()  # skips where it cannot be had
-    last = kill(2, "--store")
-    assert last.startswith("kills 2")
+    last = kill(kills, "--store")
+    assert last.startswith(f"kills {kills}")
     assert last.endswith("missed 0 extra 0")
 
 
-def test_so_do_two_between_topics_of_kafka() -> None:
+@many(1, 5)
+def test_so_do_those_between_topics_of_kafka(kills: int) -> None:
     """A transactional producer, TLS and a password, alerts that say all; `benchmarks kill9_kafka` does ten."""
     pytest.importorskip("confluent_kafka")
     from .kafka_server import kafka_jars
 
     kafka_jars()  # skips where they cannot be had
-    command = [sys.executable, "-m", "benchmarks", "kill9_kafka", "--kills", "2"]
+    command = [sys.executable, "-m", "benchmarks", "kill9_kafka", "--kills", str(kills)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith("lost 0 doubled or wrong 0")
@@ -98,7 +108,7 @@ def test_a_replayed_batch_has_the_now_of_the_killed_one(classic: Any, tmp_path: 
     add(len(times))  # the next batch, which has a later moment
     found = now_driver.matches(classic, str(events), str(rules), str(checkpoint))
     query = write_stream(found, str(out), checkpoint=str(checkpoint), trigger={"availableNow": True})
-    assert query.awaitTermination(600)
+    assert query.awaitTermination(3_000)
     assert log.moment(0) == killed
     after = log.moment(1)
     assert after is not None

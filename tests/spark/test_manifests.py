@@ -15,9 +15,9 @@ import pytest
 from rookery.errors import CheckpointError, SinkError
 from rookery.model.datasets import find_dataset
 from rookery.model.storage import names_in, path_of, source_of
+from rookery.spark.live_rules import LiveRules
 from rookery.spark.manifests import ManifestOutput, output_of
 from rookery.spark.rules import Reading, compile_rules, schema_of
-from rookery.spark.stream import LiveRules
 from rookery.spark.subscriptions import FileRules
 from rookery.spark.versions import VersionLog
 

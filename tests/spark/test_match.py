@@ -201,7 +201,7 @@ def test_the_callers_mistakes_are_said_at_once(spark: Any) -> None:
         match(frame, dated)
     with pytest.raises(SubscriptionError, match=r"needs the column 'where'\nhint: did you mean 'were'\?"):
         match(frame, RULES.rename_columns(["subscription_id", "were"]))
-    assert explain_plan(frame, RULES).name == "broadcast"
+    assert explain_plan(frame, RULES).name == "expressions"
 
 
 def test_a_set_too_large_for_a_worker_is_zoned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

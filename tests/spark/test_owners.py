@@ -216,16 +216,16 @@ def test_spark_counts_in_each_zone_what_a_broker_process_took(fleet: Fleet, spar
 
     async def publish() -> tuple[KdTree, Counter[int]]:
         await settled(fleet)
-        opening = rookery.open(f"brokers://{','.join(fleet.addresses())}", BrokerOptions(attempts=60.0))
+        opening = rookery.open(f"brokers://{','.join(fleet.addresses())}", BrokerOptions(attempts=600.0))
         async with opening as client:
             await client.publish_many("quotes", events)
-            await client.flush(seconds=600)
+            await client.flush(seconds=3_000)
         documents = await ask_all(fleet.addresses()[0])
         tree, owners = network_tree(documents)
         took = {one["broker"]: sum(zone["events"] for zone in one["zones"]) for one in documents}
         return tree, Counter({number: took[owner] for number, owner in enumerate(owners)})
 
-    tree, took = asyncio.run(asyncio.wait_for(publish(), 1200))
+    tree, took = asyncio.run(asyncio.wait_for(publish(), 1_800))
     assert tree.zone_count == 4
     rows = [{"event_id": number, **event} for number, event in enumerate(events)]
     table = pa.Table.from_pylist(rows, pa.schema([("event_id", pa.int64()), *QUOTES.to_arrow()]))

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rookery.errors import CheckpointError, PipelineError, SinkError
-from rookery.spark import Subscriptions, VersionLog, match, write_stream
+from rookery.spark import Subscriptions, VersionLog, match, write_edits, write_stream
 from rookery.spark.failures import plain_failure
 
 from .conftest import read_pairs
@@ -139,6 +139,39 @@ def test_a_replay_uses_the_rules_that_were_recorded(bench: Bench) -> None:
     assert log.history() == {2: 2}
     with pytest.raises(CheckpointError, match="set_version 1 are gone"):
         log.read(1)
+
+
+def test_a_folder_of_edits_counts_from_the_next_micro_batch_and_a_replay_has_the_edits_of_its_batch(
+    bench: Bench,
+) -> None:
+    bench.set_rules({"subscription_id": "hot", "where": "x > 10"}, {"subscription_id": "cold", "where": "x < 0"})
+    bench.add_events((1, "a", 15))
+    edits = str(bench.folder / "edits")
+    log = VersionLog(bench.checkpoint)
+
+    def drain() -> list[tuple[Any, ...]]:
+        stream = bench.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(bench.events))
+        rules = Subscriptions.files(bench.rules, edits=edits)
+        hits = match(stream, rules, checkpoint=bench.checkpoint, time="ts")
+        query = write_stream(hits, str(bench.out), checkpoint=bench.checkpoint, trigger={"availableNow": True})
+        assert query.awaitTermination(120)
+        return read_pairs(bench.out)
+
+    assert drain() == [(0, "hot", 1)]
+    write_edits(edits, [{"subscription_id": "hot", "where": "x > 20", "version": 2}])
+    bench.add_events((2, "a", 15), (3, "a", 25))
+    assert drain() == [(0, "hot", 1), (2, "hot", 2)]
+    bench.add_events((4, "a", -5), (5, "a", 25))
+    # The driver is killed when batch 2 is bound; then the rules are edited.
+    assert log.bind(2, 2, datetime.now(UTC)).number == 2
+    write_edits(edits, [{"subscription_id": "bad", "where": "z > 1"}], removed=["cold", "hot"])
+    bench.add_events((6, "a", -5), (7, "a", 25))
+    assert drain() == [(0, "hot", 1), (2, "hot", 2), (3, "cold", 1), (4, "hot", 2)]
+    assert log.history() == {0: 1, 1: 2, 2: 2, 3: 3}
+    head = log.head()
+    assert head is not None
+    assert (len(head.edits), head.rules) == (2, 0)
+    assert [bad["subscription_id"] for bad in head.quarantined] == ["bad"]
 
 
 def test_a_batch_published_before_the_crash_is_not_published_again(bench: Bench) -> None:
@@ -285,8 +318,8 @@ def warned() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.mark.connect
 def test_rules_in_a_table_are_polled(spark: Any, bench: Bench, warned: list[logging.LogRecord]) -> None:
+    from rookery.spark.live_rules import RulePoll, open_rules
     from rookery.spark.rules import Reading
-    from rookery.spark.stream import RulePoll, open_rules
 
     rules = pa.table({"subscription_id": ["a"], "where": ["x > 1"]})
     spark.createDataFrame(rules).write.mode("overwrite").saveAsTable("live_rules")

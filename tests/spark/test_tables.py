@@ -243,7 +243,7 @@ def test_tables_of_the_catalog_are_named_where_a_path_may_stand(
         out = tmp_path / "out"
         assert match_command.command("table:named_rules", "table:named_events", str(out), event_id="id", json=True) == 0
         said = json.loads(capsys.readouterr().out)
-        assert (said["events"], said["matches"], said["plan"]) == (60, len(wanted), "broadcast")
+        assert (said["events"], said["matches"], said["plan"]) == (60, len(wanted), "expressions")
         assert published(out) == wanted
         assert backtest_command.command("table:named_rules", "table:named_events", event_id="ID", json=True) == 0
         assert json.loads(capsys.readouterr().out)["matches"] == len(wanted)

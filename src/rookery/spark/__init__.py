@@ -26,6 +26,7 @@ __all__ = [
     "diff",
     "discover",
     "explain_plan",
+    "key_stats",
     "match",
     "match_files",
     "match_listener",
@@ -38,6 +39,7 @@ __all__ = [
     "summarize",
     "validate",
     "workload",
+    "write_edits",
     "write_stream",
     "zone_stats",
 ]
@@ -54,6 +56,7 @@ _HOMES = {
     "diff": "history",
     "discover": "discovery",
     "explain_plan": "pipeline",
+    "key_stats": "keys",
     "match": "pipeline",
     "match_files": "files",
     "match_listener": "progress",
@@ -66,6 +69,7 @@ _HOMES = {
     "summarize": "summaries",
     "validate": "pipeline",
     "workload": "workloads",
+    "write_edits": "edits",
     "write_stream": "sinks",
     "zone_stats": "zones",
 }

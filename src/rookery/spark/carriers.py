@@ -90,11 +90,11 @@ class FileSet:
     key: str
     path: str
 
-    def load(self) -> CompiledSet:
+    def load(self, *, verify: bool = True) -> CompiledSet:
         """Return the set, mapped at the first call in this process."""
         from rookery import CompiledSet
 
-        return keep(self.key, lambda: CompiledSet.load(self.path))
+        return keep(self.key, lambda: CompiledSet.load(self.path, verify=verify))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class StoredSet:
     key: str
     path: str
 
-    def load(self) -> CompiledSet:
+    def load(self, *, verify: bool = True) -> CompiledSet:
         """Return the set, fetched at the first call in this process."""
         from rookery import CompiledSet
         from rookery.model.storage import ObjectPath, path_of
@@ -112,7 +112,7 @@ class StoredSet:
         def fetch() -> CompiledSet:
             path = path_of(self.path)
             assert isinstance(path, ObjectPath)
-            return CompiledSet.from_bytes(path.read_bytes())
+            return CompiledSet.from_bytes(path.read_bytes(), verify=verify)
 
         return keep(self.key, fetch)
 

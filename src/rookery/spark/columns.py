@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rookery.spark.documents import Documents
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["map_batches"]
+    from rookery.spark.documents import Events
+
+__all__ = ["Task", "map_batches"]
 
 #: What stands for a dot: a character for private use, which no field has.
 DOT = "\ue02e"
 Task = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 
-def map_batches(frame: DataFrame, task: Task, schema: Any) -> DataFrame:
-    """Run a task over the batches of a DataFrame, whatever its columns are called."""
-    if not any("." in name for name in frame.columns):
+def map_batches(frame: Events, task: Task, schema: Any) -> DataFrame:
+    """Run a task over the batches of a DataFrame, whatever its columns are called, or over documents."""
+    if isinstance(frame, Documents) or not any("." in name for name in frame.columns):
         return frame.mapInArrow(task, schema)
     return frame.toDF(*(name.replace(".", DOT) for name in frame.columns)).mapInArrow(_OwnNames(task), schema)
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rookery.model.choices import NUMBER
 from rookery.spark.carried import EVENT, RULE, RuleColumns, carried_name, rule_name
 from rookery.spark.rules import Reading
 from rookery.spark.types import spark_schema_of
@@ -25,10 +26,22 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from rookery import CompiledSet
+    from rookery.spark.documents import Events
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["OUTPUT_ROWS", "fold", "folded_schema", "is_folded", "shown", "spark_schema", "unfold"]
+__all__ = [
+    "OUTPUT_ROWS",
+    "event_count",
+    "first_rows",
+    "fold",
+    "folded_schema",
+    "is_folded",
+    "match_places",
+    "shown",
+    "spark_schema",
+    "unfold",
+]
 
 #: Matches of one output batch: enough to be fast, few enough that a broad rule does not fill the worker's memory.
 OUTPUT_ROWS = 262_144
@@ -53,7 +66,7 @@ def folded_schema(
     return pa.schema([*fields, *(pa.field(carried_name(one.name), one.type) for one in columns)])
 
 
-def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
+def spark_schema(output: pa.Schema, events: Events) -> StructType:
     """Return the schema of what crosses as Spark knows it; a column of the event keeps the type that it has there."""
     made = spark_schema_of(output, local=True)
     for field in made.fields:
@@ -65,6 +78,33 @@ def spark_schema(output: pa.Schema, events: DataFrame) -> StructType:
 def is_folded(output: pa.Schema) -> bool:
     """Say whether a schema is one of folded matches."""
     return "subscription_ids" in output.names
+
+
+def match_places(compiled: CompiledSet, batch: pa.RecordBatch, reading: Reading) -> tuple[Numbers, Numbers]:
+    """Return the matches of a batch as places of events and of subscriptions, in the order of the events.
+
+    Of a document that has several rows (`choices.NUMBER`) each match is given once, at a row that shows it.
+    """
+    found, slots = compiled.match_indices(
+        batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
+    )
+    if NUMBER not in batch.schema.names:
+        return found, slots
+    subscriptions = int(slots.max(initial=0)) + 1
+    _, once = np.unique(first_rows(batch)[found] * subscriptions + slots, return_index=True)
+    return found[once], slots[once]
+
+
+def first_rows(batch: pa.RecordBatch) -> Numbers:
+    """Return for each row the first one of its document."""
+    numbers = batch.column(NUMBER).to_numpy()
+    first: Numbers = np.searchsorted(numbers, numbers).astype(np.int64)
+    return first
+
+
+def event_count(batch: pa.RecordBatch) -> int:
+    """Return how many events the rows of a batch are."""
+    return len(np.unique(first_rows(batch))) if NUMBER in batch.schema.names else batch.num_rows
 
 
 def fold(
@@ -80,9 +120,7 @@ def fold(
 
     `most` is how many matches of one subscription are wanted: those whose event ids are the least.
     """
-    found, slots = compiled.match_indices(
-        batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
-    )
+    found, slots = match_places(compiled, batch, reading)
     if most is not None:
         kept = _first(most, _order(batch.column(reading.event_id))[found], slots)
         found, slots = found[kept], slots[kept]

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError
 from rookery.model.datasets import Dataset, Paths, complete_batch, find_dataset
-from rookery.model.storage import path_of, plain_name, source_of
+from rookery.model.storage import Location, path_of, plain_name, source_of
 from rookery.spark.carried import Carried, rule_columns_of
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.jobs import job_description
@@ -197,30 +197,39 @@ def run_files(
 
 
 class RowGroup(NamedTuple):
-    """One row group of one file: where it is, its first row in the file, its rows, and what holds for all of them."""
+    """One row group of one file: where it is, its first row in the file, its rows, and what holds for all of them.
+
+    `groups` is how many the file has: one that was written anew since is not read in part.
+    """
 
     path: str
     number: int
     first: int
     rows: int
+    groups: int
     constants: dict[str, Any]
 
 
 def row_groups(data: Dataset) -> list[RowGroup]:
     """Return every row group, the largest first: a late large task would hold up the job."""
+    groups = [group for file in data.files for group in groups_of(file.path, data.constants(file))]
+    return sorted(groups, key=lambda group: -group.rows)
+
+
+def groups_of(path: Location, constants: dict[str, Any]) -> list[RowGroup]:
+    """Return the row groups of one file."""
     import pyarrow.parquet as pq
 
-    groups: list[RowGroup] = []
-    for file in data.files:
-        try:
-            meta, start, name = pq.read_metadata(source_of(file.path)), 0, plain_name(file.path)
-        except (pa.ArrowException, OSError) as error:
-            raise PipelineError(f"{file.path}: cannot be read as Parquet: {error}") from error
-        for number in range(meta.num_row_groups):
-            rows = meta.row_group(number).num_rows
-            groups.append(RowGroup(name, number, start, rows, data.constants(file)))
-            start += rows
-    return sorted(groups, key=lambda group: -group.rows)
+    try:
+        meta = pq.read_metadata(source_of(path))
+    except (pa.ArrowException, OSError) as error:
+        raise PipelineError(f"{path}: cannot be read as Parquet: {error}") from error
+    groups, start, name = [], 0, plain_name(path)
+    for number in range(meta.num_row_groups):
+        rows = meta.row_group(number).num_rows
+        groups.append(RowGroup(name, number, start, rows, meta.num_row_groups, constants))
+        start += rows
+    return groups
 
 
 def task_count(groups: Sequence[RowGroup], cores: int) -> int:
@@ -312,6 +321,9 @@ def _slices(group: RowGroup, columns: pa.Schema) -> Iterator[tuple[pa.RecordBatc
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source_of(path_of(group.path))) as file:
+        meta = file.metadata
+        if meta.num_row_groups != group.groups or meta.row_group(group.number).num_rows != group.rows:
+            raise PipelineError(f"{group.path}: was written anew while it was matched: run the job again")
         held = [name for name in columns.names if name not in group.constants and name in file.schema_arrow.names]
         if held:
             for batch in file.iter_batches(SLICE, row_groups=[group.number], columns=held):

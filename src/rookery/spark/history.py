@@ -8,19 +8,22 @@ the same task, so a difference needs no shuffle either.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
-from rookery.model.choices import asks_choices
+from rookery.model.choices import NUMBER, asks_choices
 from rookery.spark.carried import carried_name
 from rookery.spark.carriers import Carrier, carry
 from rookery.spark.columns import map_batches
 from rookery.spark.compat import frame_of
+from rookery.spark.crossing import first_rows
+from rookery.spark.documents import Documents
 from rookery.spark.names import folds_names
 from rookery.spark.rules import CompiledRules, Reading
 from rookery.spark.types import spark_schema_of
@@ -29,10 +32,14 @@ from rookery.spark.worker import loaded, matches
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from rookery.spark.documents import Events
+
 __all__ = ["Backtest", "backtest", "diff"]
 
 #: The columns of a match.
 OWN = ("event_id", "subscription_id", "version")
+#: The columns of a record that decide what it matches.
+_DECIDING = ["subscription_id", "topic", "where", "parameters", "version", "valid_from", "valid_to"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Backtest:
 
 
 def backtest(
-    events: DataFrame,
+    events: Events,
     rules: Any,
     *,
     event_id: str = "event_id",
@@ -109,7 +116,7 @@ def _carried(name: str) -> Any:
 
 
 def diff(
-    events: DataFrame,
+    events: Events,
     old: Any,
     new: Any,
     *,
@@ -121,7 +128,8 @@ def diff(
 ) -> DataFrame:
     """Return what changes between two rule sets: `event_id, subscription_id, change, old_version, new_version`.
 
-    `change` is added, removed, or changed: matched before and after, by another version.
+    `change` is added, removed, or changed: matched before and after, by another version. Subscriptions that are the
+    same in both sets are not matched.
     """
     from rookery.spark.pipeline import arrow_schema, prepare
 
@@ -132,6 +140,7 @@ def diff(
     before, after = (prepare(events, rules, reading) for rules in (old, new))
     if before.id_type != after.id_type:
         raise PipelineError(f"the ids of the old set are {before.id_type} and of the new {after.id_type}: use one type")
+    before, after = _without_same(before, after)
     output = pa.schema(
         [
             ("event_id", arrow_schema(events).field(event_id).type),
@@ -142,11 +151,32 @@ def diff(
         ]
     )
     needed = reading.columns([*before.columns, *after.columns], events.columns)
-    if asks_choices(needed):  # a document has several rows, and is judged as a whole
+    if asks_choices(needed) and not isinstance(events, Documents):  # a document's rows may lie in several batches
         return _between(events, before, after, reading)
     spark = events.sparkSession
     task = MatchBoth(carry(spark, before.compiled), carry(spark, after.compiled), reading, output)
     return map_batches(events.select(*(f"`{name}`" for name in needed)), task, spark_schema_of(output))
+
+
+def _without_same(before: CompiledRules, after: CompiledRules) -> tuple[CompiledRules, CompiledRules]:
+    """Return both sets without the subscriptions all of whose records are the same in both."""
+    old, new = (_records_by_id(rules) for rules in (before, after))
+    same = {
+        name for name, records in old.items() if [one for one, _ in records] == [one for one, _ in new.get(name, ())]
+    }
+    parts = []
+    for rules, records in ((before, old), (after, new)):
+        slots = sorted(slot for name, own in records.items() if name not in same for _, slot in own)
+        parts.append(replace(rules, compiled=rules.compiled.take(np.array(slots, np.int64))))
+    return parts[0], parts[1]
+
+
+def _records_by_id(rules: CompiledRules) -> dict[Any, list[tuple[str, int]]]:
+    """Return for each id what decides of its records, in order, each with its slot."""
+    found: dict[Any, list[tuple[str, int]]] = {}
+    for slot, row in enumerate(rules.compiled.subscriptions.select(_DECIDING).to_pylist()):
+        found.setdefault(row["subscription_id"], []).append((repr(row), slot))
+    return {name: sorted(records) for name, records in found.items()}
 
 
 def _between(events: DataFrame, before: CompiledRules, after: CompiledRules, reading: Reading) -> DataFrame:
@@ -182,7 +212,9 @@ class MatchBoth:
             if not batch.num_rows:
                 continue
             # Rows, not ids, name the events here: an id may repeat, a row does not.
-            numbered = batch.append_column("_row", pa.array(range(batch.num_rows), pa.int64()))
+            several = NUMBER in batch.schema.names
+            places = first_rows(batch) if several else range(batch.num_rows)
+            numbered = batch.append_column("_row", pa.array(places, pa.int64()))
             reading = Reading(
                 event_id="_row",
                 time=self.reading.time,
@@ -192,6 +224,8 @@ class MatchBoth:
             )
             before = matches(old, numbered, reading).rename_columns(["row", "subscription_id", "old_version"])
             after = matches(new, numbered, reading).rename_columns(["row", "subscription_id", "new_version"])
+            if several:  # a document that has several rows
+                before, after = (one.group_by(one.column_names).aggregate([]) for one in (before, after))
             both = before.join(after, ["row", "subscription_id"], join_type="full outer")
             same = pc.fill_null(pc.equal(both["old_version"], both["new_version"]), False)
             both = both.filter(pc.invert(same))

@@ -9,6 +9,7 @@ driver, which polls it.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,10 @@ import pyarrow as pa
 
 from rookery.errors import PipelineError, RookeryError, SubscriptionError
 from rookery.model.datasets import Paths, dataset_sign
-from rookery.model.storage import paths_of
+from rookery.model.storage import absolute, paths_of
 from rookery.model.tables import read_subscriptions
 from rookery.spark.compat import table_of
+from rookery.spark.edits import EditFolder, Taken, edited, taken
 from rookery.spark.jobs import job_description
 from rookery.spark.names import catalog_name
 from rookery.spark.rules import CompiledRules, Reading, check_dates, compile_rules
@@ -33,20 +35,35 @@ __all__ = ["FileRules", "FrameRules", "MemoryRules", "RuleSource", "Subscription
 
 
 class FileRules:
-    """Records in files; may be read on any worker that sees the same file system."""
+    """Records in files, and the edits of a folder; may be read on any worker that sees the same file system."""
 
     anywhere = True
 
-    def __init__(self, paths: Paths, *, id_type: str | None = None, dialect: str | None = None) -> None:
+    def __init__(
+        self, paths: Paths, *, id_type: str | None = None, dialect: str | None = None, edits: str | Path | None = None
+    ) -> None:
         self.id_type, self.dialect = id_type, dialect
         self.paths = tuple(str(path.resolve()) for path in paths_of(paths))
+        self.edits = None if edits is None else EditFolder(absolute(edits), dialect)
 
-    def read(self) -> pa.Table:
-        """Read the records."""
-        return read_subscriptions(self.paths, id_type=self.id_type, dialect=self.dialect)
+    def read(self, names: Sequence[str] | None = None) -> pa.Table:
+        """Read the records after all edits, or after those in the files of these names."""
+        records = read_subscriptions(self.paths, id_type=self.id_type, dialect=self.dialect)
+        if self.edits is None:
+            return records
+        names = self.edits.names() if names is None else names
+        id_type = records.schema.field("subscription_id").type
+        return edited(records, self.edits.read(names, id_type)) if names else records
 
     def fingerprint(self) -> str:
         """Sign a table by its version, files by name, size and what their file system says of a change."""
+        return self._files() if self.edits is None else self.taken(self.edits.names()).fingerprint()
+
+    def taken(self, names: Sequence[str]) -> Taken:
+        """Return how far the source is read with the edits of these names."""
+        return taken(self._files(), names)
+
+    def _files(self) -> str:
         return blake2b(dataset_sign(self.paths, error=SubscriptionError).encode(), digest_size=16).hexdigest()
 
     def __str__(self) -> str:
@@ -92,7 +109,11 @@ class FrameRules:
         if self.table is None:
             return None
         self._check_table()
-        told = {row[0]: row[1] for row in self.spark.sql(f"describe table extended {self.table}").collect()}
+        try:
+            told = {row[0]: row[1] for row in self.spark.sql(f"describe table extended {self.table}").collect()}
+        except Exception:
+            self._check_table()  # dropped in between
+            raise
         return told.get("Location") or None
 
     def __str__(self) -> str:
@@ -135,13 +156,16 @@ class Subscriptions:
         self._compiled: tuple[str, CompiledRules] | None = None
 
     @classmethod
-    def files(cls, *paths: str | Path, id_type: str | None = None, dialect: str | None = None) -> Subscriptions:
+    def files(
+        cls, *paths: str | Path, id_type: str | None = None, dialect: str | None = None,
+        edits: str | Path | None = None,
+    ) -> Subscriptions:  # fmt: skip
         """Take the records from files or folders: CSV, TSV, JSON lines, Parquet or Arrow.
 
         The ids of text files are strings unless `id_type` is "int". The conditions are in the `dialect` given or in
-        that of the column `dialect`: "sigma", or the language itself.
+        that of the column `dialect`: "sigma", or the language itself. `edits` is a folder of edits (`write_edits`).
         """
-        return cls(FileRules(paths, id_type=id_type, dialect=dialect))
+        return cls(FileRules(paths, id_type=id_type, dialect=dialect, edits=edits))
 
     @classmethod
     def table(
@@ -152,12 +176,15 @@ class Subscriptions:
 
     @classmethod
     def named(
-        cls, spark: SparkSession, text: str, *, id_type: str | None = None, dialect: str | None = None
-    ) -> Subscriptions:
+        cls, spark: SparkSession, text: str, *, id_type: str | None = None, dialect: str | None = None,
+        edits: str | Path | None = None,
+    ) -> Subscriptions:  # fmt: skip
         """Take the records from what a text names: `table:ops.rules` is a table of Spark's catalog, else a path."""
         table = catalog_name(text)
         if table is None:
-            return cls.files(text, id_type=id_type, dialect=dialect)
+            return cls.files(text, id_type=id_type, dialect=dialect, edits=edits)
+        if edits is not None:
+            raise PipelineError("a folder of edits goes with rules in files: a table of the catalog is edited itself")
         return cls.table(spark, table, id_type=id_type, dialect=dialect)
 
     @classmethod

@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 
 from rookery.errors import PipelineError
 from rookery.model.tables import FAULT
-from rookery.spark.stream import LiveRules, MatchStream, batch_number
+from rookery.spark.live_rules import LiveRules
+from rookery.spark.stream import MatchStream, batch_number
 from rookery.spark.types import spark_schema_of
 from rookery.spark.worker import loaded, match_schema, matches
 

@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from rookery.spark.carried import EVENT, RuleColumns, carried_name, rule_name
 from rookery.spark.carriers import Carrier, keep
-from rookery.spark.crossing import OUTPUT_ROWS, fold, folded_schema, is_folded
+from rookery.spark.crossing import OUTPUT_ROWS, fold, folded_schema, is_folded, match_places
 from rookery.spark.rules import Reading
 
 if TYPE_CHECKING:
     from rookery import CompiledSet
+    from rookery.spark.states import EditedSet
 
 __all__ = ["MatchRows", "crossing_schema", "flat", "loaded", "match_schema", "matches"]
 
@@ -66,9 +67,7 @@ def flat(
     rule_columns: RuleColumns | None = None,
 ) -> pa.Table:
     """Match one batch into one row a match, with what it carries and, if asked, why."""
-    found, slots = compiled.match_indices(
-        batch, time=reading.time, topic=reading.topic, as_of=reading.as_of, now=reading.now
-    )
+    found, slots = match_places(compiled, batch, reading)
     ids, versions = compiled.names(slots)
     made = {"event_id": batch.column(reading.event_id).take(pa.array(found)), "subscription_id": ids}
     made["version"] = versions
@@ -97,7 +96,7 @@ def _reasons(compiled: CompiledSet, batch: Any, reading: Reading, found: Any, sl
     return texts
 
 
-def loaded(carrier: Carrier, reading: Reading) -> CompiledSet:
+def loaded(carrier: Carrier | EditedSet, reading: Reading) -> CompiledSet:
     """Return the set of a carrier for the engine that is asked for, which is built at the first call in a process."""
     compiled = carrier.load()
     if reading.engine == "bitmap":
