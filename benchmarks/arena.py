@@ -6,9 +6,9 @@
 
 One table for each workload: events a CPU second on one core with JSON parsing in, bytes a subscription, CPU time to
 build and to edit one subscription. A count that differs from the oracle's voids the cell. What is left out is said with
-its reason: a toolchain that the machine lacks, a predicate for which the arena has no notation of that peer, more CPU
-time than `--limit` for a cell. Slow peers get fewer events, those that come first; the oracle counts the same. Python
-peers are installed into a folder of the arena's own.
+its reason: a toolchain or a package of data that the machine lacks, a predicate for which the arena has no notation of
+that peer, more CPU time than `--limit` for a cell. Slow peers get fewer events, those that come first; the oracle
+counts the same. Python peers are installed into a folder of the arena's own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import peers
+from benchmarks.arena_flights import PackageMissingError
 from benchmarks.arena_notations import NOTATIONS
 from benchmarks.arena_workloads import WORKLOADS, ArenaWorkload, make, oracle_count, write_files
 from benchmarks.peers import PeerMissingError, write_patterns
@@ -57,27 +58,40 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, help="write every report here too")
     options = parser.parse_args(arguments)
     size = {"subscriptions": options.subscriptions, "events": options.events, "seed": options.seed}
+    workloads, unmade = _make(options.workloads, size)
     if options.write:
-        for name in options.workloads:
-            write_files(make(name, **size), options.write, options.events)
+        for workload in workloads:
+            write_files(workload, options.write, options.events)
+        for name, reason in unmade.items():
+            print(f"left out: {name}: {reason}")
         return 0
     commands, left_out = _prepare(options.peers)
     reports: list[dict[str, Any]] = []
     print(f"{options.subscriptions:,} subscriptions, {options.events:,} events, seed {options.seed}; {_machine()}")
-    for peer, reason in left_out.items():
-        print(f"left out: {peer}: {reason}")
-    for name in options.workloads:
-        workload = make(name, **size)
-        print(f"\n{name}: {_share(workload)}\n")
+    for name, reason in (left_out | unmade).items():
+        print(f"left out: {name}: {reason}")
+    for workload in workloads:
+        print(f"\n{workload.name}: {_share(workload)}\n")
         print("| peer | events a CPU second | bytes a subscription | build, µs each | edit, µs | counts |")
         print("|---|---|---|---|---|---|")
         for peer, command in commands.items():
             report = _run(peer, command, workload, options.events, options.limit)
-            reports.append({"workload": name, "peer": peer, **report})
+            reports.append({"workload": workload.name, "peer": peer, **report})
             print(_row(peer, report, options.subscriptions), flush=True)
     if options.json:
         options.json.write_text(json.dumps(reports, indent=1))
     return 1 if any(report.get("void") for report in reports) else 0
+
+
+def _make(names: list[str], size: dict[str, int]) -> tuple[list[ArenaWorkload], dict[str, str]]:
+    """Return the workloads, and why others are left out."""
+    made, unmade = [], {}
+    for name in names:
+        try:
+            made.append(make(name, **size))
+        except PackageMissingError as error:
+            unmade[name] = str(error)
+    return made, unmade
 
 
 def _run(peer: str, command: list[str], workload: ArenaWorkload, events: int, limit: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ The oracle evaluates predicates on the columns with NumPy and knows no engine.
 - `in-lists`: a campaign's list of 5 to 20 sites of 1,000, a country, a least bid.
 - `text`: an image that ends in a name and a command line that contains a word, as Sigma's rules of process creation.
 - `robots`: topics below a robot's name, a node, a least rate.
+- `flights`: real ones, where the package with them is installed: `benchmarks/arena_flights.py`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.arena_flights import flights
 
 __all__ = ["WORKLOADS", "ArenaWorkload", "make", "oracle_count", "write_files"]
 
@@ -140,14 +142,18 @@ def _robots(random: np.random.Generator, size: int, events: int) -> ArenaWorkloa
     return ArenaWorkload("robots", subscriptions, columns)
 
 
+def _flights(random: np.random.Generator, size: int, events: int) -> ArenaWorkload:
+    return ArenaWorkload("flights", *flights(random, size, events))
+
+
 WORKLOADS: dict[str, Callable[[np.random.Generator, int, int], ArenaWorkload]] = {
     "ranges": _ranges, "devices": _devices, "stock": _stock, "high-match": _high_match, "in-lists": _in_lists,
-    "text": _text, "robots": _robots,
+    "text": _text, "robots": _robots, "flights": _flights,
 }  # fmt: skip
 
 
 def make(name: str, *, subscriptions: int, events: int, seed: int = 1) -> ArenaWorkload:
-    """Return a workload: the same for the same arguments, everywhere."""
+    """Return a workload: the same for the same arguments, everywhere. One whose package is missing raises."""
     return WORKLOADS[name](np.random.default_rng([seed, len(name)]), subscriptions, events)
 
 

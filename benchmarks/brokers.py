@@ -89,7 +89,7 @@ def load() -> None:
 
 def stretch_on(source: Path) -> None:
     """Routed time over direct time for each way to choose residents."""
-    from rookery.papers.seed_003.coordinates import (
+    from rookery.brokers.coordinates import (
         choose_landmarks,
         extent_of,
         place_host,

@@ -188,7 +188,9 @@ def rookery_roles(port: int, folder: Path, *, content: bool, durability: str) ->
         command = [sys.executable, "-m", "rookery", "broker", "--listen", f"127.0.0.1:{own}", "--topic", "quotes"]
         command += ["--schema", SCHEMA, "--space", "price:0:1000,symbol", "--durability", durability]
         # The publisher does not wait for the subscriber: what is between them is kept, as the peers keep it.
-        command += ["--backlog", "10000000", "--data", str(folder / f"{durability}-{own}")]
+        command += ["--backlog", "10000000"]
+        if durability != "memory":
+            command += ["--data", str(folder / f"{durability}-{own}")]
         return command + ([] if join is None else ["--join", f"127.0.0.1:{join}"])
 
     def role(kind: str, count: int, rate: float) -> list[str]:

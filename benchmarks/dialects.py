@@ -1,4 +1,4 @@
-"""Dialects beside their own engines, one core, CPU time: rsigma-eval on Sigma; event-ruler, quamina on event patterns.
+"""Dialects beside their own engines, one core, CPU time: rsigma-eval, pySigma, event-ruler, quamina.
 
     python -m benchmarks dialects sigma --events 20000
     python -m benchmarks dialects patterns --count 1000 100000
@@ -6,8 +6,10 @@
 
 Each engine reads the same files of patterns and events (`peers/__init__.py` has their form), JSON parsing counts for
 all, and the matches must be equal where both take the pattern. Sigma rules go without their log source and events with
-their fields by name, since what a log source means is left to each engine. `cases` takes event-ruler's own file of
-cases and random patterns, and compares verdicts, each pattern alone. Peers that cannot be built are named as such.
+their fields by name, since what a log source means is left to each engine. pySigma makes a query of each rule, for
+SQLite or DuckDB, on fewer events: where its verdicts differ, for SQL's NOT of a missing field mostly, the slow judge of
+the tests decides. `cases` takes event-ruler's own file of cases and random patterns, and compares verdicts, each
+pattern alone. Peers that cannot be built are named as such.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import re
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,8 @@ from benchmarks.peers import PeerMissingError, build, run_peer, write_patterns
 from rookery import Schema, matcher
 from rookery.errors import SubscriptionError
 from rookery.model.dialects import translate
-from rookery.model.documents import documents_of, laid_out
+from rookery.model.document_lines import DocumentLines
+from rookery.model.document_rows import DocumentRows
 
 __all__ = ["main"]
 
@@ -41,6 +45,7 @@ def main(arguments: list[str]) -> int:
     parts = parser.add_subparsers(dest="part", required=True)
     sigma = parts.add_parser("sigma")
     sigma.add_argument("--events", type=int, default=20_000, help="recorded events, changed at random")
+    sigma.add_argument("--sql-events", type=int, default=1_000, help="of these, for pySigma's queries")
     patterns = parts.add_parser("patterns")
     patterns.add_argument("--count", type=int, nargs="+", default=[1_000, 100_000])
     patterns.add_argument("--events", type=int, default=20_000)
@@ -50,7 +55,7 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         if asked.part == "sigma":
-            report: Any = _sigma(Path(folder), asked.events)
+            report: Any = _sigma(Path(folder), asked.events, asked.sql_events)
         elif asked.part == "patterns":
             report = [_patterns(Path(folder), count, asked.events) for count in asked.count]
         else:
@@ -75,11 +80,12 @@ def run_rookery(dialect: str, patterns: dict[str, str], events: Path) -> tuple[d
     refused += [(str(one.subscription_id), one.message) for one in compiled.quarantined]
     load = time.process_time() - start
     lines = events.read_bytes().splitlines()
-    _match(compiled, schema, lines[:200], [])  # kernels are compiled before the clock starts
+    read = DocumentLines(schema)
+    _match(compiled, read, lines[:200], [])  # kernels are compiled before the clock starts
     times = [0.0, 0.0]
     found: list[Any] = []
     for at in range(0, len(lines), BATCH):
-        spent = _match(compiled, schema, lines[at : at + BATCH], found)
+        spent = _match(compiled, read, lines[at : at + BATCH], found)
         times = [one + other for one, other in zip(times, spent, strict=True)]
     pairs: set[Pair] = set()
     for number, answer in enumerate(found):
@@ -89,15 +95,29 @@ def run_rookery(dialect: str, patterns: dict[str, str], events: Path) -> tuple[d
     report = {
         "peer": "rookery", "patterns": len(patterns) - len(refused), "refused": refused, "events": len(lines),
         "matches": len(pairs), "load_cpu_s": load, "parse_cpu_s": times[0], "match_cpu_s": times[1],
-        "cpu_s": sum(times),
+        "cpu_s": sum(times), "single_event_us": _singly(compiled, DocumentRows(schema), lines[:2_000]),
     }  # fmt: skip
     return report, pairs
 
 
-def _match(compiled: Any, schema: Schema, lines: list[bytes], found: list[Any]) -> tuple[float, float]:
+def _singly(compiled: Any, rows: DocumentRows, lines: list[bytes]) -> list[float]:
+    """Return the median and the 99th of a hundred, in microseconds of CPU, of events that come one by one as JSON."""
+
+    def spent(line: bytes) -> float:
+        start = time.process_time()
+        _ = {name for event in rows(line) for name in compiled.match(event)}
+        return (time.process_time() - start) * 1e6
+
+    for line in lines[:200]:
+        spent(line)
+    times = sorted(map(spent, lines))
+    return [times[len(times) // 2], times[len(times) * 99 // 100]]
+
+
+def _match(compiled: Any, read: DocumentLines, lines: list[bytes], found: list[Any]) -> tuple[float, float]:
     """Match some lines; return the CPU seconds of parsing and laying out, and of matching."""
     start = time.process_time()
-    table, origins = laid_out(documents_of(lines), schema)
+    table, origins = read(lines)
     table = table.append_column("event_id", [range(len(lines)) if origins is None else origins])
     middle = time.process_time()
     answer = compiled.match_many(table)
@@ -126,21 +146,55 @@ def _beside(peer: str, dialect: str, patterns: dict[str, str], events: Path, fol
     }  # fmt: skip
 
 
-def _sigma(folder: Path, count: int) -> dict[str, Any]:
+def sigma_rules() -> dict[str, str]:
+    """Return Sigma's public rules by id."""
+    from tests.model.dialects.test_sigma import rules_and_events
+
+    return rules_and_events()[0]
+
+
+def changed_events(count: int, dice: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield recorded events of Windows, changed at random, as a viewer exports them."""
     from tests.model.dialects.test_sigma import mutated, rules_and_events
+
+    recorded = rules_and_events()[1]
+    for _ in range(count):
+        yield mutated(dice.choice(recorded), recorded, dice)
+
+
+def _sigma(folder: Path, count: int, few: int) -> dict[str, Any]:
     from tests.twins.sigma import fields_of_document
 
-    texts, recorded, _ = rules_and_events()
-    patterns = {name: _without_source(text) for name, text in texts.items()}
-    dice = random.Random(25)
+    patterns = {name: _without_source(text) for name, text in sigma_rules().items()}
     place = folder / "events.jsonl"
     with place.open("w", encoding="utf-8") as out:
-        for _ in range(count):
-            fields = fields_of_document(mutated(dice.choice(recorded), recorded, dice))
+        for event in changed_events(count, random.Random(25)):
+            fields = fields_of_document(event)
             flat = {name: one for name, one in fields.items() if not isinstance(one, dict | list) and "." not in name}
             out.write(json.dumps(flat) + "\n")
     own = run_rookery("sigma", patterns, place)
-    return {"rookery": _short(own[0]), "rsigma": _beside("rsigma", "sigma", patterns, place, folder, own)}
+    found = {"rookery": _short(own[0]), "rsigma": _beside("rsigma", "sigma", patterns, place, folder, own)}
+    lines = place.read_bytes().splitlines(keepends=True)[:few]
+    place.write_bytes(b"".join(lines))
+    found["pysigma"] = _beside_sql(patterns, place, folder)
+    return found
+
+
+def _beside_sql(patterns: dict[str, str], events: Path, folder: Path) -> dict[str, Any]:
+    """Run pySigma's queries; of verdicts that differ, count those that an independent judge gives to Rookery."""
+    from tests.twins.sigma import Judge
+
+    own = run_rookery("sigma", patterns, events)
+    told = _beside("pysigma", "sigma", patterns, events, folder, own)
+    if "missing" in told:
+        return told
+    lines = (folder / "matches.jsonl").read_text(encoding="utf-8").splitlines()
+    theirs = {(place, str(name)) for place, name in map(json.loads, lines)}
+    taken = set(told.pop("taken"))
+    differ = [pair for pair in theirs ^ own[1] if pair[1] in taken]
+    documents = [json.loads(line) for line in events.read_bytes().splitlines()]
+    right = sum(Judge(patterns[name]).holds(documents[place]) == ((place, name) in own[1]) for place, name in differ)
+    return {**told, "compared_patterns": len(taken), "different_verdicts": len(differ), "judged_for_rookery": right}
 
 
 def _without_source(text: str) -> str:

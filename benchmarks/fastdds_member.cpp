@@ -2,7 +2,8 @@
 //
 // Arguments: the file (lines `W|R <tab> topic <tab> type`), and optionally `server`'s address as host:port. Says
 // `ready`, waits for a line, makes everything, then prints how many matches it has whenever a line comes, until its
-// input ends. UDP alone: between hosts there is no shared memory, and a plan is about hosts.
+// input ends. UDP alone: between hosts there is no shared memory, and a plan is about hosts. A host in PEERS is put into
+// the list of initial peers, and multicast is left out.
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/publisher/DataWriter.hpp>
@@ -15,8 +16,10 @@
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <functional>
@@ -66,6 +69,18 @@ int main(int count, char** arguments) {
     DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
     qos.transport().use_builtin_transports = false;
     qos.transport().user_transports.push_back(std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>());
+    if (const char* peers = std::getenv("PEERS")) {
+        auto& builtin = qos.wire_protocol().builtin;
+        eprosima::fastrtps::rtps::Locator_t here, there;
+        here.kind = there.kind = LOCATOR_KIND_UDPv4;
+        here.port = there.port = 0;
+        eprosima::fastrtps::rtps::IPLocator::setIPv4(here, "127.0.0.1");
+        builtin.metatrafficUnicastLocatorList.push_back(here);
+        if (*peers) {
+            eprosima::fastrtps::rtps::IPLocator::setIPv4(there, peers);
+            builtin.initialPeersList.push_back(there);
+        }
+    }
     auto* participant = DomainParticipantFactory::get_instance()->create_participant(0, qos);
     if (!participant) return 1;
     auto* publisher = participant->create_publisher(PUBLISHER_QOS_DEFAULT);

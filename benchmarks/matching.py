@@ -5,6 +5,8 @@
     python -m benchmarks matching --compile         text to index, latency of one event, cost of an edit
     python -m benchmarks matching --cliffs          many matches, skew, wide schemas, long lists of values
     python -m benchmarks matching --edits           a set that changes while it is matched
+    python -m benchmarks matching --events          one event at a time, beside generated ifs
+    python -m benchmarks matching --before PATH     all workloads beside an older checkout (with --events: those)
     python -m benchmarks matching --ten-million     10 M subscriptions under 4 GB
     python -m benchmarks matching --topics          matrix, counting, index, bitmap: 5 to 1,000 under 1 to 500 topics
 
@@ -24,6 +26,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +65,14 @@ def main(arguments: list[str]) -> int:
         from benchmarks.matching_edits import report as report_edits
 
         return report_edits(as_json=options.json, quick=options.quick)
+    if options.events:
+        from benchmarks.matching_events import report as report_events
+
+        return report_events(options.before, as_json=options.json, quick=options.quick)
+    if options.before:
+        from benchmarks.matching_before import report as report_before
+
+        return report_before(options.before, as_json=options.json, quick=options.quick)
     if options.topics:
         from benchmarks.matching_topics import report as report_topics
 
@@ -98,6 +109,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--compile", action="store_true", help="text to index, latency of one event, cost of an edit")
     parser.add_argument("--cliffs", action="store_true", help="many matches, skew, wide schemas, long lists of values")
     parser.add_argument("--edits", action="store_true", help="a set that changes while it is matched")
+    parser.add_argument("--events", action="store_true", help="one event at a time, beside generated ifs")
+    parser.add_argument("--before", type=Path, help="all workloads beside an older checkout of Rookery")
     parser.add_argument("--ten-million", action="store_true", help="10 M subscriptions given as columns")
     parser.add_argument("--topics", action="store_true", help="seed 004's engines by topics and subscriptions")
     options = parser.parse_args(arguments)

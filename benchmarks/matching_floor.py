@@ -13,7 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, WORDS, bucket_of, hash_key
+from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, WORDS, bucket_of, hash_key, place_of_key
 
 __all__ = ["read_bandwidth", "split", "walk"]
 
@@ -50,10 +50,10 @@ def read_bandwidth() -> dict[str, float]:
 
 @numba.njit(nogil=True, cache=True)
 def _walk(
-    codes: Any, cuts: Any, signature_first: Any, signature_numbers: Any, table_first: Any, table: Any, seed: int,
-    partition_key: Any, partition_first: Any, blocked_rows: int, partition_group: Any, block_first: Any,
-    block_numbers: Any, lines: Any, group_partition: Any, group_block: Any, group_first: Any, group_numbers: Any,
-    group_lines: Any,
+    codes: Any, cuts: Any, signature_first: Any, signature_numbers: Any, key_low: Any, key_span: Any, table_first: Any,
+    table: Any, seed: int, partition_key: Any, partition_first: Any, blocked_rows: int, partition_group: Any,
+    block_first: Any, block_numbers: Any, lines: Any, group_partition: Any, group_block: Any, group_first: Any,
+    group_numbers: Any, group_lines: Any,
 ) -> Any:  # fmt: skip
     """Return blocks visited, lines read, summary lines read, rows checked exactly."""
     counts = np.zeros(4, np.int64)
@@ -65,10 +65,16 @@ def _walk(
         for signature in range(signature_first.shape[0] - 1):
             first, last = signature_first[signature], signature_first[signature + 1]
             base, mask = table_first[signature], np.uint64(table_first[signature + 1] - table_first[signature] - 1)
+            own = first < last and key_span[first] > 0
+            place_of = place_of_key(codes, event, signature_numbers, first, last, key_low, key_span) if own else 0
+            if place_of < 0:
+                continue
             place = hash_key(signature, codes, event, signature_numbers, first, last, seed) & mask
+            if own:
+                place = np.uint64(place_of)
             while True:
                 partition = table[base + np.int64(place)]
-                if partition < 0:
+                if partition < 0 or own:
                     break
                 same = True
                 for key in range(last - first):
@@ -132,7 +138,8 @@ def walk(compiled: Any, events: Any) -> dict[str, float]:
     index = compiled._view.engine.index
     codes = compiled._view.space.encode(events, {}, missing="error")
     blocks, lines, summaries, rows = _walk(
-        codes, index.cuts, index.signature_first, index.signature_numbers, index.table_first, index.table, index.seed,
+        codes, index.cuts, index.signature_first, index.signature_numbers, index.key_low, index.key_span,
+        index.table_first, index.table, index.seed,
         index.partition_key, index.partition_first, index.blocked_rows, index.partition_group, index.block_first,
         index.block_numbers, index.lines, index.group_partition, index.group_block, index.group_first,
         index.group_numbers, index.group_lines,

@@ -8,6 +8,7 @@ Everybody starts within a second; the window is five seconds. The exponent is th
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import time
 from collections import Counter
@@ -54,6 +55,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--topics", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
+    gc.disable()  # of millions of objects that stay, looking for cycles among them takes a third of the time
     first: tuple[int, int, int] | None = None
     for count in options.sizes:
         before = time.process_time()

@@ -13,14 +13,21 @@ import pyarrow as pa
 from rookery.spark.workloads import AXES, Bounds
 
 __all__ = [
+    "case_when",
+    "cases",
     "duckdb_join",
     "explode_and_count",
+    "hash_join",
     "indexed_rules",
     "nested_loop_indexed",
     "nested_loop_wide",
     "polars_join",
     "wide_rules",
 ]
+
+
+#: Columns of one projection: more, and Spark gives up compiling the stage.
+AT_ONCE = 100
 
 
 def wide_rules(bounds: Bounds) -> pa.Table:
@@ -62,6 +69,40 @@ def nested_loop_indexed(spark: Any, events: Any, bounds: Bounds) -> int:
     packed = events.select("event_id", array(*(col(name) for name in AXES)).alias("v"))
     condition = " and ".join(f"v[i{turn}] >= lo{turn} and v[i{turn}] < hi{turn}" for turn in range(3))
     return int(packed.join(rules, expr(condition)).count())
+
+
+def case_when(events: Any, bounds: Bounds) -> int:
+    """Write each rule into the program, with the bounds that it has."""
+    wheres = []
+    for rule in range(len(bounds.ids)):
+        ends = [(name, ">=", float(bounds.lower[name][rule])) for name in AXES]
+        ends += [(name, "<", float(bounds.upper[name][rule])) for name in AXES]
+        wheres.append(" and ".join(f"{name} {sign} {end!r}D" for name, sign, end in ends if np.isfinite(end)))
+    return cases(events, wheres)
+
+
+def cases(events: Any, wheres: list[str]) -> int:
+    """Count by a column for each condition, summed; some at once, so that Spark compiles them."""
+    total = 0
+    for first in range(0, len(wheres), AT_ONCE):
+        columns = " + ".join(f"case when {where} then 1 else 0 end" for where in wheres[first : first + AT_ONCE])
+        total += int(events.selectExpr(f"sum({columns}) as n").collect()[0][0])
+    return total
+
+
+def hash_join(spark: Any, events: Any, bounds: Bounds) -> int:
+    """Join by the device, with the ranges as the filter of the join: a BroadcastHashJoin."""
+    from pyspark.sql.functions import broadcast, expr
+
+    assert bounds.device is not None
+    columns = {"rule": pa.array(bounds.ids), "named": pa.array([f"d{number:05d}" for number in bounds.device.tolist()])}
+    asked = ["device = named"]
+    for name in bounds.lower:
+        for end, sign, values in (("lo", ">=", bounds.lower[name]), ("hi", "<", bounds.upper[name])):
+            if np.isfinite(values).any():
+                columns[f"{end}_{name}"] = pa.array(values)
+                asked.append(f"{name} {sign} {end}_{name}")
+    return int(events.join(broadcast(spark.createDataFrame(pa.table(columns))), expr(" and ".join(asked))).count())
 
 
 def explode_and_count(spark: Any, events: Any, bounds: Bounds) -> int:

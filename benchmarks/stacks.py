@@ -8,7 +8,10 @@ it comes and with its discovery server (`fastdds-tools`); Rookery is played besi
 
     python -m benchmarks stacks --save runs.json            # the systems that the multipliers are fitted on
     python -m benchmarks stacks --systems robot.json --stacks cyclone --capture robot.pcap
+    python -m benchmarks stacks --judge robot.pcap --stacks cyclone --systems robot.json
     python -m benchmarks stacks --load tests/cases/discovery/stacks.json
+
+`--judge` holds a plan of the system, made without the capture, against what the capture says: bytes and verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rookery.discovery.planning import PlannedEndpoint, PlannedParticipant, Topology, read_topology
+from rookery.discovery.planning import PlannedEndpoint, PlannedParticipant, Topology, make_plan, read_topology
 from rookery.discovery.planning.loads import ProtocolLoads
 from rookery.discovery.planning.stacks import StackTerms, fit_stack, terms_of
 
@@ -202,6 +205,20 @@ def _report(runs: list[dict[str, Any]]) -> None:
             print(f"    {run['system']:16} {sent:10,} {errors[0]:+7.1%}   {run['per_minute']:10,} {errors[1]:+7.1%}")
 
 
+def _judge(capture: Path, stack: str, topology: Topology) -> None:
+    """Print what a plan of a system says beside what a capture of it, played on a stack, says."""
+    from rookery.discovery.planning.observed import read_capture
+
+    heard, seen = read_capture(capture.read_bytes(), name=capture.name)
+    measured, planned = make_plan(heard, observation=seen), make_plan(topology, stack=stack)
+    octets = planned.stacks[stack].octets
+    agreed = "the same" if measured.verdict.protocol == planned.verdict.protocol else "ANOTHER"
+    print(
+        f"{capture.name}: {seen.start_bytes:,} bytes seen, {octets:,} planned ({octets / seen.start_bytes - 1:+.1%}), "
+        f"{agreed} verdict\n    seen:    {measured.verdict.text}\n    planned: {planned.verdict.text}"
+    )
+
+
 def _source(terms: StackTerms) -> str:
     return f"StackTerms({', '.join(f'{value:.4g}' for value in terms.row())})"
 
@@ -216,7 +233,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--save", type=Path, help="write what was measured to this file, a run after the other")
     parser.add_argument("--load", type=Path, help="fit what was measured before, and say how far the fit is off")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--judge", nargs="+", type=Path, help="captures of the one system that is named, on one stack")
     given = parser.parse_args(arguments)
+    if given.judge:
+        if len(given.stacks) != 1 or len(given.systems) != 1:
+            parser.error("--judge needs one of --stacks and one of --systems, those of the captures")
+        for path in given.judge:
+            _judge(path, given.stacks[0], system(given.systems[0]))
+        return 0
     if given.load:
         _report(json.loads(given.load.read_text()))
         return 0

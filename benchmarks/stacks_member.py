@@ -1,7 +1,7 @@
 """One participant of a scene of `benchmarks.stacks`: Cyclone DDS, or Rookery by the protocol that is named.
 
 Arguments: the stack, and a file of endpoints (`W|R <tab> topic <tab> type`). Says `ready`, waits for a line, makes
-everything, and at the next line says how many matches it has.
+everything, and says how many matches it has whenever a line comes. A host in PEERS is looked for instead of multicast.
 """
 
 # No `from __future__ import annotations` here: Cyclone's IDL reads the annotations as types.
@@ -49,12 +49,12 @@ def be_cyclone(ends: list[list[str]]) -> None:
         if name not in topics:
             topics[name] = Topic(participant, name, types[type_name])
         made.append((DataWriter if kind == "W" else DataReader)(participant, topics[name], qos=qos))
-    sys.stdin.readline()
-    own = 0  # Cyclone counts the partners inside one participant too, and so does Fast DDS
-    for entity in made:
-        matched = "get_matched_subscriptions" if isinstance(entity, DataWriter) else "get_matched_publications"
-        own += len(getattr(entity, matched)())
-    say(own)
+    while sys.stdin.readline():
+        own = 0  # Cyclone counts the partners inside one participant too, and so does Fast DDS
+        for entity in made:
+            matched = "get_matched_subscriptions" if isinstance(entity, DataWriter) else "get_matched_publications"
+            own += len(getattr(entity, matched)())
+        say(own)
 
 
 async def be_rookery(protocol: str, ends: list[list[str]]) -> None:
@@ -68,13 +68,16 @@ async def be_rookery(protocol: str, ends: list[list[str]]) -> None:
     loop = asyncio.get_running_loop()
     await loop.run_in_executor(None, sys.stdin.readline)
     qos = QualityOfService(reliability=Reliability.RELIABLE)
-    member = open_participant(on_event=lambda event: None, discovery=protocol)
+    lists: dict[str, Any] = {}
+    if "PEERS" in os.environ:
+        lists = {"multicast": False, "initial_peers": tuple(os.environ["PEERS"].split())}
+    member = open_participant(on_event=lambda event: None, discovery=protocol, **lists)
     for kind, name, type_name in ends:
         make = member.participant.create_writer if kind == "W" else member.participant.create_reader
         make(name, type_name, qos, keyed=False, now=member.now())
     member.flush()
-    await loop.run_in_executor(None, sys.stdin.readline)
-    say(sum(len(member.participant.matched(each.guid)) for each in member.participant.local_endpoints))
+    while await loop.run_in_executor(None, sys.stdin.readline):
+        say(sum(len(member.participant.matched(each.guid)) for each in member.participant.local_endpoints))
 
 
 if __name__ == "__main__":

@@ -116,7 +116,10 @@ class Boxes:
 
     def texts(self) -> list[str]:
         """Return each subscription as a WHERE clause."""
-        return [" AND ".join(_comparison(*one) for one in predicates) for predicates in self.predicates()]
+        return [
+            " AND ".join(_comparison(*one) for one in predicates if one[1:] != (None, None))
+            for predicates in self.predicates()
+        ]
 
 
 def _comparison(name: str, low: float | None, high: float | None) -> str:

@@ -36,7 +36,9 @@ from rookery.matching import CompiledSet
 from rookery.matching.buffers import content_hash_of, pack
 from rookery.matching.codes import TIME, TOPIC
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
+from rookery.matching.view import View
 from rookery.model.batches import batch_of
+from rookery.model.events import read_value
 from rookery.space.axes import Axis, EventSpace
 
 Array = np.ndarray[Any, Any]
@@ -158,13 +160,19 @@ def boxed(compiled: CompiledSet, wanted: Array, trusted: bool) -> None:
             raise AssertionError("a box leaves out what matched")
 
 
+def judged(view: View, slot: int, event: dict[str, Any]) -> bool:
+    """Return whether the condition of a slot is true of an event, by its text alone."""
+    decide, attributes = view.condition(slot)
+    return decide({one.path: read_value(event, one, "raise") for one in attributes}) is True
+
+
 def answers(compiled: CompiledSet, wanted: Array, random: Random, check: Any) -> Array:
     """Compare batch and row, with what must be verified by its text; return the exact answer."""
     view = compiled._view
     exact = wanted.copy()
     for slot in view.inexact_slots():
         for event in np.flatnonzero(wanted[:, slot]).tolist():
-            exact[event, slot] = view._verify(slot, ROWS[event], "raise")
+            exact[event, slot] = judged(view, slot, ROWS[event])
     events, slots = compiled.match_indices(EVENTS, time="at", missing="null")
     found = np.zeros_like(exact)
     found[events, slots] = True
@@ -210,7 +218,7 @@ def prove_text(parts: Parts) -> str:
         if record.where is None:
             continue
         for event in range(slot % 3, len(ROWS), 3):
-            said = view._verify(slot, ROWS[event], "raise")
+            said = judged(view, slot, ROWS[event])
             if record.topic is not None:
                 said = said and codes[event, topic] == view.space.labels[topic][record.topic]
             # Its dates may keep a subscription from matching; nothing makes it match what its text does not say.

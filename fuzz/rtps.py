@@ -32,9 +32,10 @@ from rookery.discovery import PROTOCOLS
 from rookery.machine import Emit, Send
 from rookery.participant import Participant, ParticipantConfiguration
 from rookery.rtps import Address, Durability, Limits, QualityOfService, Reliability
-from rookery.rtps.events import MessageRejected
+from rookery.rtps.events import LivelinessChanged, MessageRejected
 from rookery.rtps.identity import VENDOR, is_builtin
 from rookery.rtps.messages import HEADER_LENGTH, decode_message, encode_message
+from rookery.rtps.qos import Liveliness
 from rookery.rtps.sequences import NumberSet
 from rookery.rtps.submessages import Data, DataFragment, HeartbeatFragment, Submessage, ToParticipant
 from rookery.rtps.types import CdrEnum, CdrMember, CdrSequence, CdrString, CdrStruct
@@ -58,6 +59,9 @@ LIMITS = Limits(
     contacts_per_second=20,
 )
 RELIABLE = QualityOfService(reliability=Reliability.RELIABLE, durability=Durability.TRANSIENT_LOCAL, history_depth=8)
+#: What Rookery's own participants ask for besides: so there are signs of life on the wire, of two kinds.
+ALIVE = replace(RELIABLE, liveliness_lease=4_000_000)
+BY_PROGRAM = replace(RELIABLE, liveliness=Liveliness.MANUAL_BY_PARTICIPANT, liveliness_lease=200_000)
 INTERESTING = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)
 #: The narrowest field of these is narrower than a sequence number.
 WIDTHS = {DataFragment: 0xFFFF, HeartbeatFragment: 0xFFFFFFFF}
@@ -117,12 +121,16 @@ def conversations() -> tuple[Conversation, ...]:
         for member, noise in zip(members, (0, 400, 5), strict=True):
             of = OWN_TYPE if member is members[0] else TYPE
             for topic, type_name, keyed in TOPICS:
-                member.participant.create_writer(topic, type_name, RELIABLE, keyed=keyed, now=0, type=of)
-                member.participant.create_reader(topic, type_name, RELIABLE, keyed=keyed, now=0, type=of)
+                offered = BY_PROGRAM if keyed else ALIVE
+                member.participant.create_writer(topic, type_name, offered, keyed=keyed, now=0, type=of)
+                member.participant.create_reader(topic, type_name, ALIVE, keyed=keyed, now=0, type=of)
             for index in range(noise):
                 member.participant.create_writer(f"noise{index}", "T", RELIABLE, keyed=False, now=0)
             member.flush()
-        network.run(3_000_000)
+        for _ in range(2):
+            members[1].participant.assert_liveliness(members[1].now)
+            members[1].flush()
+            network.run(1_500_000)
         members[1].participant.create_writer("late", "T", RELIABLE, keyed=False, now=members[1].now)
         members[1].flush()
         network.run(3_000_000)
@@ -153,7 +161,7 @@ def vary(datagram: bytes, us: bytes, number: int, dice: random.Random) -> bytes:
                 elif isinstance(value, NumberSet) and dice.random() < 0.7:
                     length = dice.randrange(257)
                     changes[field.name] = NumberSet(value.base + dice.randrange(20), length, dice.getrandbits(length))
-                elif field.name in ("final", "key_only") and dice.random() < 0.2:
+                elif field.name in ("final", "key_only", "liveliness") and dice.random() < 0.2:
                     changes[field.name] = not value
             if "first" in changes and "last" in changes and dice.random() < 0.9:
                 changes["last"] = max(changes["first"] - 1, changes["last"])
@@ -212,10 +220,12 @@ class Target:
         self.now = 0
         self.sent = 0
         self.events = 0
+        self.lapses = 0
         for topic, type_name, keyed in TOPICS:
             common = {"keyed": keyed, "now": 0, "type": OWN_TYPE if prefix.startswith(VENDOR) else None}
-            self.writer = self.participant.create_writer(topic, type_name, RELIABLE, **common)
-            self.participant.create_reader(topic, type_name, RELIABLE, **common)
+            is_ours = prefix.startswith(VENDOR)
+            self.writer = self.participant.create_writer(topic, type_name, ALIVE if is_ours else RELIABLE, **common)
+            self.participant.create_reader(topic, type_name, ALIVE if is_ours else RELIABLE, **common)
             self.participant.write(self.writer, b"\0\1\0\0" + bytes(4_000), now=0)
         self.participant.start(0)
         for datagram in conversation.datagrams[:60]:
@@ -235,6 +245,7 @@ class Target:
                 sent += len(effect.message)
             elif isinstance(effect, Emit):
                 self.events += not isinstance(effect.event, MessageRejected)
+                self.lapses += isinstance(effect.event, LivelinessChanged)
         self.sent += sent
         self.check(sent)
 
@@ -284,7 +295,15 @@ def run(packets: int, seed: int) -> dict[str, int]:
     dice = random.Random(seed)
     captured = tuple(corpus())
     plain = [Conversation(captured, prefix) for prefix in prefixes(list(captured))]
-    totals = {"packets": packets, "rejected": 0, "events": 0, "bytes_out": 0, "targets": 0, "bad_summaries": 0}
+    totals = {
+        "packets": packets,
+        "rejected": 0,
+        "events": 0,
+        "bytes_out": 0,
+        "targets": 0,
+        "bad_summaries": 0,
+        "lapses": 0,
+    }
     target: Target | None = None
     for number in range(packets):
         if target is None or number % 500 == 0:
@@ -304,6 +323,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
             packet = mutate(packet, datagrams, dice)
         host = f"127.0.0.{dice.randrange(1, 4)}"
         rejected, events, sent = target.participant.counters["rejected"], target.events, target.sent
+        lapses = target.lapses
         bad = target.participant.counters["unreadable_summary"]
         try:
             target.receive(packet, Address(host, 40_000))
@@ -313,6 +333,7 @@ def run(packets: int, seed: int) -> dict[str, int]:
         totals["rejected"] += target.participant.counters["rejected"] - rejected
         totals["events"] += target.events - events
         totals["bytes_out"] += target.sent - sent
+        totals["lapses"] += target.lapses - lapses
         totals["bad_summaries"] += target.participant.counters["unreadable_summary"] - bad
     return totals
 

@@ -5,6 +5,8 @@
 Random types (final, appendable, mutable; optional members; enumerations; nested) give samples in both versions of XCDR
 and both byte orders, descriptions of types, questions and answers of the type lookup service, and announcements with
 every policy. Each is changed a little and read. A sample that is read can be written and read again, and is the same.
+Readers announce filters: what is read of one is compiled by a writer that had another of the same reader, and chooses
+who is to have a sample. Descriptions in the plain form are those that Fast DDS wrote.
 """
 
 from __future__ import annotations
@@ -15,13 +17,26 @@ import random
 import struct
 import time
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from rookery.errors import RookeryError, WireFormatError
-from rookery.rtps.announcements import EndpointAnnouncement, decode_endpoint
+from rookery.participant.content_filters import WriterFilters
+from rookery.rtps.announcements import ContentFilter, EndpointAnnouncement, decode_endpoint
 from rookery.rtps.cdr import decode_key, decode_sample, encode_key, encode_sample
 from rookery.rtps.identity import READER_KEYED, WRITER_KEYED, Guid
-from rookery.rtps.qos import XCDR1, XCDR2, Durability, Liveliness, QualityOfService, Reliability
+from rookery.rtps.qos import (
+    XCDR1,
+    XCDR2,
+    DestinationOrder,
+    Durability,
+    Liveliness,
+    Ownership,
+    QualityOfService,
+    Reliability,
+    TypeConsistency,
+)
 from rookery.rtps.types import (
     CdrArray,
     CdrEnum,
@@ -36,10 +51,23 @@ from rookery.rtps.types import (
 from rookery.rtps.xtypes.information import TypeInformation, read_information
 from rookery.rtps.xtypes.lookup import TypeReply, TypeRequest, encode_types
 from rookery.rtps.xtypes.objects import assemble, describe, read_object
+from rookery.rtps.xtypes.plain_objects import read_plain_object
 
 #: Words that lengths and counts are replaced by.
 INTERESTING = (0, 1, 2, 4, 0x7F, 0xFF, 0x3F01, 0x3F02, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 28, 5 << 28)
 ASKER = Guid(b"0123456789ab", 0x000300C3)
+CASES = Path(__file__).resolve().parent.parent / "tests" / "cases" / "rtps"
+#: What a writer filters for its readers; they name members of this type, or hardly.
+FILTERED = CdrStruct(
+    "Q", (CdrMember("s", CdrString()), CdrMember("p", Primitive.FLOAT64), CdrMember("n", Primitive.INT64))
+)
+CONDITIONS = (
+    "p < 10 AND s = 'word'",
+    "NOT (n BETWEEN 3 AND %0 OR s LIKE 'w%')",
+    "((p >= %1)) OR n <> 7 AND s > 'a'",
+    "n IN (1, 2, 3) OR p + n * 2 > %0",
+)
+FILTERED_READER = Guid(b"0123456789ab", 0x100 | READER_KEYED)
 #: What one type is good for, before the next is made.
 _OF_ONE_TYPE = 200
 
@@ -144,13 +172,43 @@ def said(dice: random.Random) -> tuple[CdrStruct, list[tuple[str, bytes]]]:
         lifespan=7_000_000,
         minimum_separation=1_000,
         user_data=b"of the plant",
+        ownership=Ownership.EXCLUSIVE,
+        ownership_strength=7,
+        destination_order=DestinationOrder.BY_SOURCE,
+        latency_budget=3_000,
+        type_consistency=TypeConsistency(ignores_member_names=True),
     )
     for kind in (WRITER_KEYED, READER_KEYED):
         announced = EndpointAnnouncement(
             Guid(b"0123456789ab", 0x100 | kind), "t", "S0", qos, type_information=information
         )
         words.append(("endpoint", announced.encode()))
+    wanted = ContentFilter("t", dice.choice(CONDITIONS), ("5", "1.5"))
+    words.append(("filter", EndpointAnnouncement(FILTERED_READER, "t", "Q", content_filter=wanted).encode()))
+    words.append(("condition", wanted.expression.encode()))
+    words.append(("plain", dice.choice(_plain_objects())))
     return of, words
+
+
+@cache
+def _plain_objects() -> tuple[bytes, ...]:
+    cases = json.loads((CASES / "fastdds_types.json").read_text())["cases"]
+    return tuple(bytes.fromhex(case["octets"]) for case in cases)
+
+
+@cache
+def _filters() -> tuple[WriterFilters, bytes]:
+    """Return a writer's filters, and a sample for them."""
+    return WriterFilters(FILTERED), encode_sample(FILTERED, {"s": "word", "p": 2.5, "n": 4})
+
+
+def _choose(wanted: ContentFilter | None) -> bool:
+    """Let a writer go by a reader's filter from now on; say whether it compiled."""
+    filters, sample = _filters()
+    filters.set(FILTERED_READER, wanted)
+    (choice,) = filters.choices([sample])
+    assert choice.wanted <= choice.filtered <= {FILTERED_READER}
+    return bool(len(filters))
 
 
 def read(kind: str, octets: bytes, of: CdrStruct) -> None:
@@ -177,6 +235,16 @@ def read(kind: str, octets: bytes, of: CdrStruct) -> None:
         case "endpoint":
             announced = decode_endpoint(octets)
             assert decode_endpoint(replace(announced, locators=()).encode()).qos == announced.qos
+        case "filter":
+            announced = decode_endpoint(octets)
+            again = decode_endpoint(replace(announced, type_information=None, type_object=b"").encode())
+            assert again.content_filter == announced.content_filter
+            _choose(announced.content_filter)
+        case "condition":
+            if not _choose(ContentFilter("t", octets.decode("utf-8", "replace"), ("5", "1.5"))):
+                raise WireFormatError("a condition that asks for everything")
+        case "plain":
+            read_plain_object(octets)
 
 
 def run(packets: int, seed: int) -> dict[str, int]:

@@ -1,24 +1,30 @@
-"""What every test shares: the `--slow` switch, the Hypothesis profile, and who runs beside whom.
-
-`rookery test` spreads the files over the cores. Tests that need Spark stay in one process, so that they share its
-session, and so do those on the wire, so that their DDS domains do not meet; both start first, being the longest.
-"""
+"""What every test shares: the `--slow` switch, the Hypothesis profile, and how a run goes over its processes."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
+from tests.spread import FromTwoEnds, in_turn
+
+#: What Spark says when a Python of its own is not up within ten seconds. No setting moves that, and a busy machine
+#: needs longer; a test that fails so is run again.
+TOO_BUSY = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
+ATTEMPTS = 4
+#: For the JVM of every Spark that a test starts, in whatever process: it lives a few minutes, so no second compiler and
+#: no collector's threads. (Not a folder of settings: with one a JVM keeps no archive of its classes.)
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # No deadline: how long an example takes depends on the machine, and is no property of the code.
 settings.register_profile("rookery", deadline=None, print_blob=True)
 settings.load_profile("rookery")
-
-TOGETHER = ("spark", "wire")
 
 
 @pytest.fixture(scope="session")
@@ -65,13 +71,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if slow:
             config.hook.pytest_deselected(items=slow)
             items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    if config.pluginmanager.hasplugin("xdist") and config.getoption("dist", "no") == "loadgroup":
-        for item in items:
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-        items.sort(key=lambda item: _group(item) not in TOGETHER)  # stable: the order within a file stays
+    if hasattr(config, "workerinput"):
+        items[:] = in_turn(items)
 
 
-def _group(item: pytest.Item) -> str:
-    """Return the name of those that run in one process: the kind for `TOGETHER`, the file for the rest."""
-    kinds = [kind for kind in TOGETHER if item.get_closest_marker(kind)]
-    return kinds[0] if kinds else item.nodeid.split("::")[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give out the files of a run of `rookery test` from two ends."""
+    return FromTwoEnds(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test of Spark until something other than Spark's ten seconds decides it."""
+    if item.get_closest_marker("spark") is None:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for _ in range(ATTEMPTS - 1):
+        if not any(report.failed and any(words in report.longreprtext for words in TOO_BUSY) for report in reports):
+            break
+        item._initrequest()  # type: ignore[attr-defined] # fixtures of its own are made anew
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True

@@ -11,9 +11,11 @@ import os
 
 __all__ = ["new_domain"]
 
+#: At least as many as a run has processes.
+WORKERS = 6
 _FREE = [*range(1, 90), *range(100, 225)]
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
-_SHARE = _FREE[_WORKER::4]
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
+_SHARE = _FREE[_WORKER::WORKERS]
 #: Runs beside each other on one machine do not begin with the same one.
 _TURNS = itertools.count(os.getpid() * 7)
 

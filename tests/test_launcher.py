@@ -82,7 +82,7 @@ class Checkout:
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=3_000,
         )
 
     def imports(self, module: str) -> bool:
@@ -240,7 +240,7 @@ def test_a_set_up_that_is_stopped_half_way_is_done_again(
 ) -> None:
     process, connection = start_and_wait_until_installing(with_uv, silent_index)
     os.killpg(process.pid, sign)
-    _, errors = process.communicate(timeout=600)
+    _, errors = process.communicate(timeout=3_000)
     connection.close()
     assert process.returncode in (-sign, 128 + sign)  # the two ways to say it; a calling shell sees the second
     assert "Traceback" not in errors
@@ -256,7 +256,7 @@ def test_an_installer_that_outlives_its_set_up_still_keeps_others_out(
     process, connection = start_and_wait_until_installing(with_uv, silent_index)
     (set_up,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(set_up), signal.SIGKILL)
-    assert process.wait(timeout=600) == 128 + signal.SIGKILL
+    assert process.wait(timeout=3_000) == 128 + signal.SIGKILL
     second = subprocess.Popen(
         [with_uv.root / "rookery", "--version"],
         env=with_uv.environment(),
@@ -267,7 +267,7 @@ def test_an_installer_that_outlives_its_set_up_still_keeps_others_out(
     assert second.stderr is not None
     assert "another ./rookery is making .venv" in second.stderr.readline()
     os.killpg(process.pid, signal.SIGKILL)  # the installer, which is all that is left of the first
-    assert second.communicate(timeout=600)[0] == f"rookery {__version__}\n"
+    assert second.communicate(timeout=3_000)[0] == f"rookery {__version__}\n"
     connection.close()
     process.communicate()
 
@@ -283,7 +283,7 @@ def test_two_first_uses_at_once_make_one_environment(with_uv: Checkout) -> None:
         )
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=600) for process in both]
+    outputs = [process.communicate(timeout=3_000) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     assert [data for data, _ in outputs] == [f"rookery {__version__}\n"] * 2
     assert sum(errors.count("making .venv with") for _, errors in outputs) == 1

@@ -47,14 +47,19 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     # gateway: values that its machine emits
     "gateway/events": ("gateway/test_gateway.py", "data: what a gateway says"),
     # brokers: parts of one machine
+    "brokers/balancing_messages": ("brokers/test_balancing.py", "data: what brokers say of their load is seen there"),
     "brokers/batch_matching": ("brokers/test_intake.py", "what it finds shows in what the intake delivers"),
     "brokers/broker": ("brokers/test_state_machine.py", "the machine as a whole, under any commands"),
     "brokers/client_events": ("brokers/test_client.py", "data: what a client says"),
     "brokers/client_messages": ("brokers/test_requests.py", "data: each request has its answer there"),
     "brokers/conditions": ("brokers/test_store.py", "lent by the store, and compared with scan there"),
     "brokers/configuration": ("live/brokers/test_settings.py", "data: settings become it"),
+    "brokers/distance_messages": ("brokers/test_landmarks.py", "data: what brokers say of distances is seen there"),
     "brokers/events": ("brokers/test_turmoil.py", "data: what a broker says when its network falls apart"),
     "brokers/in_flight": ("brokers/test_deliveries.py", "data of the deliveries"),
+    "brokers/route_kernels": ("brokers/test_column_routes.py", "the kernel, compared with `next_hop` for every point"),
+    "brokers/late_matching": ("brokers/test_deliveries.py", "who wants an event by now shows in what is delivered"),
+    "brokers/sending": ("brokers/test_overload.py", "how much is on its way shows where brokers are late"),
     "brokers/membership": ("brokers/test_state_machine.py", "joins and leaves are checked by the zones of all brokers"),
     # overlay: parts of one machine
     "overlay/arcs": ("overlay/test_dissemination.py", "an event reaches every arc once"),
@@ -76,7 +81,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/doorway": ("live/test_tcp.py", "who is let in is seen on real sockets"),
     "live/unfinished": ("live/test_tcp.py", "frames that never end, on real sockets"),
     "live/groups": ("live/test_survey.py", "groups are listened to by a survey"),
-    "live/interfaces": ("live/test_interface.py", "which interface is used shows on two of them"),
+    "live/udp_transport": ("live/test_interfaces.py", "which way a datagram takes shows on two networks"),
     "live/loop_thread": ("conformance/test_client.py", "plain code and several threads, on every network"),
     "live/metric_list": ("live/test_dashboard.py", "data: every metric has its panel, and a live process serves it"),
     "live/opening": ("conformance/test_client.py", "addresses and options, right and wrong"),
@@ -84,7 +89,6 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/overlay_peer": ("live/test_overlay_live.py", "peers in processes of their own"),
     "live/plain": ("conformance/test_client.py", "plain code and several threads, on every network"),
     "live/site_links": ("live/test_island.py", "links between two gateways, dialed and broken"),
-    "live/slices": ("live/test_driver.py", "turns of the loop show in a loop"),
     "live/spool/disk": ("live/test_spool_faults.py", "disks that fail"),
     "live/spool/folder": ("live/test_spool.py", "a spool is read as it was written"),
     "live/spool/frames": ("live/test_spool.py", "a spool is read as it was written"),
@@ -97,12 +101,19 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "live/udp": ("live/test_cyclone.py", "the other end is another implementation"),
     # simulated
     "simulated/disks": ("machine/test_log.py", "the faults of a disk are judged by the log that outlives them"),
+    "simulated/labor": ("brokers/test_overload.py", "a process that takes time is late in a world"),
     "simulated/links": ("simulated/test_world.py", "what arrives when is seen in a world"),
     "simulated/overlay": ("overlay/test_dynamics.py", "the world of the overlay's own tests"),
 }
 
 #: Of the other packages, what no test imports: the test that runs it through what it is a part of, and why there.
 REACHED: dict[str, tuple[str, str]] = {
+    "model/document_column_kernels": (
+        "model/test_document_lines.py",
+        "columns of lines, beside those of the old reader",
+    ),
+    "model/document_paths": ("model/test_document_lines.py", "what a schema wants shows in what is read"),
+    "model/json_kernels": ("model/test_document_lines.py", "lines of JSON, beside the old reader"),
     "cli/clients": ("live/test_live_commands.py", "the clients are opened on a real network"),
     "cli/credentials": ("cli/test_every_option.py", "each command that connects reads them there"),
     "cli/progress": ("spark/test_fleets.py", "a bar is shown while Spark runs"),

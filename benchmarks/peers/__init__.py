@@ -1,4 +1,4 @@
-"""Peers that are no Python: small programs around rsigma-eval, event-ruler and quamina, built on first use.
+"""Peers in programs of their own: small ones around rsigma-eval, event-ruler, quamina and pySigma, built on first use.
 
 One form for all. Patterns: JSON lines `{"id": "…", "pattern": "…"}`, the pattern as its own text (JSON, or Sigma's
 YAML). Events: JSON lines, one object each. A program is called with both files, and with a third where each match is to
@@ -7,7 +7,7 @@ reason each, `events`, `matches`, `load_cpu_s`, and `cpu_s`, the CPU seconds of 
 (`parse_cpu_s` and `match_cpu_s` apart where the library lets them be apart).
 
 Programs are built outside of the checkout, in `ROOKERY_PEERS` or `~/.cache/rookery/peers`, with cargo, maven and go,
-each peer from its registry by name; one that the registry does not hand out is left out.
+pySigma with venv and pip, each peer from its registry by name; one that the registry does not hand out is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,8 @@ from typing import Any
 __all__ = ["PEERS", "PeerMissingError", "build", "run_peer", "write_patterns"]
 
 _SOURCES = Path(__file__).parent
-PEERS = ("rsigma", "event_ruler", "quamina")
-_TOOLS = {"rsigma": "cargo", "event_ruler": "mvn", "quamina": "go"}
+PEERS = ("rsigma", "event_ruler", "quamina", "pysigma")
+_TOOLS = {"rsigma": "cargo", "event_ruler": "mvn", "quamina": "go", "pysigma": "python3"}
 
 
 class PeerMissingError(Exception):
@@ -45,6 +46,12 @@ def build(peer: str) -> list[str]:
         _call(["mvn", "-q", "-B", "package", "dependency:copy-dependencies", "-DoutputDirectory=target/jars"], place)
         jars = f"{place}/target/event-ruler-peer-1.jar:{place}/target/jars/*"
         return ["java", "-Xmx8g", "-XX:+UseSerialGC", "-cp", jars, "EventRulerPeer"]
+    if peer == "pysigma":
+        python = place / "environment" / "bin" / "python"
+        if not python.exists():
+            _call([sys.executable, "-m", "venv", "environment"], place)
+        _call([str(python), "-m", "pip", "install", "-q", "pysigma", "pysigma-backend-sqlite", "duckdb"], place)
+        return [str(python), str(place / "peer.py")]
     _call(["go", "mod", "tidy"], place)
     _call(["go", "build", "-o", "quamina-peer", "."], place)
     return [str(place / "quamina-peer")]

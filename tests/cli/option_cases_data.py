@@ -94,7 +94,7 @@ MODES = [
                 "drain": ("--drain --checkpoint state", "drain=True"),
             },
         ),
-        {"checkpoint": "--checkpoint state", "format": "--format jsonl"},
+        {"checkpoint": "--checkpoint state", "format": "--format jsonl", "edits": "--edits edits"},
         ("give --stream or --drain",),
     ),
     Mode(
@@ -109,6 +109,7 @@ MODES = [
                 "out": ("-o elsewhere", "elsewhere"),
                 "checkpoint": ("--checkpoint another", "checkpoint='another'"),
                 "drain": ("--drain", "drain=True"),
+                "edits": ("--edits edits", "edits='edits'"),
                 "format": ("--format jsonl", "format='jsonl'"),
             },
         ),

@@ -7,6 +7,9 @@ that hundreds of command lines run in seconds, and what was asked for can be rea
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib
+import pkgutil
 import ssl
 import subprocess
 from collections.abc import Callable, Generator, Iterator
@@ -16,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import rookery
 from rookery import Schema
 from rookery.cli.checks import Diagnosis
 from rookery.live.brokers.settings import BrokerSettings
@@ -101,8 +105,17 @@ class Lasting:
         return False
 
 
+@functools.cache
+def import_all() -> None:
+    """Import what could bind a spy's name: a module that is first imported while spies stand keeps them for good."""
+    for package in ("cli", "live", "spark", "web"):
+        for found in pkgutil.walk_packages([f"{rookery.__path__[0]}/{package}"], f"rookery.{package}."):
+            importlib.import_module(found.name)
+
+
 def install(patch: pytest.MonkeyPatch, notes: list[str]) -> None:
     """Put spies in the place of all networks, sessions and processes; leave a spool that can be described."""
+    import_all()
     with SpoolWriter(Path("spool"), Description("t", 0, "T", Schema(x=int))):
         pass
 
@@ -156,13 +169,14 @@ def _install_live(patch: pytest.MonkeyPatch, notes: list[str], spy: Callable[...
     patch.setattr("rookery.cli.broker._run", _broker(notes))
     spy("live.authority.Authority")
     spy("live.credentials.Credentials", verify_mode=ssl.CERT_REQUIRED)
-    found = Spy("survey", notes, participants=[], endpoints=[])
+    found = Spy("survey", notes, participants=[], endpoints=[], misfits=[])
     patch.setattr("rookery.live.survey.survey", _async_answering("survey", notes, found))
     patch.setattr("rookery.live.brokers.resplit.ask_all", _async_answering("ask_all", notes, []))
     read = _answering("read_statistics", notes, (None, None))
     patch.setattr("rookery.live.brokers.resplit.read_statistics", read)
     done = Spy("resplit", notes, moves=1, zones={})
     patch.setattr("rookery.live.brokers.resplit.resplit", _async_answering("resplit", notes, done))
+    patch.setattr("rookery.live.brokers.balance.balance", _async_answering("balance", notes, 0))
     spool = Spy("SpoolWriter", notes, end=0)
     patch.setattr("rookery.live.spool.writer.SpoolWriter", spool)
     counts = (0, {"recorded": 1, "groups": 1})

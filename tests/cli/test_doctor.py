@@ -69,6 +69,17 @@ def test_a_machine_without_multicast_and_java(tmp_path: Path) -> None:
     assert found["disk"][0]["state"] in ("works", "warns")
 
 
+def test_a_machine_without_any_interface_says_so(tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("namespaces need unshare")
+    alone = ["unshare", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine allows no such namespace")
+    code, found = doctor(*alone, folder=tmp_path)
+    assert code == 1
+    assert found["multicast"][0]["found"].endswith("no interface 'lo' with an IPv4 address; there are none")
+
+
 def findings(name: str, place: Surroundings) -> list[Diagnosis]:
     return list(CHECKS[name](place))
 

@@ -135,3 +135,22 @@ def test_an_engine_that_cannot_match_there_is_refused_with_the_reason(capsys: py
     space = ("--space", "x:0:9", "--schema", "x:int64", "--durability", "memory")
     assert call("broker", "--listen", "127.0.0.1:0", "--topic", "t", *space, "--engine", "btree") == 2
     assert "there is no engine 'btree': say bitmap, matrix" in capsys.readouterr().err
+
+
+def test_rules_of_a_dialect_are_named_with_their_file_and_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = "title: t\nid: {}\ndetection:\n    s:\n        Image|endswith: cmd.exe\n    condition: s\n"
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.yml").write_text(rule.format(name))
+    event = '{"Image": "C:/cmd.EXE", "n": 1}'
+    assert call("explain", str(tmp_path), "--id", "two", "--event", event, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["matched"], told["source"]) == (True, f"{tmp_path}/two.yml:6")
+    assert call("explain", str(tmp_path), "--id", "two", "--event", event) == 0
+    assert capsys.readouterr().out.endswith(f"from {tmp_path}/two.yml:6\n")
+    assert call("lint", str(tmp_path)) == 1
+    assert f"'two': asks for the same as 'one'  from {tmp_path}/two.yml:6" in capsys.readouterr().out
+    assert call("lint", str(tmp_path), "--json") == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["source"] for one in found] == [f"{tmp_path}/two.yml:6"]

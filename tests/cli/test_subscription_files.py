@@ -96,7 +96,7 @@ def test_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
                 assert set(found.left_out) == set(case.not_at_brokers), case.name
                 assert {*found.ids.values(), *found.left_out} == set(case.good), case.name
                 wanted = [one for one in case.matches if one not in case.not_at_brokers]
-                feed, shown = _open(client, Wanted(TOPIC, "", table, None, None))
+                feed, shown = _open(client, Wanted(TOPIC, "", table, None, None, None, None))
                 assert (feed is None) == (not found.ids), case.name
                 if feed is None:
                     continue

@@ -125,7 +125,7 @@ async def brokers(folder: Path) -> AsyncIterator[LiveNetwork]:
     settings: dict[str, Any] = {"space": read_space(SPACE, SCHEMA), "beat": 1.0, "refresh": 5.0, "window": 256}
     async with loopback_brokers(CLIENTS, topic=TOPIC, data=folder, **settings) as addresses:
         ordered = [",".join([*addresses[number:], *addresses[:number]]) for number in range(CLIENTS)]
-        opening = lambda number: rookery.open(f"brokers://{ordered[number % CLIENTS]}", BrokerOptions())  # noqa: E731
+        opening = lambda number: rookery.open(f"brokers://{ordered[number % CLIENTS]}", BrokerOptions(attempts=600.0))  # noqa: E731
         async with LiveNetwork(opening, has_null=True, has_parameters=True, has_wait=True) as network:
             yield network
 

@@ -33,7 +33,7 @@ RUNNABLE = ("python", "sh")
 INPUTS = Path(__file__).with_name("inputs")
 #: What ends one command of a script.
 ENDS = frozenset("&|;<>")
-SECONDS = 1200
+SECONDS = 3_000
 
 
 @dataclass(frozen=True, slots=True)

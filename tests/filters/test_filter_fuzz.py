@@ -25,10 +25,10 @@ def fuzzer():
     return module
 
 
-@pytest.mark.timeout(1200)  # half a minute of CPU, more on a busy machine
-def test_a_million_mutated_containers(fuzzer):
-    verdicts, _ = fuzzer.run(decodes=1_000_000, seed=20)
-    assert sum(verdicts.values()) >= 1_000_000
+@pytest.mark.parametrize("decodes", [200_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_mutated_containers(fuzzer, decodes):
+    verdicts, _ = fuzzer.run(decodes=decodes, seed=20)
+    assert sum(verdicts.values()) >= decodes
     decoded = {name for name in verdicts if not name.startswith("rejected")}
     assert decoded == {
         "BloomFilter",
@@ -40,7 +40,7 @@ def test_a_million_mutated_containers(fuzzer):
         "GolombSet",
         "ObserverFilter",
     }
-    assert verdicts["rejected"] > 100_000
+    assert verdicts["rejected"] > decodes // 10
 
 
 def test_memory_is_bounded_by_the_message(fuzzer):

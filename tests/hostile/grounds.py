@@ -18,6 +18,7 @@ from tests.live.broker_fleet import SCHEMA, SPACE
 import rookery
 from rookery import BrokerOptions, Client
 from rookery.brokers.configuration import BrokerDurability
+from rookery.errors import JoinError
 from rookery.live.authority import Authority
 from rookery.live.brokers.server import LiveBroker
 from rookery.live.brokers.settings import BrokerSettings
@@ -60,7 +61,20 @@ class Grounds:
     def client(self, number: int = 0, **options: Any) -> Any:
         """Open an honest client at a broker."""
         host, port = self.brokers[number].address
-        return rookery.open(f"brokers://{host}:{port}", BrokerOptions(self.honest, attempts=60.0, **options))
+        return rookery.open(f"brokers://{host}:{port}", BrokerOptions(self.honest, attempts=600.0, **options))
+
+
+async def _started(settings: BrokerSettings) -> LiveBroker:
+    """Start a broker, and again where the one that it joins was not quick enough: the machine may be busy."""
+    while True:
+        broker = LiveBroker(settings)
+        try:
+            await broker.start()
+        except JoinError as error:
+            if "nobody answers" not in str(error):
+                raise
+        else:
+            return broker
 
 
 @asynccontextmanager
@@ -80,25 +94,22 @@ async def grounds(
     started: list[LiveBroker] = []
     try:
         for number in range(brokers):
-            broker = LiveBroker(
-                BrokerSettings(
-                    **{
-                        "topic": "quotes",
-                        "space": read_space(SPACE, SCHEMA),
-                        "listen": (HOST, free_port()),
-                        "join": tuple(one.address for one in started[:1]),
-                        "durability": BrokerDurability.MEMORY,
-                        "credentials": certified["broker"],
-                        "rights": rights,
-                        "beat": 2.0,
-                        **settings,
-                        **({"data": folder / str(number)} if "durability" in settings else {}),
-                    }
-                )
+            settings_of_one = BrokerSettings(
+                **{
+                    "topic": "quotes",
+                    "space": read_space(SPACE, SCHEMA),
+                    "listen": (HOST, free_port()),
+                    "join": tuple(one.address for one in started[:1]),
+                    "durability": BrokerDurability.MEMORY,
+                    "credentials": certified["broker"],
+                    "rights": rights,
+                    "beat": 2.0,
+                    **settings,
+                    **({"data": folder / str(number)} if "durability" in settings else {}),
+                }
             )
-            await broker.start()
-            started.append(broker)
-            while not broker.machine.owned:
+            started.append(await _started(settings_of_one))
+            while not started[-1].machine.owned:
                 await asyncio.sleep(0.02)
         tls = certified["stranger"].dialing if kind == "certificate" else None
         stranger = Stranger(started[0].address, tls, must_prove=kind != "open")

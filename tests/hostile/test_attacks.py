@@ -34,7 +34,7 @@ SIDE_EFFECTS = {"too many strangers", "no TLS", "no hello", "malformed", "too mu
 
 
 def run(scenario: Any) -> None:
-    asyncio.run(asyncio.wait_for(scenario, 900))
+    asyncio.run(asyncio.wait_for(scenario, 1_800))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,7 +103,9 @@ def test_rights_go_by_the_name_in_the_certificate(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with grounds("certificate", tmp_path, rights=rights) as place, place.client(0) as reader:
             host, port = place.brokers[1].address
-            async with rookery.open(f"brokers://{host}:{port}", BrokerOptions(place.operator)) as writer:
+            async with rookery.open(
+                f"brokers://{host}:{port}", BrokerOptions(place.operator, attempts=600.0)
+            ) as writer:
                 assert await honest_work(writer, reader, events=5) == list(range(5))
                 with pytest.raises(SubscriptionError, match="may not subscribe"):
                     await writer.subscribe("quotes", overflow="wait").__aenter__()

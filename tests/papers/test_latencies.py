@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rookery
-from rookery.papers.seed_003.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
+from rookery.brokers.coordinates import choose_landmarks, place_host, place_landmarks, relative_errors
 from rookery.papers.seed_003.latencies import MATRICES, data_folder, latency_matrix
 
 

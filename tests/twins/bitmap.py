@@ -23,6 +23,7 @@ __all__ = [
     "bucket_spans",
     "fill_blocks",
     "fill_groups",
+    "match_event",
     "match_events",
     "pick_axes",
     "restore_keys",
@@ -219,14 +220,22 @@ def fill_groups(
 
 def match_events(index: BitmapIndex, codes: Array, alive: Array) -> Array:
     """Return the pairs `event << 32 | slot` of some events, in no order."""
+    rows = index.stored()
     pairs = [
         event << 32 | int(index.slot[row])
         for event in range(len(codes))
         for row in _candidates(index, codes[event])
-        if alive[index.slot[row]]
-        and row_holds(codes, event, row, index.start, index.attribute, index.bounds, index.pool)
+        if alive[index.slot[row]] and row_holds(codes, event, row, rows.start, rows.attribute, rows.bounds, rows.pool)
     ]
     return np.array(pairs, np.int64)
+
+
+def match_event(index: BitmapIndex, codes: Array, alive: Array, found: Array) -> int:
+    """Write the slots of the rows that hold for one event, as far as there is room; return how many there are."""
+    slots = match_events(index, codes[:1], alive)
+    count = min(len(slots), len(found))
+    found[:count] = slots[:count]
+    return len(slots)
 
 
 def _candidates(index: BitmapIndex, codes: Array) -> Iterator[int]:

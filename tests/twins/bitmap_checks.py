@@ -36,7 +36,8 @@ def first_repeating_row(
 
 def first_lost_partition(
     first: Array,
-    numbers: Array,
+    low: Array,
+    span: Array,
     table_first: Array,
     table: Array,
     seed: int,
@@ -48,6 +49,14 @@ def first_lost_partition(
         length = int(first[mine + 1] - first[mine])
         key = partition_key[partition, :length].tolist()
         entries = table[table_first[mine] : table_first[mine + 1]].tolist()
+        place = 0
+        for at, code in enumerate(key, int(first[mine])):
+            inside = 0 <= code - int(low[at]) < int(span[at])
+            place = place * int(span[at]) + code - int(low[at]) if inside else -(1 << 200)
+        if key and span[first[mine]]:
+            if place < 0 or entries[place] != partition:
+                return partition
+            continue
         home = twin.hash_key(mine, key, seed) % len(entries)
         walk = entries[home:] + entries[:home]
         found = next(one for one in walk if one < 0 or partition_key[one, :length].tolist() == key)

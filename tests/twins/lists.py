@@ -20,8 +20,8 @@ def list_hash(number: int, code: int) -> int:
 
 
 def match_lists(
-    codes: Array, alive: Array, numbers: Array, key_first: Array, code: Array, first: Array, table: Array,
-    posting: Array, slot: Array, start: Array, attribute: Array, bounds: Array, pool: Array,
+    codes: Array, positions: Array, alive: Array, numbers: Array, key_first: Array, code: Array, first: Array,
+    table: Array, posting: Array, slot: Array, start: Array, attribute: Array, bounds: Array, pool: Array,
 ) -> Array:  # fmt: skip
     """Return the pairs `event << 32 | slot` of some events and the rows that are filed under values of a list."""
     pairs = []
@@ -32,6 +32,6 @@ def match_lists(
                     pairs += [
                         event << 32 | int(slot[row])
                         for row in posting[first[key] : first[key + 1]].tolist()
-                        if alive[slot[row]] and row_holds(codes, event, row, start, attribute, bounds, pool)
+                        if alive[slot[row]] and row_holds(positions, event, row, start, attribute, bounds, pool)
                     ]
     return np.array(pairs, np.int64)

@@ -10,35 +10,55 @@ from typing import Any
 
 import numpy as np
 
+from rookery.matching.code_kernels import DOUBLE, WHOLE
 from rookery.matching.kernels import ATTRIBUTE_MASK, NULL_CODE, SET_FLAG
-from rookery.matching.program_kernels import ACCEPT
+from rookery.matching.program_kernels import FALSE, OPEN
 
-__all__ = ["decide_pairs", "encode_doubles", "encode_integers", "order_pairs", "row_holds", "scan_rows"]
+__all__ = ["code_event", "decide_pairs", "encode_doubles", "encode_integers", "order_pairs", "row_holds", "scan_rows"]
 
 Array = np.ndarray[Any, Any]
 
 
 def decide_pairs(
-    events: Array, programs: Array, codes: Array, text: int, truth_first: Array, truths: Array, start: Array,
-    attribute: Array, bounds: Array, pool: Array, jumps: Array,
+    events: Array, programs: Array, codes: Array, text: int, truth_first: Array, truths: Array, states: Array,
+    start: Array, attribute: Array, bounds: Array, pool: Array, jumps: Array,
 ) -> Array:  # fmt: skip
-    """Say of each pair of an event and a program whether the program accepts."""
-    kept = []
+    """Return ACCEPT, REJECT or the place of the truth that is to be asked, for each pair of an event and a program."""
+    outcomes = []
     for event, program in zip(events.tolist(), programs.tolist(), strict=True):
-        held_texts = set(truths[truth_first[event] : truth_first[event + 1]].tolist())
+        places = range(truth_first[event], truth_first[event + 1])
+        said = {int(truths[place]): place for place in places}
         step = 0
         while step >= 0:
             place = start[program] + step
             number, (low, high) = int(attribute[place]), bounds[place].tolist()
             code = int(codes[event, number & ATTRIBUTE_MASK])
             if number == text and low == high:
-                held = low in held_texts
+                state = FALSE if low not in said else states[said[low]] if len(states) else 0
+                if state == OPEN:
+                    outcomes.append(said[low])
+                    break
+                held = state == 0
             else:
                 intervals = pool[low:high].tolist() if number & SET_FLAG else [(low, high)]
                 held = any(first <= code <= last for first, last in intervals)
             step = int(jumps[place, 0 if held else 1])
-        kept.append(step == ACCEPT)
-    return np.array(kept, np.bool_)
+        else:
+            outcomes.append(step)
+    return np.array(outcomes, np.int64)
+
+
+def code_event(codes: Array, forms: Array) -> bool:
+    """Turn raw values into codes where they lie; say whether all are within their limits."""
+    fits = True
+    for place, (form, lowest, highest) in enumerate(forms.tolist()):
+        column = codes[:, place : place + 1]
+        if form == DOUBLE:
+            encode_doubles(column[0].copy().view(np.float64), np.ones(1, np.bool_), column, 0)
+        elif form == WHOLE:
+            fits = fits and lowest <= column[0, 0] <= highest
+            encode_integers(column[0].copy(), np.ones(1, np.bool_), column, 0)
+    return fits
 
 
 def encode_doubles(values: Array, valid: Array, codes: Array, column: int) -> None:

@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import yaml
@@ -197,16 +198,30 @@ class Judge:
     def _item(self, name: str, value: Any, fields: Mapping[str, Any]) -> bool:
         field, *modifiers = name.split("|")
         values = value if isinstance(value, list) else [value]
-        if field:
-            value_there = fields.get(field)
-        else:
-            value_there = "\n".join(dict.fromkeys(written(one) for one in fields.values() if not isinstance(one, dict)))
+        if not field:
             if "re" not in modifiers:
                 modifiers = ["contains", *(one for one in modifiers if one != "contains")]
+            return self._keywords(values, modifiers, fields)
+        value_there = fields.get(field)
+        if "neq" in modifiers:
+            rest = [one for one in modifiers if one != "neq"]
+            return not self._item("|".join([field, *rest]), value, fields)
         if "exists" in modifiers:
             return (value_there is not None) == values[0]
         texts = list(itertools.chain.from_iterable(_changed(one, modifiers) for one in values))
         verdicts = (self._one(value_there, one, modifiers, fields) for one in texts)
+        return all(verdicts) if "all" in modifiers else any(verdicts)
+
+    def _keywords(self, values: list[Any], modifiers: list[str], fields: Mapping[str, Any]) -> bool:
+        """Judge keywords: each is sought in the values one by one."""
+        if "neq" in modifiers:
+            return not self._keywords(values, [one for one in modifiers if one != "neq"], fields)
+        there = [one for one in fields.values() if not isinstance(one, dict)]
+        verdicts = [
+            any(self._one(one, wanted, modifiers, fields) for one in there)
+            for value in values
+            for wanted in _changed(value, modifiers)
+        ]
         return all(verdicts) if "all" in modifiers else any(verdicts)
 
     def _one(self, there: Any, wanted: Any, modifiers: list[str], fields: Mapping[str, Any]) -> bool:
@@ -225,7 +240,22 @@ class Judge:
                 return ipaddress.ip_address(text) in ipaddress.ip_network(wanted)
             except ValueError:
                 return False
-        for word, decide in (("lt", float.__lt__), ("lte", float.__le__), ("gt", float.__gt__), ("gte", float.__ge__)):
+        for part in ("minute", "hour", "day", "month", "year"):
+            if part in modifiers:
+                try:
+                    moment = datetime.fromisoformat(text)
+                except ValueError:
+                    return False
+                moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+                text = str(getattr(moment, part))
+                modifiers = modifiers if {"lt", "lte", "gt", "gte"} & set(modifiers) else [*modifiers, "same"]
+        for word, decide in (
+            ("same", float.__eq__),
+            ("lt", float.__lt__),
+            ("lte", float.__le__),
+            ("gt", float.__gt__),
+            ("gte", float.__ge__),
+        ):
             if word in modifiers:
                 try:
                     return bool(decide(float(text), float(wanted)))

@@ -17,6 +17,8 @@ import pytest
 from rookery.web import Recorder, records
 from rookery.web.producers.simulation import Scenario, Simulation
 
+#: Milliseconds after which a browser hangs: on a busy machine it needs longer than Playwright's own half a minute.
+HANG_MS = 600_000
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SWITCHES = (
     "--headless",
@@ -97,7 +99,7 @@ def browser() -> Iterator[Any]:
         "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
     )
     with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=list(SWITCHES))
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=list(SWITCHES), timeout=HANG_MS)
         yield chromium
         chromium.close()
 
@@ -106,6 +108,7 @@ def browser() -> Iterator[Any]:
 def page(browser: Any) -> Iterator[Any]:
     """A fresh page; whatever it complains of in its console fails the test."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(HANG_MS)
     opened = context.new_page()
     complaints: list[str] = []
     opened.on(

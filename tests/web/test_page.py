@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,21 @@ def ended(page: Any, url: str) -> Any:
     """The page, with the replay at its end."""
     page.goto(url)
     expect(page.locator("#connection")).to_have_text("replay of run.jsonl")
-    if page.locator("#play").inner_text() == "Pause":
-        expect(page.locator("#play")).to_have_text("Play")
+    expect(page.locator("#position")).to_have_value("1000")
+    expect(page.locator("#play")).to_have_text("Play")
     expect(page.locator("#events-total")).not_to_have_text("–")
     return page
 
 
 def number(page: Any, selector: str) -> float:
     return float(page.locator(selector).inner_text().replace(",", "").split()[0])
+
+
+def drawn(page: Any, condition: Callable[[], bool]) -> bool:
+    """Wait until what is drawn, a frame or more after a click, satisfies a condition."""
+    while not condition():  # the run's limit ends a hang
+        page.wait_for_timeout(50)
+    return True
 
 
 def painted(page: Any, selector: str) -> int:
@@ -56,12 +63,12 @@ def test_the_network_shows_participants_pairs_and_costs(ended: Any) -> None:
     assert number(page, "#endpoints-total") == 24
     assert number(page, "#false-total") > 0
     assert page.locator("#traffic-table tbody th").all_inner_texts() == ["simple", "ribbon"]
-    assert painted(page, "#network-canvas") > 2
+    assert drawn(page, lambda: painted(page, "#network-canvas") > 2)
     before = page.locator("#network-canvas").screenshot()
     page.locator("#participants-table .line").nth(2).click()
     expect(page.locator("#participant-detail strong")).to_have_text("node 6")
     expect(page.locator("#participants-table [aria-selected=true]")).to_have_count(1)
-    assert page.locator("#network-canvas").screenshot() != before
+    assert drawn(page, lambda: page.locator("#network-canvas").screenshot() != before)
     page.fill("#participants-filter", "site 2")
     expect(page.locator("#participants-table [role=grid]")).to_have_attribute("aria-rowcount", "5")
     page.get_by_role("button", name="Name").click()
@@ -80,15 +87,15 @@ def test_a_click_in_the_picture_chooses_a_participant(ended: Any) -> None:
 def test_the_space_shows_zones_and_two_paths(ended: Any) -> None:
     page = ended
     page.click("#tab-space")
-    assert number(page, "#zones-total") == 12
+    expect(page.locator("#zones-total")).to_have_text("12")
     assert number(page, "#spanhop-mean") >= 0
-    assert painted(page, "#space-canvas") > 8
+    assert drawn(page, lambda: painted(page, "#space-canvas") > 8)
     page.get_by_role("button", name="Spanhop hops").click()
     expect(page.locator("#routes-table [aria-sort=descending]")).to_have_count(1)
     before = page.locator("#space-canvas").screenshot()
     page.click("#next-route")
     expect(page.locator("#route-text")).to_contain_text(re.compile(r"spanhop \d+ hops, greedy \d+ hops"))
-    assert page.locator("#space-canvas").screenshot() != before
+    assert drawn(page, lambda: page.locator("#space-canvas").screenshot() != before)
     page.select_option("#zone-color", "subscriptions")
     page.locator("#space-canvas").click(position={"x": 200, "y": 200})
     expect(page.locator("#zones-table [aria-selected=true]")).to_have_count(1)
@@ -125,8 +132,8 @@ def test_spark_shows_batches_versions_and_skew(ended: Any) -> None:
     expect(page.locator("#spark-version")).to_have_text("version 2")
     expect(page.locator("#spark-batches")).to_have_text("6")
     expect(page.locator("#spark-skew")).to_have_text("1.50 ×")
-    assert painted(page, "#batches-canvas") > 3
-    assert painted(page, "#skew-canvas") > 2
+    assert drawn(page, lambda: painted(page, "#batches-canvas") > 3)
+    assert drawn(page, lambda: painted(page, "#skew-canvas") > 2)
     page.get_by_role("button", name="Load / mean").click()
     assert page.locator("#skew-table .line").first.locator("span").nth(4).inner_text() == "1.50"
 

@@ -28,7 +28,7 @@ from rookery.web import Recorder, records
 from rookery.web.producers.brokers import path_of
 from rookery.web.producers.demonstration import RecordedDemonstration
 from rookery.web.producers.islands import RecordedIsland
-from rookery.web.producers.live_brokers import ask_all, watch_brokers
+from rookery.web.producers.live_brokers import RecordedBrokerNetwork, ask_all, watch_brokers
 from rookery.web.producers.simulation import PROTOCOLS, Scenario, Simulation
 from rookery.web.producers.streams import record_batches
 from rookery.web.records import Record
@@ -169,6 +169,13 @@ def test_an_edit_of_the_rules_is_recorded_as_what_changed(tmp_path: Path) -> Non
     assert changes == [(1, 1, "x > 1", False), (2, 1, "x > 2", False), (2, 1, "x > 2", True), (2, 2, "x > 3", False)]
 
 
+def is_shown(found: list[Record]) -> bool:
+    """Whether three zones, an event in one of them and its rate are there: a busy machine takes its time for that."""
+    zones = {zone.id: zone for zone in of(found, records.ZoneRecord) if not zone.gone}
+    placed = any(event.zone for event in of(found, records.EventRecord))
+    return placed and len(zones) == 3 and any(zone.rate for zone in of(found, records.ZoneRecord))
+
+
 @pytest.mark.wire
 def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None:
     schema = Schema.from_dict({"price": "float64", "volume": "float64"})
@@ -197,7 +204,7 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
                     await asyncio.sleep(0.1)
             watching = asyncio.ensure_future(watch_brokers(recorder, entry=entry, examples=True))
             async with rookery.open(f"brokers://{entry}") as client, asyncio.timeout(600):
-                while not of(recorded(tmp_path / "run.jsonl"), records.EventRecord):
+                while not is_shown(recorded(tmp_path / "run.jsonl")):
                     client.publish("quotes", {"price": 5.0, "volume": 7.0})
                     await client.flush("quotes", seconds=600)
                     await asyncio.sleep(0.1)
@@ -212,9 +219,11 @@ def test_a_live_broker_network_is_asked_broker_by_broker(tmp_path: Path) -> None
     found = recorded(tmp_path / "run.jsonl")
     zones = {zone.id: zone for zone in of(found, records.ZoneRecord) if not zone.gone}
     assert len({zone.owner for zone in zones.values()}) == 3
+    assert all(zone.takeovers == 0 and zone.backlog is not None for zone in zones.values())
+    assert any(zone.rate for zone in of(found, records.ZoneRecord)), "events came, and the page says how many a second"
     assert [axis.attribute for axis in of(found, records.SpaceRecord)[0].axes] == ["price", "volume"]
     assert of(found, records.SchemaRecord)[0].topic == "quotes"
-    event = of(found, records.EventRecord)[0]
+    event = next(event for event in of(found, records.EventRecord) if event.zone)
     assert event.values == {"price": 5.0, "volume": 7.0}
     assert event.point == space.point(event.values)
     assert contains(ZoneBox(zones[event.zone].lower, zones[event.zone].upper), event.point)
@@ -259,3 +268,41 @@ def free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
+
+
+def test_rates_are_those_of_one_owner_between_two_looks(tmp_path: Path) -> None:
+    """Totals of another owner say nothing of a second, and neither does a zone that is new."""
+    now = 0
+
+    def look(events: int, owner: str = "a:1") -> float | None:
+        zone = {
+            "path": "0",
+            "cuts": [],
+            "box": {"x": [0.0, 0.5]},
+            "events": events,
+            "subscriptions": 0,
+            "neighbors": {},
+        }
+        network.report(
+            [
+                {
+                    "broker": owner,
+                    "axes": [],
+                    "zones": [zone],
+                    "network": {"coordinates": [1.5, -2.0], "error": 0.1, "stretch": None},
+                    "in_flight": {"batches": 1, "events": 7},
+                    "counters": {"taken over": 2},
+                }
+            ]
+        )
+        found = of(recorded(tmp_path / "run.jsonl"), records.ZoneRecord)[-1]
+        assert (found.backlog, found.takeovers, found.coordinates, found.error) == (7, 2, (1.5, -2.0), 0.1)
+        return found.rate
+
+    with Recorder(tmp_path / "run.jsonl", clock=lambda: now) as recorder:
+        network = RecordedBrokerNetwork(recorder)
+        rates = []
+        for now, events, owner in ((1, 100, "a:1"), (2, 150, "a:1"), (4, 250, "a:1"), (5, 40, "b:1"), (6, 60, "b:1")):
+            now *= 1_000_000
+            rates.append(look(events, owner))
+    assert rates == [None, 50.0, 50.0, None, 20.0]

@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         from rookery.cli.application import run
 
+        if arguments is None:
+            _prepare_process(given)
         run(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader (`| head`) has enough
@@ -92,6 +94,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.write(f"rookery: {_describe(error)}\n")
         sys.exit(ExitCode.WRONG_USAGE if isinstance(error, SettingsError) else ExitCode.FAILED)
     sys.exit(ExitCode.DONE)
+
+
+def _prepare_process(given: Sequence[str]) -> None:
+    """Do what only a process may do that is this command and nothing else."""
+    from rookery.cli.without_pandas import LIGHT, leave_out_pandas
+
+    if any(argument in LIGHT for argument in given) and not {"-h", "--help"}.intersection(given):
+        leave_out_pandas()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,6 @@ demonstration would stay for ever. Nothing is handed over then; what must surviv
 from __future__ import annotations
 
 import os
-import sys
 import threading
 
 from rookery.cli.exit_codes import ExitCode
@@ -21,7 +20,7 @@ def main() -> None:
     threading.Thread(target=_end_with_input, name="attached", daemon=True).start()
     from rookery.cli import main as run
 
-    run(sys.argv[1:])
+    run()
 
 
 def _end_with_input() -> None:

@@ -54,8 +54,8 @@ def command(
     json: Json = False,
 ) -> int:
     """Count what the rules would have fired on, by subscription and key, and name those that never fired."""
-    from rookery.model import Schema
-    from rookery.spark.documents import are_documents, read_documents
+    from rookery.cli.inputs import look_for
+    from rookery.spark.documents import are_documents, documents_schema, read_documents
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import backtest
@@ -66,15 +66,16 @@ def command(
     from rookery.spark.subscriptions import Subscriptions
 
     columns = None if schema is None else ddl_of(read_schema(schema))
+    look_for(subscriptions, events)
     spark = session(master=master)
     rules = Subscriptions.named(spark, subscriptions, id_type=id_type, dialect=dialect)
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
         with job_description(spark, f"backtest of {subscriptions} over {events}"):
+            frame: Any
             if columns is None and are_documents(events, rules):
-                frame, name = read_documents(
-                    spark, events, Schema.from_subscriptions(rules.records()), event_id=event_id
-                )
+                wanted = documents_schema(rules.records(), columns=[] if key is None else [key], time=time, topic=topic)
+                frame, name = read_documents(spark, events, wanted, event_id=event_id)
             else:
                 frame, name = read_events(
                     spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time

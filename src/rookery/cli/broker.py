@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,7 +21,7 @@ from rookery.cli.credentials import (
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.notations import read_address, read_addresses, read_schema, read_space
 from rookery.cli.operations import LogFormat, MetricsPort, announce, metrics_on, set_up_logs
-from rookery.cli.options import ADDRESS, Join, Json, SchemaText, Space, write, write_json
+from rookery.cli.options import ADDRESS, Join, Json, SchemaText, Space, state_folder, write, write_json
 from rookery.cli.unused import refuse_all_but, refuse_unused
 from rookery.errors import SettingsError
 
@@ -43,6 +42,7 @@ EXAMPLES = [
     "rookery broker status --at 127.0.0.1:7401 --json",
     "rookery broker tree --at 127.0.0.1:7401 > tree.json",
     "rookery broker resplit --at 127.0.0.1:7401 --tree tree.json",
+    "rookery broker resplit --at 127.0.0.1:7401 --every 30",
 ]
 
 
@@ -55,6 +55,7 @@ def command(
     ] = "run",
     listen: Annotated[str, typer.Option(metavar=ADDRESS, help="Where others reach this broker, on IPv4.")] = "",
     join: Join = None,
+    patience: Annotated[float, typer.Option(help="Seconds in which one of --join has to answer.", min=0)] = 60.0,
     topic: Annotated[str, typer.Option(help="The topic.")] = "",
     schema: SchemaText = None,
     space: Space = "",
@@ -79,6 +80,23 @@ def command(
     client_batches: Annotated[int, typer.Option(help="Batches a second that one client may publish.", min=1)] = 20_000,
     client_events: Annotated[int, typer.Option(help="Events a second that one client may publish.", min=1)] = 2_000_000,
     engine: Annotated[str, typer.Option(help="What matches: bitmap, matrix, index, counting or scan.")] = "bitmap",
+    balance: Annotated[
+        float,
+        typer.Option(
+            help="Seconds between looks at the load of zones, which are shared anew where it is uneven; 0 for never."
+        ),
+    ] = 5.0,
+    proximity: Annotated[
+        str,
+        typer.Option(
+            help="How brokers that carry events far are chosen: by coordinates on the network, by measured round trips "
+            "(measured), or none."
+        ),
+    ] = "coordinates",
+    span: Annotated[
+        int | None,
+        typer.Option(help="Zones of one level of routing, a power of two; the same at every broker."),
+    ] = None,
     key_file: KeyFile = None,
     broker_key_file: Annotated[
         Path | None,
@@ -98,8 +116,15 @@ def command(
     ] = "127.0.0.1:7401",
     tree: Annotated[
         Path | None,
-        typer.Option(help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON."),
+        typer.Option(
+            help="With `resplit`: a K-D tree of the events, or rows of Spark's zone_stats as JSON; by default what the "
+            "brokers have seen."
+        ),
     ] = None,
+    every: Annotated[
+        float,
+        typer.Option(help="With `resplit`: look again after so many seconds, for good, and move what became uneven."),
+    ] = 0.0,
     json: Json = False,
 ) -> int:
     """Run a broker of a topic until it is told to stop, show the status or the zones of a network, or share them anew.
@@ -110,7 +135,8 @@ def command(
     """
     set_up_logs(log_format)
     if action != "run":
-        own = {"status": ("json", "key_file"), "tree": ("key_file",), "resplit": ("json", "tree", "broker_key_file")}
+        own = {"status": ("json", "key_file"), "tree": ("key_file",)}
+        own["resplit"] = ("json", "tree", "every", "broker_key_file")
         refuse_all_but(
             "at", "certificate", "private_key", "authority", "log_format", *own[action],
             where=f"on `rookery broker {action}`", instead="run a broker with `rookery broker`",
@@ -120,15 +146,20 @@ def command(
         credentials = read_credentials(key, certificate, private_key, authority)
         if action == "tree":
             return _tree(at, credentials)
-        return _status(at, credentials, json) if action == "status" else _resplit(at, tree, credentials, json)
+        if action == "status":
+            return _status(at, credentials, json)
+        if every:
+            refuse_unused("tree", "json", where="with --every", instead="it goes by what brokers see, without end")
+            return _balance(at, every, credentials)
+        return _resplit(at, tree, credentials, json)
     refuse_unused("at", "json", where="on a broker that runs", instead="ask it with `rookery broker status`")
-    refuse_unused("tree", where="on a broker that runs", instead="share zones anew with `rookery broker resplit`")
+    refuse_unused("tree", "every", where="on a broker that runs", instead="say `rookery broker resplit`")
     missing = [name for name, value in (("listen", listen), ("topic", topic), ("space", space)) if not value]
     if missing or not schema:
         raise SettingsError(
             f"a broker needs {', '.join('--' + name for name in (*missing, *(() if schema else ('schema',))))}"
         )
-    from rookery.brokers.configuration import BrokerDurability
+    from rookery.brokers.configuration import BrokerDurability, BrokerProximity
     from rookery.live.brokers.settings import BrokerSettings
     from rookery.live.rights import read_rights
 
@@ -136,8 +167,14 @@ def command(
         promise = BrokerDurability(durability)
     except ValueError:
         raise SettingsError(f"{durability!r}: say two-disks, one-disk or memory") from None
+    try:
+        nearness = BrokerProximity(proximity)
+    except ValueError:
+        raise SettingsError(f"{proximity!r}: say coordinates, measured or none") from None
     if promise is BrokerDurability.MEMORY:
         refuse_unused("data", where="with --durability memory", instead="ask for one-disk or two-disks")
+    if not join:
+        refuse_unused("patience", where="without --join", instead="the first broker of a network joins nobody")
     address = read_address("--listen", listen)
     if certificate is None and private_key is None:
         refuse_unused("authority", where="without TLS", instead="give --certificate and --private-key too")
@@ -146,6 +183,7 @@ def command(
         space=read_space(space, read_schema(schema)),
         listen=address,
         join=tuple(read_addresses("--join", join)),
+        patience=patience,
         data=data or _state_folder(topic, address),
         durability=promise,
         beat=beat,
@@ -156,6 +194,9 @@ def command(
         batches_per_second=client_batches,
         events_per_second=client_events,
         engine=engine,
+        balance=balance,
+        proximity=nearness,
+        span=span,
         credentials=read_credentials(key_file, certificate, private_key, authority),
         broker_key=read_key(broker_key_file),
         rights=None if rights is None else read_rights(rights),
@@ -184,8 +225,7 @@ async def _run(settings: BrokerSettings, metrics: int | None) -> None:
 
 
 def _state_folder(topic: str, address: tuple[str, int]) -> Path:
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "rookery" / "brokers" / f"{topic.replace('/', '_')}-{address[0]}-{address[1]}"
+    return state_folder() / "brokers" / f"{topic.replace('/', '_')}-{address[0]}-{address[1]}"
 
 
 def _status(at: str, credentials: Credentials, json: bool) -> int:
@@ -200,8 +240,20 @@ def _status(at: str, credentials: Credentials, json: bool) -> int:
         write(
             f"{one['broker']}  zones {zones}  subscriptions {sum(zone['subscriptions'] for zone in one['zones'])}  "
             f"clients {one['clients']}  backup {one['backup'] or '-'}  in flight {one['in_flight']['events']}"
+            f"{_place(one.get('network', {}))}"
         )
     return ExitCode.DONE
+
+
+def _place(network: dict[str, Any]) -> str:
+    """Return where a broker is on the network, as far as it knows."""
+    at = ", ".join(f"{place:.1f}" for place in network.get("coordinates", ()))
+    error, stretch = network.get("error"), network.get("stretch")
+    return (
+        (f"  at {at} ms" if at else "")
+        + (f"  error {error:.2f}" if error is not None else "")
+        + (f"  stretch {stretch:.2f}" if stretch is not None else "")
+    )
 
 
 def _tree(at: str, credentials: Credentials) -> int:
@@ -211,13 +263,20 @@ def _tree(at: str, credentials: Credentials) -> int:
     return ExitCode.DONE
 
 
+def _balance(at: str, every: float, credentials: Credentials) -> int:
+    from rookery.live.brokers.balance import balance
+
+    if not every > 0:
+        raise SettingsError("--every is a time in seconds, more than none")
+    asyncio.run(balance(at, every=every, credentials=credentials, told=announce))
+    return ExitCode.DONE
+
+
 def _resplit(at: str, tree: Path | None, credentials: Credentials, json: bool) -> int:
     from rookery.live.brokers.resplit import read_statistics, resplit
 
-    if tree is None:
-        raise SettingsError("resplit needs --tree: a file with a K-D tree, or with rows of zone_stats")
     try:
-        statistics = read_statistics(tree.read_text(encoding="utf-8"))
+        statistics = (None, None) if tree is None else read_statistics(tree.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{tree}: {error}") from error
     done = asyncio.run(resplit(at, *statistics, credentials=credentials, told=announce))

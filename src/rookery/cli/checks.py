@@ -21,9 +21,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rookery.extras import PACKAGES, have, install_command, lacking
+
+if TYPE_CHECKING:
+    from rookery.live.interfaces import Interface
 
 __all__ = ["CHECKS", "Diagnosis", "Surroundings", "examine"]
 
@@ -99,19 +102,26 @@ def _kernels(place: Surroundings) -> Iterator[Diagnosis]:
 
 
 def _multicast(place: Surroundings) -> Iterator[Diagnosis]:
+    from rookery.errors import JoinError
+    from rookery.live.interfaces import find_interfaces
+
+    try:
+        interfaces = find_interfaces(place.interface)
+    except JoinError as error:
+        yield Diagnosis("multicast", "fails", str(error), "bring the interface up, or name another with --interface")
+        return
+    for interface in interfaces:
+        yield from _multicast_on(interface)
+
+
+def _multicast_on(interface: Interface) -> Iterator[Diagnosis]:
     """Send a datagram to DDS's own group on a port that nobody else uses, and hear it."""
     from rookery.errors import JoinError
     from rookery.live.groups import group_socket
-    from rookery.live.interfaces import find_interface
     from rookery.participant.configuration import MULTICAST_GROUP
     from rookery.rtps.locators import Address
 
     advice = "let 224.0.0.0/4 pass on this interface, or use --no-multicast and --peer HOST"
-    try:
-        interface = find_interface(place.interface)
-    except JoinError as error:
-        yield Diagnosis("multicast", "fails", str(error), "bring the interface up, or name another with --interface")
-        return
     port = _free_port(socket.SOCK_DGRAM, interface.host)
     try:
         heard = group_socket(interface, Address(MULTICAST_GROUP, port))

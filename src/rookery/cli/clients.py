@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from rookery.live.client import Client
     from rookery.live.credentials import Credentials
@@ -32,6 +33,7 @@ def open_domain(
     multicast: bool,
     limits: Limits | None,
     observer: bool,
+    multicast_data: bool = False,
 ) -> ClientOpening:
     """Open the client of a DDS domain."""
     from rookery.live.dds import DdsOptions
@@ -45,6 +47,7 @@ def open_domain(
         engine=engine,
         initial_peers=initial_peers,
         multicast=multicast,
+        multicast_data=multicast_data,
         limits=limits,
         observer=observer,
     )
@@ -64,13 +67,21 @@ def open_site(
     initial_peers: tuple[str, ...],
     multicast: bool,
     limits: Limits | None,
+    multicast_data: bool = False,
 ) -> ClientOpening:
     """Open the gateway of a site, which is a client of its domain too."""
     from rookery.live.dds import DdsOptions
     from rookery.live.island import IslandOptions
     from rookery.live.opening import open as open_client
 
-    within = DdsOptions(interface=interface, name=name, initial_peers=initial_peers, multicast=multicast, limits=limits)
+    within = DdsOptions(
+        interface=interface,
+        name=name,
+        initial_peers=initial_peers,
+        multicast=multicast,
+        multicast_data=multicast_data,
+        limits=limits,
+    )
     options = IslandOptions(listen=listen, credentials=credentials, insecure=insecure, domain_id=domain_id, dds=within)
     return open_client(f"island://{site}@{_written(join)}", options)
 
@@ -102,12 +113,12 @@ def open_overlay(
     return open_client(f"overlay://{_written(join)}", options)
 
 
-def open_brokers(brokers: Sequence[str], *, credentials: Credentials) -> ClientOpening:
-    """Open a client of a broker network, through any of the brokers."""
+def open_brokers(brokers: Sequence[str], *, credentials: Credentials, session: Path | None = None) -> ClientOpening:
+    """Open a client of a broker network, through any of the brokers; with a session file the one that it was before."""
     from rookery.live.brokers.client import BrokerOptions
     from rookery.live.opening import open as open_client
 
-    return open_client(f"brokers://{','.join(brokers)}", BrokerOptions(credentials))
+    return open_client(f"brokers://{','.join(brokers)}", BrokerOptions(credentials, session=session))
 
 
 def read_topic(client: Client, topic: str, where: str | None, options: dict[str, Any]) -> Subscription[dict[str, Any]]:

@@ -55,7 +55,8 @@ def command(
     json: Json = False,
 ) -> int:
     """Judge the same events by two sets of rules, and tell what is added, removed and changed."""
-    from rookery.spark.documents import are_documents, read_documents
+    from rookery.cli.inputs import look_for
+    from rookery.spark.documents import are_documents, documents_schema, read_documents
     from rookery.spark.events import read_events
     from rookery.spark.failures import plain_failure
     from rookery.spark.history import diff
@@ -66,13 +67,16 @@ def command(
     from rookery.spark.subscriptions import Subscriptions
 
     columns = None if schema is None else ddl_of(read_schema(schema))
+    look_for(old, new, events)
     spark = session(master=master)
     before, after = (Subscriptions.named(spark, text, id_type=id_type, dialect=dialect) for text in (old, new))
     logging.getLogger("rookery.spark").setLevel(logging.ERROR)  # the result names what was quarantined
     try:
         with job_description(spark, f"diff of {old} and {new} over {events}"):
+            frame: Any
             if columns is None and are_documents(events, after):
-                frame, name = read_documents(spark, events, _drawn(before, after), event_id=event_id)
+                wanted = documents_schema(_both(before, after), time=time, topic=topic)
+                frame, name = read_documents(spark, events, wanted, event_id=event_id)
             else:
                 frame, name = read_events(
                     spark, events, schema=columns, event_id=event_id, version=table_version, at=table_time
@@ -106,17 +110,17 @@ def command(
     return 0
 
 
-def _drawn(before: Any, after: Any) -> Any:
-    """Return the schema that both sets of rules ask for."""
-    from rookery.model import Schema
+def _both(before: Any, after: Any) -> Any:
+    """Return both sets of rules as one table, each rule under a name of its own."""
+    import pyarrow as pa
 
-    wheres = [rules.records().select(["subscription_id", "where"]).to_pylist() for rules in (before, after)]
-    rows = [
-        {**row, "subscription_id": f"{side} {row['subscription_id']}"}
-        for side, one in zip(("old", "new"), wheres, strict=True)
-        for row in one
-    ]
-    return Schema.from_subscriptions([row for row in rows if row["where"] is not None])
+    tables = []
+    for side, rules in (("old", before), ("new", after)):
+        records = rules.records()
+        kept = [name for name in ("where", "topic") if name in records.column_names]
+        names = [f"{side} {one}" for one in records["subscription_id"].to_pylist()]
+        tables.append(records.select(kept).add_column(0, "subscription_id", [names]))
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _by_rule(found: Any, out: str | None) -> list[Any]:

@@ -36,7 +36,8 @@ def command(
     """Say why an event does or does not match subscriptions."""
     from rookery.matching import Matcher, matcher
     from rookery.model import Schema
-    from rookery.model.documents import layout
+    from rookery.model.dialects.rows import sources
+    from rookery.model.document_rows import DocumentRows
     from rookery.model.tables import read_subscriptions
 
     table = read_subscriptions(subscriptions, id_type=id_type, dialect=dialect)
@@ -50,18 +51,22 @@ def command(
     if rules.quarantined:
         note(f"{len(rules.quarantined)} bad subscriptions are left out; `rookery validate` lists them")
     values = read_event(event)
-    several = [values] if schema is not None else layout([values], events).to_pylist()
+    several = [values] if schema is not None else DocumentRows(events)(values)
     known = {str(one): one for one in rules.compile().subscriptions["subscription_id"].to_pylist()}
     chosen = list(known.values()) if id is None else [known.get(id, id)]
     explanations = [_explained(rules, one, several, topic=topic, time=time) for one in chosen]
-    sources = _sources(table)
+    places = sources(table)
     if json:
-        write_json([one.to_dict() for one in explanations] if id is None else explanations[0].to_dict())
+        told = [
+            one.to_dict() | ({"source": places[name]} if places.get(name) else {})
+            for name, one in zip(chosen, explanations, strict=True)
+        ]
+        write_json(told if id is None else told[0])
     else:
         for one, explanation in zip(chosen, explanations, strict=True):
             write(str(explanation))
-            if one in sources:
-                write(f"  from {sources[one]}")
+            if places.get(one):
+                write(f"  from {places[one]}")
     return 0
 
 
@@ -69,10 +74,3 @@ def _explained(rules: Any, one: Any, several: list[Any], **beside: Any) -> Any:
     """Explain a document's row that matches, else its first."""
     told = [rules.explain(one, values, **beside) for values in several]
     return next((explanation for explanation in told if explanation.matched), told[0])
-
-
-def _sources(table: Any) -> dict[Any, str]:
-    """Return where rules of a dialect stand, by their ids."""
-    if "source" not in table.column_names:
-        return {}
-    return dict(zip(table["subscription_id"].to_pylist(), table["source"].to_pylist(), strict=True))

@@ -24,6 +24,7 @@ from rookery.cli.options import (
     Join,
     Json,
     LimitTexts,
+    MulticastData,
     NodeName,
     NoMulticast,
     Peers,
@@ -59,6 +60,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    multicast_data: MulticastData = False,
     limit: LimitTexts = None,
     name: NodeName = "rookery gateway",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
@@ -115,7 +117,7 @@ def command(
         "domain_id": domain_id,
         "interface": interface,
         "name": name,
-        **reached(peer, no_multicast, limit),
+        **reached(peer, no_multicast, limit, multicast_data=multicast_data),
     }
     asyncio.run(_run(island, topic, where, options, place, seconds, json=json, record=record, metrics=metrics))
     return ExitCode.DONE

@@ -42,6 +42,7 @@ def command(
     """
     from rookery.matching.lint import KINDS, lint
     from rookery.model import Schema
+    from rookery.model.dialects.rows import sources
     from rookery.model.documents import documents_of, field_names
     from rookery.model.storage import path_of
     from rookery.model.tables import read_subscriptions
@@ -60,12 +61,15 @@ def command(
     note(f"{table.num_rows:,} subscriptions from {subscriptions}")
     findings = [one for one in lint(table, known, fields=fields, clock=time.process_time) if one.kind in wanted]
     counts = Counter(one.kind for one in findings)
+    places = sources(table)
     if json:
         counted = {kind: counts.get(kind, 0) for kind in KINDS}
-        write_json({"subscriptions": table.num_rows, "counts": counted, "findings": [asdict(one) for one in findings]})
+        told = [asdict(one) | {"source": places.get(one.subscription_id)} for one in findings]
+        write_json({"subscriptions": table.num_rows, "counts": counted, "findings": told})
     else:
         for one in findings:
             shown = f"  e.g. {one.witness}" if one.witness else ""
-            write(f"{one.kind:<10} {one.subscription_id!r}: {one.message}{shown}")
+            place = f"  from {places[one.subscription_id]}" if places.get(one.subscription_id) else ""
+            write(f"{one.kind:<10} {one.subscription_id!r}: {one.message}{shown}{place}")
         write(", ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind]) or "nothing found")
     return ExitCode.FAILED if findings else ExitCode.DONE

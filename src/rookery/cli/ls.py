@@ -23,7 +23,7 @@ from rookery.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rookery.live.survey import SeenEndpoint
+    from rookery.live.survey import Survey
 
 __all__ = ["EXAMPLES", "command"]
 
@@ -47,7 +47,7 @@ def command(
     key_file: KeyFile = None,
     json: Json = False,
 ) -> int:
-    """List the topics of a DDS domain: type, writers and readers, quality of service, summaries of their owners."""
+    """List the topics of a DDS domain: type, writers and readers, quality of service, who is apart and why."""
     from rich.console import Console
     from rich.table import Table
 
@@ -55,7 +55,7 @@ def command(
 
     place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast, limit)}
     found = asyncio.run(survey(seconds=seconds, pre_shared_key=read_key(key_file), **place))
-    topics = _by_topic(found.endpoints)
+    topics = _by_topic(found)
     note_limits(found.limits_reached)
     if json:
         write_json({"domain_id": domain_id, "limits_reached": found.limits_reached, "topics": topics})
@@ -79,18 +79,35 @@ def command(
             ", ".join(dict.fromkeys(endpoint["summary"] or "none" for endpoint in endpoints)),
         )
     Console(width=_WIDTH).print(table)
+    if found.misfits:
+        apart = Table(box=None, pad_edge=False)
+        for heading in ("apart", "writers", "readers", "because"):
+            apart.add_column(heading, justify="right" if heading in ("writers", "readers") else "left")
+        for one in found.misfits:
+            apart.add_row(one.topic, str(len(one.writers)), str(len(one.readers)), "; ".join(one.reasons))
+        Console(width=_WIDTH).print("", apart)
     return ExitCode.DONE
 
 
-def _by_topic(endpoints: list[SeenEndpoint]) -> list[dict[str, Any]]:
+def _by_topic(found: Survey) -> list[dict[str, Any]]:
     topics: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
-    for endpoint in endpoints:
+    for endpoint in found.endpoints:
         members = topics.setdefault((endpoint.topic, endpoint.type_name, endpoint.keyed), [])
         described = {"guid": endpoint.guid, "kind": endpoint.kind, "quality": endpoint.quality}
         members.append({**described, "summary": endpoint.summary})
     return [
-        {"topic": topic, "type_name": type_name, "keyed": keyed, "endpoints": members}
+        {"topic": topic, "type_name": type_name, "keyed": keyed, "endpoints": members, "apart": _apart(found, members)}
         for (topic, type_name, keyed), members in topics.items()
+    ]
+
+
+def _apart(found: Survey, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what keeps some of these endpoints from others of their topic."""
+    names = {member["guid"] for member in members}
+    return [
+        {"writers": one.writers, "readers": one.readers, "reasons": one.reasons}
+        for one in found.misfits
+        if names & {*one.writers, *one.readers}
     ]
 
 
@@ -108,7 +125,12 @@ def _words(quality: dict[str, Any]) -> str:
         lease = quality["liveliness_seconds"]
         words.append(f"liveliness {quality['liveliness']}" + ("" if lease is None else f" within {lease:g} s"))
     if "ownership" in quality:
-        words.append(f"{quality['ownership']} ownership")
+        strength = quality.get("ownership_strength")
+        words.append(f"{quality['ownership']} ownership" + ("" if strength is None else f" of strength {strength}"))
+    if "destination_order" in quality:
+        words.append(f"ordered {quality['destination_order']}")
+    if "latency_budget_seconds" in quality:
+        words.append(f"latency budget {quality['latency_budget_seconds']:g} s")
     if "user_data" in quality:
         return ", ".join(words).replace("_", " ") + f", says {quality['user_data']!r}"
     return ", ".join(words).replace("_", " ")

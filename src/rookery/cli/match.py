@@ -39,6 +39,7 @@ EXAMPLES = [
     "rookery match -s rules.csv -e s3://lake/events/ -o s3://lake/matches/",
     "rookery match -s table:ops.rules -e table:ops.events -o matches/ --master sc://head:15002",
     "rookery match -s rules/ -e incoming/ -o matches/ --stream --checkpoint state/",
+    "rookery match -s rules.parquet --edits edits/ -e incoming/ -o matches/ --stream --checkpoint state/",
 ]
 
 BATCH = "Of a batch"
@@ -62,7 +63,9 @@ def command(
     id_type: IdType = None,
     dialect: Dialect = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say for each match why.", rich_help_panel=BATCH)] = False,
-    plan: Annotated[str, typer.Option(help="auto, broadcast, zoned or files.", rich_help_panel=BATCH)] = "auto",
+    plan: Annotated[
+        str, typer.Option(help="auto, broadcast, zoned, files, expressions or join.", rich_help_panel=BATCH)
+    ] = "auto",
     explain_plan: Annotated[
         bool, typer.Option("--explain-plan", help="Say which plan would run, and stop.", rich_help_panel=BATCH)
     ] = False,
@@ -71,6 +74,14 @@ def command(
     ] = False,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where a stream keeps its place.", rich_help_panel=STREAM)
+    ] = None,
+    edits: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="A folder of edits of the rules, taken in the order of their names.",
+            rich_help_panel=STREAM,
+        ),
     ] = None,
     drain: Annotated[
         bool, typer.Option("--drain", help="Stream what is there now, then stop.", rich_help_panel=STREAM)
@@ -97,6 +108,7 @@ def command(
     json: Json = False,
 ) -> int:
     """Tell which subscriptions want which events, on Spark: a batch, or with --stream a folder that is followed."""
+    from rookery.cli.inputs import look_for
     from rookery.cli.progress import task_progress
     from rookery.spark.failures import plain_failure
     from rookery.spark.rules import ddl_of
@@ -113,7 +125,7 @@ def command(
         if checkpoint is None:
             raise SettingsError("a stream needs --checkpoint, a folder where it keeps its place")
     else:
-        refuse_unused("checkpoint", "format", where="on a batch", instead="give --stream or --drain")
+        refuse_unused("checkpoint", "format", "edits", where="on a batch", instead="give --stream or --drain")
     if out is None and (following or not explain_plan):
         raise SettingsError("give --out, the folder for the matches")
     ddl = None if schema is None else ddl_of(read_schema(schema))
@@ -121,8 +133,9 @@ def command(
     carried = {"columns": _names(columns), "subscription_columns": _names(subscription_columns)}
     table = {"version": table_version, "at": table_time}
     on_error = "raise" if fail_on_quarantine else "quarantine"
+    look_for(subscriptions, *([] if following else [events]))
     spark = session(master=master)
-    rules = Subscriptions.named(spark, subscriptions, id_type=id_type, dialect=dialect)
+    rules = Subscriptions.named(spark, subscriptions, id_type=id_type, dialect=dialect, edits=edits)
     register_sources(spark)
     started = clock.perf_counter()
     try:
@@ -165,18 +178,16 @@ def _batch(
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
-    from rookery.model import Schema
-    from rookery.model.choices import asks_choices
     from rookery.model.datasets import find_dataset
     from rookery.spark.carried import rule_columns_of, shown_names
     from rookery.spark.crossing import shown
-    from rookery.spark.documents import are_documents, read_documents
+    from rookery.spark.documents import are_documents, documents_schema, read_documents
     from rookery.spark.events import events_format, read_events
     from rookery.spark.files import parquet_schema, run_files, session_zone
     from rookery.spark.manifests import output_of
     from rookery.spark.names import catalog_name, default_event_id, folds_names
     from rookery.spark.outputs import write_frame
-    from rookery.spark.pipeline import match_compiled, prepare
+    from rookery.spark.pipeline import choose_plan, match_compiled, prepare
     from rookery.spark.plans import choose
     from rookery.spark.rules import Reading, check_quarantined, describe, require_all, require_columns, schema_of
 
@@ -203,32 +214,36 @@ def _batch(
                 "events": done.events, "matches": done.matches, "top": done.top,
                 "quarantined": done.quarantined, "plan": done.plan, "reason": done.reason, "out": str(out),
             }  # fmt: skip
-    if schema is None and are_documents(events, rules):
-        frame, name = read_documents(
-            spark, events, Schema.from_subscriptions(rules.records()), event_id=asked["event_id"]
-        )
+    frame: Any
+    documents = schema is None and are_documents(events, rules)
+    if documents:
+        wanted = documents_schema(rules.records(), columns=carried["columns"], time=asked["time"], topic=asked["topic"])
+        frame, name = read_documents(spark, events, wanted, event_id=asked["event_id"])
     else:
         frame, name = read_events(spark, events, schema=schema, event_id=asked["event_id"], **table)
     reading = Reading(**{**asked, "event_id": name, "folded": folds_names(spark)}).named(frame.columns)
     carried["columns"] = reading.carried(carried["columns"], frame.columns)
     compiled = prepare(frame, rules, reading, on_error=on_error)
     require_all(frame.columns, carried["columns"])
-    chosen = choose(compiled.compiled, plan=plan)
+    choice = choose_plan(
+        frame, compiled, reading, plan=plan, columns=carried["columns"], in_workers=explain,
+        subscription_columns=carried["subscription_columns"],
+    )  # fmt: skip
+    chosen = choice.plan
     if only_plan or out is None or output is None:
         return {"plan": chosen.name, "reason": chosen.reason}
     seen = Observation("events")
+    observed = frame if documents else frame.observe(seen, count(lit(1)).alias("events"))
     hits = match_compiled(
-        frame.observe(seen, count(lit(1)).alias("events")), compiled, reading, chosen, explain=explain,
+        observed, compiled, reading, chosen, explain=explain,
         columns=carried["columns"], rule_columns=rule_columns_of(compiled.records, carried["subscription_columns"]),
+        rows=choice.rows,
     )  # fmt: skip
     hits = shown(hits, shown_names(carried["columns"], carried["subscription_columns"]))
     write_frame(hits.drop("zone"), output, overwrite=overwrite)
     matches, top = _count(out)
-    counted = seen.get["events"]
-    if asks_choices(frame.columns):  # a document has several rows
-        counted = frame.select(name).distinct().count()
     return {
-        "events": counted, "matches": matches, "top": top,
+        "events": frame.count() if documents else seen.get["events"], "matches": matches, "top": top,
         "quarantined": [describe(error) for error in compiled.quarantined],
         "plan": chosen.name, "reason": chosen.reason, "out": str(out),
     }  # fmt: skip
@@ -255,6 +270,7 @@ def _stream(
     checkpoint: str, drain: bool, format: str,
 ) -> dict[str, Any]:  # fmt: skip
     from rookery.model.storage import absolute
+    from rookery.spark.documents import are_documents, documents_schema, stream_documents
     from rookery.spark.events import stream_events
     from rookery.spark.pipeline import match
     from rookery.spark.progress import MatchProgress
@@ -262,7 +278,12 @@ def _stream(
     from rookery.spark.versions import VersionLog
 
     place = absolute(checkpoint)
-    frame, name = stream_events(spark, events, schema=schema, event_id=asked["event_id"])
+    frame: Any
+    if schema is None and are_documents(events, rules, stream=True):
+        wanted = documents_schema(rules.records(), columns=asked["columns"], time=asked["time"], topic=asked["topic"])
+        frame, name = stream_documents(spark, events, wanted, event_id=asked["event_id"])
+    else:
+        frame, name = stream_events(spark, events, schema=schema, event_id=asked["event_id"])
     hits = match(frame, rules, **{**asked, "event_id": name}, checkpoint=place)
     trigger = {"availableNow": True} if drain else {"processingTime": "1 second"}
     query = write_stream(hits, out, checkpoint=place, format=format, trigger=trigger)

@@ -22,9 +22,12 @@ from rookery.cli.options import (
     BestEffort,
     Deadline,
     DomainId,
+    Exclusive,
     Interface,
     Json,
     LimitTexts,
+    Liveliness,
+    MulticastData,
     NodeName,
     NoMulticast,
     Partitions,
@@ -65,6 +68,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    multicast_data: MulticastData = False,
     limit: LimitTexts = None,
     name: NodeName = "rookery node",
     topic: Annotated[str | None, typer.Option(help="Print the events of this topic.")] = None,
@@ -76,6 +80,8 @@ def command(
     transient_local: TransientLocal = False,
     partition: Partitions = None,
     deadline_seconds: Deadline = None,
+    liveliness_seconds: Liveliness = None,
+    exclusive: Exclusive = False,
     instances: Annotated[
         bool, typer.Option("--instances", help="Print what becomes of the instances of the topic, too.")
     ] = False,
@@ -106,11 +112,12 @@ def command(
     """
     set_up_logs(log_format)
     _check_discovery(discovery)
-    place = {"domain_id": domain_id, "interface": interface, "name": name, **reached(peer, no_multicast, limit)}
+    place = {"domain_id": domain_id, "interface": interface, "name": name}
+    place |= reached(peer, no_multicast, limit, multicast_data=multicast_data)
     if topic is None:
         refuse_unused(
             "where", "schema", "type_name", "key", "best_effort", "transient_local", "engine",
-            "partition", "deadline_seconds", "instances",
+            "partition", "deadline_seconds", "liveliness_seconds", "exclusive", "instances",
             where="without --topic", instead="give --topic too",
         )  # fmt: skip
         # Whoever only watches wants to hear of everything; who names a protocol is a member like any other.
@@ -134,6 +141,8 @@ def command(
         "transient_local": transient_local,
         "partitions": tuple(partition or ()),
         "seconds_of_deadline": deadline_seconds,
+        "seconds_of_liveliness": liveliness_seconds,
+        "exclusive": exclusive,
         "instances": instances,
     }
     place |= {"key": read_key(key_file), "discovery": discovery or "simple", "engine": engine}

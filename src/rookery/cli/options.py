@@ -7,10 +7,12 @@ notes, warnings) goes to stderr.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +31,7 @@ __all__ = [
     "Dialect",
     "DomainId",
     "EventsPath",
+    "Exclusive",
     "IdType",
     "Interface",
     "Join",
@@ -54,6 +57,7 @@ __all__ = [
     "note_limits",
     "note_quarantined",
     "reached",
+    "state_folder",
     "write",
     "write_json",
     "write_now",
@@ -63,7 +67,7 @@ __all__ = [
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 DomainId = Annotated[int, typer.Option(help="The DDS domain.")]
-Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address.")]
+Interface = Annotated[str, typer.Option(help="The network interface, by name or IPv4 address; several: eth0,wlan0.")]
 #: Whom a participant looks for where multicast does not reach; passed on by `reached`.
 Peers = Annotated[
     list[str] | None,
@@ -74,6 +78,9 @@ Peers = Annotated[
     ),
 ]
 NoMulticast = Annotated[bool, typer.Option("--no-multicast", help="Neither speak nor listen by multicast.")]
+MulticastData = Annotated[
+    bool, typer.Option("--multicast-data", help="Hear samples by multicast too, and send so what several listen to.")
+]
 #: The bounds of a participant; passed on by `reached`.
 LimitTexts = Annotated[
     list[str] | None,
@@ -131,9 +138,17 @@ TransientLocal = Annotated[
 Partitions = Annotated[
     list[str] | None, typer.Option("--partition", help="Read in this partition, a name or a pattern; may be repeated.")
 ]
+Exclusive = Annotated[
+    bool,
+    typer.Option("--exclusive", help="Read writers of exclusive ownership: an instance belongs to the strongest."),
+]
 Deadline = Annotated[
     float | None,
     typer.Option("--deadline-seconds", help="Warn where an instance has no event for so long.", min=0.000_001),
+]
+Liveliness = Annotated[
+    float | None,
+    typer.Option("--liveliness-seconds", help="Warn where a writer gives no sign of life for so long.", min=0.001),
 ]
 Where = Annotated[str | None, typer.Option("--where", help="Only the events that satisfy this WHERE clause.")]
 Seconds = Annotated[float | None, typer.Option("--seconds", help="Leave after so long; by default on Ctrl-C.", min=0.0)]
@@ -156,6 +171,11 @@ Space = Annotated[
         help="The attributes that span the space: price:0:1000,symbol; or a JSON file of cuts, or of a tree.",
     ),
 ]
+
+
+def state_folder() -> Path:
+    """Return where files are that a command needs when it runs again."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rookery"
 
 
 def write(line: str = "") -> None:
@@ -196,9 +216,14 @@ def note_limits(reached: Mapping[str, str]) -> None:
         note(f"warning: {warning}; raise it with --limit NAME=NUMBER")
 
 
-def reached(peers: list[str] | None, no_multicast: bool, limits: list[str] | None) -> dict[str, Any]:
+def reached(
+    peers: list[str] | None, no_multicast: bool, limits: list[str] | None, *, multicast_data: bool = False
+) -> dict[str, Any]:
     """Return how a participant reaches the others, and what it keeps of them, as `open_participant` takes it."""
-    return {"initial_peers": tuple(peers or ()), "multicast": not no_multicast, "limits": _read_limits(limits)}
+    if multicast_data and no_multicast:
+        raise SettingsError("--multicast-data with --no-multicast: leave one of both out")
+    found = {"initial_peers": tuple(peers or ()), "multicast": not no_multicast, "limits": _read_limits(limits)}
+    return found | ({"multicast_data": True} if multicast_data else {})
 
 
 def _read_limits(given: list[str] | None) -> Limits | None:

@@ -54,6 +54,8 @@ def command(
     place = {"domain_id": domain_id, "interface": interface, **reached(peer, no_multicast, limit)}
     found = asyncio.run(survey(seconds=seconds, pre_shared_key=read_key(key_file), **place))
     note_limits(found.limits_reached)
+    if found.misfits:
+        note(f"{len({one.topic for one in found.misfits})} topics have writers and readers apart: see rookery ls")
     if json:
         write_json(
             {
@@ -67,7 +69,7 @@ def command(
     if not found.participants:
         return ExitCode.DONE
     table = Table(box=None, pad_edge=False)
-    for heading in ("participant", "vendor", "name", "lease", "address", "writers", "readers", "summary"):
+    for heading in ("participant", "vendor", "name", "lease", "address", "writers", "readers", "summary", "says"):
         table.add_column(heading, justify="right" if heading in ("lease", "writers", "readers") else "left")
     for each in found.participants:
         name = each.name or each.properties.get("__ProcessName", "")
@@ -81,6 +83,7 @@ def command(
             str(each.writers),
             str(each.readers),
             f"{each.summary}, {each.summary_bytes} bytes" if each.summary else "none",
+            repr(each.user_data) if each.user_data else "",
         )
     Console(width=_WIDTH).print(table)
     return ExitCode.DONE

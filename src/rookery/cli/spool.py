@@ -13,10 +13,14 @@ from rookery.cli.exit_codes import ExitCode
 from rookery.cli.notations import read_schema
 from rookery.cli.options import (
     BestEffort,
+    Deadline,
     DomainId,
+    Exclusive,
     Interface,
     Json,
     LimitTexts,
+    Liveliness,
+    MulticastData,
     NodeName,
     NoMulticast,
     Partitions,
@@ -61,6 +65,7 @@ def command(
     interface: Interface = "lo",
     peer: Peers = None,
     no_multicast: NoMulticast = False,
+    multicast_data: MulticastData = False,
     limit: LimitTexts = None,
     name: NodeName = "rookery spool",
     type_name: TypeName = None,
@@ -68,6 +73,12 @@ def command(
     best_effort: BestEffort = False,
     transient_local: TransientLocal = False,
     partition: Partitions = None,
+    endings: Annotated[
+        bool, typer.Option("--endings", help="Record ends of instances too, with their keys and a column _state.")
+    ] = False,
+    deadline_seconds: Deadline = None,
+    liveliness_seconds: Liveliness = None,
+    exclusive: Exclusive = False,
     retain_bytes: Annotated[int | None, typer.Option(help="Delete the oldest when there is more than this.")] = None,
     retain_hours: Annotated[float | None, typer.Option(help="Delete what is older than this.")] = None,
     gather_seconds: Annotated[
@@ -101,10 +112,10 @@ def command(
     from rookery.live.spool import Description
     from rookery.live.spool.writer import Retention, SpoolWriter
     from rookery.participant.event_types import event_type
-    from rookery.rtps.qos import Durability, QualityOfService, Reliability
+    from rookery.rtps.qos import INFINITE, Durability, Ownership, QualityOfService, Reliability
 
     options: dict[str, Any] = {"domain_id": domain_id, "interface": interface, "name": name}
-    options |= reached(peer, no_multicast, limit)
+    options |= reached(peer, no_multicast, limit, multicast_data=multicast_data)
     known = asyncio.run(_learned(topic, options, seconds)) if schema is None else read_schema(schema)
     kind = event_type(known, type_name=type_name or topic, key=key or ())
     qos = QualityOfService(
@@ -112,10 +123,15 @@ def command(
         durability=Durability.TRANSIENT_LOCAL if transient_local else Durability.VOLATILE,
         history_depth=None,
         partitions=tuple(partition or ()),
+        deadline=INFINITE if deadline_seconds is None else round(deadline_seconds * 1_000_000),
+        liveliness_lease=INFINITE if liveliness_seconds is None else round(liveliness_seconds * 1_000_000),
+        ownership=Ownership.EXCLUSIVE if exclusive else Ownership.SHARED,
     )
     age = None if retain_hours is None else round(retain_hours * 3_600_000_000)
     keys = tuple(field.name for field in kind.struct.fields if field.key)
-    description = Description(topic, domain_id, kind.name, kind.schema, keys)
+    if endings and not keys:
+        raise SettingsError(f"--endings: {topic} has no instances; name its keys with --key")
+    description = Description(topic, domain_id, kind.name, kind.schema, keys, endings=endings)
     with SpoolWriter(dir, description, retention=Retention(retain_bytes, age)) as spool:
         options["lease"] = round(lease_seconds * 1_000_000)
         code, done = asyncio.run(_record(spool, kind, qos, where, gather_seconds, seconds, options))

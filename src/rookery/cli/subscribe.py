@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -16,7 +17,7 @@ from rookery.cli.clients import open_brokers
 from rookery.cli.credentials import AuthorityFile, CertificateFile, KeyFile, PrivateKeyFile, read_credentials
 from rookery.cli.exit_codes import ExitCode
 from rookery.cli.notations import read_addresses
-from rookery.cli.options import Brokers, IdType, Seconds, note, note_quarantined, write_now
+from rookery.cli.options import Brokers, Dialect, IdType, Seconds, note, note_quarantined, state_folder, write_now
 from rookery.cli.unused import refuse_unused
 from rookery.errors import SettingsError
 
@@ -31,6 +32,8 @@ EXAMPLES = [
     "rookery subscribe quotes \"price < 10 AND symbol = 'ACME'\"",
     "rookery subscribe quotes --at 127.0.0.1:7402 --count 100 > some.jsonl",
     "rookery subscribe quotes --subscriptions rules.csv",
+    'rookery subscribe quotes "price < 10" --durable cheap',
+    'rookery subscribe quotes "price < 0x1F" --dialect jms',
 ]
 
 
@@ -42,7 +45,14 @@ def command(
         typer.Option("--subscriptions", "-s", help="Rules: CSV, TSV, JSON lines, Parquet or Arrow, file or folder."),
     ] = None,
     id_type: IdType = None,
+    dialect: Dialect = None,
     at: Brokers = None,
+    durable: Annotated[
+        str | None, typer.Option(help="Let brokers keep what comes while this does not run, under a name.")
+    ] = None,
+    session: Annotated[
+        Path | None, typer.Option(help="The file that makes it the client it was; by the name in your state folder.")
+    ] = None,
     count: Annotated[int | None, typer.Option(help="Stop after so many events.", min=1)] = None,
     seconds: Seconds = None,
     key_file: KeyFile = None,
@@ -50,7 +60,11 @@ def command(
     private_key: PrivateKeyFile = None,
     authority: AuthorityFile = None,
 ) -> int:
-    """Print events as JSON lines, each once, as they come; with --subscriptions, each with the rule that wants it."""
+    """Print events as JSON lines, each once, as they come; with --subscriptions, each with the rule that wants it.
+
+    With --durable brokers keep what comes while this does not run, for an hour at the most; it is printed at the next
+    start under the same name.
+    """
     table = None
     if subscriptions is None:
         refuse_unused("id_type", where="without --subscriptions", instead="give --subscriptions too")
@@ -59,9 +73,19 @@ def command(
 
         if where:
             raise SettingsError("give a WHERE clause or --subscriptions, not both")
-        table = read_subscriptions(subscriptions, id_type=id_type)
+        table = read_subscriptions(subscriptions, id_type=id_type, dialect=dialect)
+    elif not where:
+        refuse_unused("dialect", where="without a condition", instead="give one, or --subscriptions")
+    elif dialect is not None:
+        from rookery.model.dialects import translate
+
+        where = translate(dialect, where).where
+    if durable is None:
+        refuse_unused("session", where="without --durable", instead="give --durable too")
+    elif session is None:
+        session = state_folder() / "sessions" / f"{quote(durable, safe='')}.session"
     read_addresses("--at", at)
-    wanted = Wanted(topic, where, table, count, seconds)
+    wanted = Wanted(topic, where, table, count, seconds, durable, session)
     credentials = read_credentials(key_file, certificate, private_key, authority)
     return asyncio.run(_subscribe(wanted, at or ["127.0.0.1:7401"], credentials))
 
@@ -75,6 +99,9 @@ class Wanted:
     table: Any
     count: int | None
     seconds: float | None
+    #: The name under which it is kept, and the file that makes this the client that it was.
+    durable: str | None
+    session: Path | None
 
 
 async def _subscribe(wanted: Wanted, brokers: list[str], credentials: Credentials) -> int:
@@ -85,7 +112,8 @@ async def _subscribe(wanted: Wanted, brokers: list[str], credentials: Credential
         loop.add_signal_handler(number, work.cancel)
     printed = 0
     try:
-        async with asyncio.timeout(wanted.seconds), open_brokers(brokers, credentials=credentials) as client:
+        opening = open_brokers(brokers, credentials=credentials, session=wanted.session)
+        async with asyncio.timeout(wanted.seconds), opening as client:
             feed, named = _open(client, wanted)
             if feed is None:
                 return ExitCode.FAILED
@@ -107,7 +135,9 @@ def _open(client: Client, wanted: Wanted) -> tuple[Subscription[Any] | None, Cal
     from rookery.live.brokers.subscriptions import opening
 
     if wanted.table is None:
-        return client.subscribe(wanted.topic, wanted.where, overflow="wait"), lambda event: event
+        return client.subscribe(
+            wanted.topic, wanted.where, overflow="wait", durable=wanted.durable
+        ), lambda event: event
     assert client.brokers.schema is not None  # a client that is let in has it
     found = opening(wanted.table, client.brokers.schema, topic=wanted.topic)
     note_quarantined({"subscription_id": one.subscription_id, "reason": one.message} for one in found.faults)
@@ -116,5 +146,5 @@ def _open(client: Client, wanted: Wanted) -> tuple[Subscription[Any] | None, Cal
     if not found.conditions:
         note(f"no subscription is left for {wanted.topic}")
         return None, lambda event: event
-    feed = client.subscribe_many(wanted.topic, found.conditions, overflow="wait")
-    return feed, lambda pair: {"subscription_id": found.ids[pair[0]], "event": pair[1]}
+    feeds = client.subscribe_many(wanted.topic, found.conditions, overflow="wait", durable=wanted.durable)
+    return feeds, lambda pair: {"subscription_id": found.ids[pair[0]], "event": pair[1]}

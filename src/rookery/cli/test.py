@@ -32,10 +32,10 @@ EXAMPLES = [
     "rookery test tests/model -- --pdb -x",
 ]
 
-#: One process more than there are cores, since many tests wait for a peer or a disk; at most four. Each file is in one
-#: process; tests/conftest.py says which files share one.
-PROCESSES = min(len(os.sched_getaffinity(0)) + 1, 4)
-SPREAD = ("-n", str(PROCESSES), "--dist", "loadgroup", "--no-loadscope-reorder")
+#: Twice as many processes as cores and one, since many tests wait for a peer, a disk or a JVM; at most six. Each file
+#: is in one process; tests/spread.py says in which, and when.
+PROCESSES = min(2 * len(os.sched_getaffinity(0)) + 1, 6)
+SPREAD = ("-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 #: The tests behind --sparks.
@@ -88,13 +88,15 @@ def command(
     if hostile:
         selection, slow = [*HOSTILE, *selection], True
     finished = []
+    # A run starts hundreds of Pythons; each would compile every module again where a machine forbids to keep bytecode.
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for step in steps(selection, slow=slow, coverage=coverage):
         note(f"{step.name}: {' '.join(step.command[1:])}")
         started = time.perf_counter()
         # With --json the document is the only data, and what the tools print is progress.
-        exit_code = subprocess.run(step.command, cwd=root, stdout=sys.stderr if json else None, check=False).returncode
+        done = subprocess.run(step.command, cwd=root, env=settings, stdout=sys.stderr if json else None, check=False)
         seconds = round(time.perf_counter() - started, 2)
-        finished.append(Step(step.name, step.command, seconds, exit_code))
+        finished.append(Step(step.name, step.command, seconds, done.returncode))
     for step in finished:
         note(f"{'ok    ' if step.exit_code == 0 else 'FAILED'} {step.name:<14} {step.seconds:7.1f} s")
     passed = all(step.exit_code == 0 for step in finished)

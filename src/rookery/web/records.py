@@ -159,6 +159,14 @@ class ZoneRecord(_Record, frozen=True):
     owner: Name = ""
     load: Count = 0
     subscriptions: Count = 0
+    #: Of a live owner: events a second, events in flight, takeovers; where it is on the network, in ms, how badly that
+    #: predicts round trips, and how much longer its ways over brokers are than the direct ones.
+    rate: Amount | None = None
+    backlog: Count | None = None
+    takeovers: Count | None = None
+    coordinates: Point = ()
+    error: Amount | None = None
+    stretch: Amount | None = None
     gone: bool = False
 
 

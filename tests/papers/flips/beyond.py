@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.papers.flips import CONTRADICTED, Flip, only
 
-#: Sockets and Spark, or many filters: judged from the committed rows; `test_reproduce.py` runs the quick parameters.
+#: Sockets and Spark, or many filters: judged from the committed rows; `test_reproduce.py` runs the quick
+#: parameters of the first, and with --slow of both.
 COMMITTED = {"beyond/one-answer", "beyond/ribbon-size"}
 
 FLIPS: dict[str, list[Flip]] = {

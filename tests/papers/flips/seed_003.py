@@ -18,7 +18,7 @@ from rookery.papers.seed_003.flooding import FloodingBroker
 from rookery.papers.table import Row
 from rookery.space.tree import KdTree
 
-#: What takes long is judged from the committed rows; the quick parameters run with --slow, and in `test_reproduce.py`.
+#: What takes long is judged from the committed rows; the quick parameters run with --slow.
 COMMITTED = {"seed-003/maintenance"}
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from rookery.brokers.proximity import scale
-from rookery.papers.experiments import Experiment, Parameters, grid
-from rookery.papers.figures import Bars, Formula, Lines, chart, where
-from rookery.papers.seed_003.coordinates import (
+from rookery.brokers.coordinates import (
     choose_landmarks,
     extent_of,
     place_host,
     place_landmarks,
     relative_errors,
 )
+from rookery.brokers.proximity import scale
+from rookery.papers.experiments import Experiment, Parameters, grid
+from rookery.papers.figures import Bars, Formula, Lines, chart, where
 from rookery.papers.seed_003.latencies import MATRICES, latency_matrix
 from rookery.papers.seed_003.placed import PlacedBrokers
 from rookery.papers.seed_003.static import StaticBrokers

@@ -71,6 +71,8 @@ class RecordedBrokerNetwork:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._zones: dict[str, records.ZoneRecord] = {}
+        #: By zone and owner: the events that it had seen, and when.
+        self._seen: dict[tuple[str, str], tuple[int, int]] = {}
         self._schema: Schema | None = None
         self._space: EventSpace | None = None
         self._count = 0
@@ -79,10 +81,13 @@ class RecordedBrokerNetwork:
         """Record the zones that changed."""
         at = self._recorder.clock()
         now: dict[str, records.ZoneRecord] = {}
+        counted: dict[tuple[str, str], tuple[int, int]] = {}
         for answer in answers:
             self._place(answer["axes"])
+            place = answer["network"]
             for zone in answer["zones"]:
                 box = zone["box"]
+                counted[zone["path"], answer["broker"]] = zone["events"], at
                 seen = records.ZoneRecord(
                     at=0,
                     id=zone["path"] or "all",
@@ -91,6 +96,12 @@ class RecordedBrokerNetwork:
                     owner=answer["broker"],
                     load=zone["events"] + zone["subscriptions"],
                     subscriptions=zone["subscriptions"],
+                    rate=self._rate(zone["path"], answer["broker"], zone["events"], at),
+                    backlog=answer["in_flight"]["events"],
+                    takeovers=answer["counters"].get("taken over", 0),
+                    coordinates=tuple(place["coordinates"]),
+                    error=place["error"],
+                    stretch=place["stretch"],
                 )
                 now[seen.id] = seen
         for gone in self._zones.keys() - now.keys():
@@ -98,7 +109,12 @@ class RecordedBrokerNetwork:
         for key, seen in now.items():
             if self._zones.get(key) != seen:
                 self._recorder.write(msgspec.structs.replace(seen, at=at))
-        self._zones = now
+        self._zones, self._seen = now, counted
+
+    def _rate(self, path: str, owner: str, events: int, at: int) -> float | None:
+        """Return the events a second since the last look; None where the zone was another one, or another's, then."""
+        before, when = self._seen.get((path, owner), (0, at))
+        return (events - before) * 1e6 / (at - when) if at > when and events >= before else None
 
     def began(self, client: Client) -> None:
         """Record the schema of the topic."""

@@ -10,19 +10,27 @@ class SpaceView {
     this.zone = null;
     this.redraw = () => this.draw();
     const carried = (name) => (row) => row[name] || 0;
+    // What only live brokers say: a dash where nobody has said it.
+    const told = (name, write) => (row) => (row[name] === undefined || row[name] === null ? "–" : write(row[name]));
     this.zones = new Grid(find("zones-table"), {
       label: "zones-heading",
       key: (row) => row.id,
-      width: 480,
+      width: 1100,
       choose: (row) => this.chooseZone(row.id),
       none: "No zones.",
       largest: 4,
       columns: [
-        { title: "Zone", text: (row) => row.id, sort: (row) => row.id, width: "minmax(7rem, 2fr)" },
-        { title: "Owner", text: (row) => row.owner || "", sort: (row) => Number(row.owner) || row.owner || "", width: "5rem" },
-        { title: "Load", number: true, text: (row) => count(row.load || 0), sort: carried("load") },
+        { title: "Zone", text: (row) => row.id, sort: (row) => row.id, width: "minmax(5rem, 1fr)" },
+        { title: "Owner", text: (row) => row.owner || "", sort: (row) => Number(row.owner) || row.owner || "", width: "9rem" }, // an address and a port
+        { title: "Load", number: true, width: "5.5rem", text: (row) => count(row.load || 0), sort: carried("load") },
         { title: "Subscriptions", number: true, width: "8rem", text: (row) => count(row.subscriptions || 0), sort: carried("subscriptions") },
-        { title: "Events", number: true, text: (row) => count(this.run.heat.get(row.id) || 0), sort: (row) => this.run.heat.get(row.id) || 0 },
+        { title: "Events", number: true, width: "6rem", text: (row) => count(this.run.heat.get(row.id) || 0), sort: (row) => this.run.heat.get(row.id) || 0 },
+        { title: "Events/s", number: true, width: "5.5rem", text: told("rate", amount), sort: carried("rate") },
+        { title: "In flight", number: true, width: "5.5rem", text: told("backlog", count), sort: carried("backlog") },
+        { title: "Takeovers", number: true, width: "6rem", text: told("takeovers", count), sort: carried("takeovers") },
+        { title: "At, ms", width: "8rem", text: (row) => (row.coordinates || []).map((one) => one.toFixed(1)).join(", ") || "–" },
+        { title: "Error", number: true, width: "4.5rem", text: told("error", (one) => one.toFixed(2)), sort: carried("error") },
+        { title: "Stretch", number: true, width: "5rem", text: told("stretch", (one) => one.toFixed(2)), sort: carried("stretch") },
       ],
     });
     const hops = (scheme) => (row) => (row.paths[scheme] ? row.paths[scheme].length - 1 : -1);
@@ -59,7 +67,9 @@ class SpaceView {
     if (this.state === state) return;
     this.state = state;
     this.zones.show([...run.zones.values()]);
-    const carried = [...run.zones.keys()].map((id) => run.heat.get(id) || 0);
+    // Of live brokers the events a second, of others those that were shown.
+    const rated = [...run.zones.values()].some((zone) => zone.rate);
+    const carried = [...run.zones.values()].map((zone) => (rated ? zone.rate || 0 : run.heat.get(zone.id) || 0));
     const total = carried.reduce((sum, one) => sum + one, 0);
     write(find("zones-skew"), total ? `${amount((Math.max(...carried) * carried.length) / total)}` : "–");
     soon(this.redraw);

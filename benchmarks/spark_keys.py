@@ -1,0 +1,212 @@
+"""Rules that no process holds: the plan of keys on small executors whose memory the system limits.
+
+`python -m benchmarks spark_keys [--rules N] [--events N] [--executors N] [--heap M] [--python M] [--hot PART]`. Rules
+and events are Parquet; the driver and each executor is a JVM with a heap of so many MiB, and each Python worker has so
+many MiB of address space (`spark.executor.pyspark.memory`, RLIMIT_AS). The largest resident memory of each kind of
+process is printed, the CPU seconds of all, and how long the tasks that matched took. With `--hot` that part of the
+events and of the rules is of one device. With `--stream` 500,000 events are a micro-batch of a stream. The pairs of
+some devices are compared with the oracle. Returns 1 where they differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from benchmarks.kill9 import descendants
+from benchmarks.spark import cpu_seconds
+
+__all__ = ["main"]
+
+PIECE = 500_000
+#: Devices whose pairs are compared with the oracle.
+CHECKED = 40
+
+
+def make(folder: Path, *, rules: int, events: int, hot: float) -> None:
+    """Write rules and events: device-like, a part of them of one device."""
+    generator = np.random.Generator(np.random.Philox(key=[5, rules]))
+    devices = max(100, rules // 10)
+    for name, count in (("rules", rules), ("events", events)):
+        (folder / name).mkdir(parents=True)
+        for number, first in enumerate(range(0, count, PIECE)):
+            size = min(PIECE, count - first)
+            device = np.where(generator.random(size) < hot, 0, generator.integers(0, devices, size))
+            texts = [f"d{one:08d}" for one in device.tolist()]
+            ids = pa.array(np.arange(first, first + size))
+            if name == "events":
+                values = {axis: generator.random(size) for axis in "xy"}
+                table = pa.table({"event_id": ids, "device": texts, **values})
+            else:
+                # The hot device's rules are few in a thousand, or half of the pairs of all would match.
+                low = np.where(device == 0, 0.9999, 0.4 + 0.5 * generator.random(size))
+                high = 0.3 + 0.5 * generator.random(size)
+                wheres = [
+                    f"device = '{text}' AND x >= {a!r} AND y < {b!r}"
+                    for text, a, b in zip(texts, low.tolist(), high.tolist(), strict=True)
+                ]
+                table = pa.table({"subscription_id": ids, "where": wheres, "device": texts, "low": low, "high": high})
+            pq.write_table(table, folder / name / f"{number:04d}.parquet", row_group_size=100_000)
+
+
+class Watch(threading.Thread):
+    """Watches the largest resident memory of each kind of process below this one."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.largest: dict[str, int] = {}
+        self.workers: set[int] = set()
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Look twice a second."""
+        while not self.ended.wait(0.5):
+            for one in descendants(os.getpid()):
+                try:
+                    command = Path(f"/proc/{one}/cmdline").read_bytes()
+                    status = Path(f"/proc/{one}/status").read_text()
+                    size = int(status.partition("VmRSS:")[2].split()[0]) * 1024
+                except (OSError, IndexError, ValueError):
+                    continue
+                kind = (
+                    "driver's Python" if one == os.getpid() else "executor's JVM" if b"CoarseGrained" in command
+                    else "driver's JVM" if b"java" in command[:200] else "worker"
+                )  # fmt: skip
+                self.largest[kind] = max(self.largest.get(kind, 0), size)
+
+
+def streamed(spark: Any, folder: Path) -> None:
+    """Match the events as a stream, and print what its micro-batches took."""
+    from rookery.spark import Subscriptions, match
+
+    schema = spark.read.parquet(str(folder / "events")).schema
+    events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "events"))
+    begun, state = time.monotonic(), str(folder / "state")
+    hits = match(events, Subscriptions.files(folder / "rules"), plan="keys", checkpoint=state)
+    print(f"  compiled in parts after {time.monotonic() - begun:.0f} s")
+    writer = hits.writeStream.trigger(availableNow=True).option("checkpointLocation", state)
+    query = writer.format("parquet").option("path", str(folder / "out")).start()
+    query.awaitTermination()
+    took = [one.batchDuration / 1e3 for one in query.recentProgress if one.numInputRows]
+    print(f"  {len(took)} micro-batches: median {statistics.median(took):.1f} s, longest {max(took):.1f} s")
+
+
+def drive(folder: Path, *, executors: int, heap: int, python: int, stream: bool) -> None:
+    """Match, write the pairs, and print what the tasks took."""
+    from rookery.spark import match, session
+
+    settings = {
+        "spark.executor.memory": f"{heap}m", "spark.executor.pyspark.memory": f"{python}m",
+        "spark.sql.adaptive.enabled": "false", "spark.local.dir": str(folder / "local"),
+        "spark.eventLog.enabled": "true", "spark.eventLog.dir": str(folder / "log"),
+        "spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false",
+    }  # fmt: skip
+    (folder / "log").mkdir()
+    spark = session(master=f"local-cluster[{executors},1,{heap}]", memory=f"{heap}m", settings=settings)
+    watch = Watch()
+    watch.start()
+    begun = time.monotonic()
+    if stream:
+        streamed(spark, folder)
+    else:
+        events = spark.read.parquet(str(folder / "events"))
+        rules = spark.read.parquet(str(folder / "rules")).select("subscription_id", "where")
+        match(events, rules, plan="keys").write.parquet(str(folder / "out"))
+    seconds = time.monotonic() - begun
+    watch.ended.set()
+    print("  " + ", ".join(f"{kind} {size / 2**20:.0f} MiB" for kind, size in sorted(watch.largest.items())))
+    print(f"  {cpu_seconds():.0f} CPU s of all processes")
+    spark.stop()
+    print(f"  {seconds:.0f} s by the clock, on {executors} executors and {os.cpu_count()} cores")
+
+
+def spread(folder: Path) -> str:
+    """Say how long the tasks of the last stage with many took, by their own CPU and by the clock."""
+    tasks: dict[int, list[float]] = {}
+    for file in (folder / "log").iterdir():
+        if file.name.startswith("."):
+            continue
+        for line in file.read_text().splitlines():
+            told = json.loads(line)
+            if told["Event"] == "SparkListenerTaskEnd":
+                took = (told["Task Info"]["Finish Time"] - told["Task Info"]["Launch Time"]) / 1e3
+                tasks.setdefault(told["Stage ID"], []).append(took)
+    last = tasks[max(tasks)]
+    ratio = max(last) / statistics.median(last)
+    return (
+        f"{len(last)} tasks matched: median {statistics.median(last):.1f} s, longest {max(last):.1f} s ({ratio:.1f}×)"
+    )
+
+
+def check(folder: Path) -> tuple[int, int, int]:
+    """Compare the pairs of some devices with the oracle: matches in all, missed, extra."""
+    rules = pq.read_table(folder / "rules", columns=["subscription_id", "device", "low", "high"])
+    events = pq.read_table(folder / "events")
+    names = sorted(set(rules["device"].slice(0, PIECE).to_pylist()))
+    checked = pa.array([names[0], *names[1 :: max(1, len(names) // CHECKED)]][:CHECKED])
+    import pyarrow.compute as pc
+
+    rules = rules.filter(pc.is_in(rules["device"], value_set=checked))
+    events = events.filter(pc.is_in(events["device"], value_set=checked))
+    wanted = []
+    for name in checked.to_pylist():
+        mine, theirs = (one.filter(pc.equal(one["device"], name)) for one in (rules, events))
+        x, y, ids = (theirs[column].to_numpy() for column in ("x", "y", "event_id"))
+        for rule, low, high in zip(*(mine[c].to_pylist() for c in ("subscription_id", "low", "high")), strict=True):
+            hit = ids[(x >= low) & (y < high)]
+            wanted.append(np.column_stack([hit, np.full(len(hit), rule)]))
+    table = pq.read_table(folder / "out", columns=["event_id", "subscription_id"])
+    chosen = table.filter(pc.is_in(table["subscription_id"], value_set=rules["subscription_id"].combine_chunks()))
+    found = np.column_stack([chosen[name].to_numpy() for name in ("event_id", "subscription_id")])
+    both, place = np.unique(np.concatenate([found, *wanted]), axis=0, return_inverse=True)
+    have = np.bincount(place[: len(found)].ravel(), minlength=len(both))
+    want = np.bincount(place[len(found) :].ravel(), minlength=len(both))
+    print(f"  {len(checked)} devices: {int(want.sum()):,} pairs by the oracle")
+    return table.num_rows, int(np.maximum(want - have, 0).sum()), int(np.maximum(have - want, 0).sum())
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark, or with --drive one part of it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks spark_keys", description=__doc__)
+    parser.add_argument("--rules", type=int, default=1_000_000)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--executors", type=int, default=8)
+    parser.add_argument("--heap", type=int, default=512, help="MiB of the heap of the driver and of each executor")
+    parser.add_argument("--python", type=int, default=1024, help="MiB of address space of a Python worker")
+    parser.add_argument("--hot", type=float, default=0.0)
+    parser.add_argument("--stream", action="store_true")
+    parser.add_argument("--drive", type=Path)
+    asked = parser.parse_args(arguments)
+    if asked.drive is not None:
+        drive(asked.drive, executors=asked.executors, heap=asked.heap, python=asked.python, stream=asked.stream)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="rookery-keys-") as place:
+        folder = Path(place)
+        make(folder, rules=asked.rules, events=asked.events, hot=asked.hot)
+        sizes = [sum(one.stat().st_size for one in (folder / name).iterdir()) / 2**20 for name in ("rules", "events")]
+        print(f"{asked.rules:,} rules ({sizes[0]:.0f} MiB) × {asked.events:,} events ({sizes[1]:.0f} MiB)", flush=True)
+        command = [sys.executable, "-m", "benchmarks.spark_keys", "--drive", str(folder)]
+        for name in ("executors", "heap", "python"):
+            command += [f"--{name}", str(getattr(asked, name))]
+        command += ["--stream"] * asked.stream
+        subprocess.run(command, check=True)
+        print(f"  {spread(folder)}")
+        matches, missed, extra = check(folder)
+        print(f"  {matches:,} matches; of the checked devices missed {missed}, extra {extra}")
+        return 0 if matches and not missed and not extra else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""What a thousand jobs leave behind: temp space and memory of the driver, by plan.
+
+`python -m benchmarks spark_space [--calls N] [--rules N]`. Eight sets of rules take turns, so that none is still held
+when it comes again and each job sends its set anew; every tenth of the way the files of Spark's temp folders, the heap
+of the JVM after a collection, and the memory of Python are printed. Returns 1 where one of them has grown over the
+second half by more than what a session keeps for later by design (`spark/broadcasts.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["main"]
+
+#: MiB by which the second half may be above the first: files that wait for a collection, and noise of the heap.
+ALLOWED = {"temp": 160.0, "heap": 32.0, "python": 64.0}
+
+
+def held(spark: Any, local: str) -> dict[str, float]:
+    """Return MiB of temp files, of the JVM's heap after a collection, and of this process."""
+    jvm = spark.sparkContext._jvm
+    for _ in range(2):
+        jvm.System.gc()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    files = sum(path.stat().st_size for path in _files(local))
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return {
+        "temp": files / 2**20,
+        "heap": (runtime.totalMemory() - runtime.freeMemory()) / 2**20,
+        "python": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+    }
+
+
+def _files(folder: str) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        for name in names:
+            path = Path(root, name)
+            if path.exists():
+                yield path
+
+
+def main(arguments: list[str]) -> int:
+    """Run the jobs and print what is held."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks spark_space")
+    parser.add_argument("--calls", type=int, default=1_000)
+    parser.add_argument("--rules", type=int, default=3_000)
+    asked = parser.parse_args(arguments)
+    from rookery.spark import Subscriptions, match, session
+    from rookery.spark.workloads import workload
+
+    load, devices = workload("ranges"), workload("devices")
+    with tempfile.TemporaryDirectory() as local:
+        spark = session(master="local[2]", memory="1g", settings={"spark.local.dir": local})
+        frames = {"ranges": spark.createDataFrame(load.table(200)).cache()}
+        frames["devices"] = spark.createDataFrame(devices.table(200)).cache()
+        sets = [Subscriptions.arrow(load.rules(asked.rules, seed)) for seed in range(8)]
+        joined = [Subscriptions.arrow(devices.rules(asked.rules, seed)) for seed in range(8)]
+        few = [Subscriptions.arrow(load.rules(5, seed)) for seed in range(8)]
+        jobs = [
+            ("broadcast", frames["ranges"], sets), ("join", frames["devices"], joined),
+            ("expressions", frames["ranges"], few),
+        ]  # fmt: skip
+        seen = []
+        for call in range(asked.calls):
+            plan, frame, rules = jobs[call % len(jobs)]
+            match(frame, rules[call // len(jobs) % 8], plan=plan).count()  # type: ignore[arg-type]
+            if (call + 1) % max(1, asked.calls // 10) == 0:
+                seen.append(held(spark, local))
+                shown = ", ".join(f"{name} {size:.0f} MiB" for name, size in seen[-1].items())
+                print(f"  {call + 1:,} jobs: {shown}", flush=True)
+        spark.stop()
+    half = len(seen) // 2
+    grown = {name: max(one[name] for one in seen[half:]) - max(one[name] for one in seen[:half]) for name in ALLOWED}
+    print("grown over the second half: " + ", ".join(f"{name} {size:.0f} MiB" for name, size in grown.items()))
+    return int(any(grown[name] > most for name, most in ALLOWED.items()))
