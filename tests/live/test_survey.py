@@ -72,8 +72,10 @@ def test_a_limit_that_is_reached_is_a_warning_and_can_be_raised(
             }
             assert [line for line in caplog.messages if "participants = 1 is reached" in line and "--limit" in line]
             caplog.clear()
+            # Room for more than the two: this process hears the group through one socket, and what the first survey
+            # said there, its goodbye last, may still wait in it when the second one joins.
             all_of_them = await survey_until(
-                lambda found: len(found.participants) == 2, domain_id=domain_id, limits=Limits(participants=2)
+                lambda found: len(found.participants) == 2, domain_id=domain_id, limits=Limits(participants=16)
             )
             assert {each.name for each in all_of_them.participants} == {"one", "two"}
             assert not all_of_them.limits_reached
