@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from rookery.model.lower import MAXIMUM_TERMS
-from rookery.model.parser import MAXIMUM_DEPTH, MAXIMUM_LENGTH
+from rookery.model.parser import MAXIMUM_DEPTH, MAXIMUM_LENGTH, MAXIMUM_LENGTH_WITH_LISTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "subscriptions.md"
 
@@ -24,4 +24,5 @@ def test_the_examples_run_and_print_what_they_show() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     text = PAGE.read_text("utf-8")
     assert f"{MAXIMUM_LENGTH:,} characters, and {MAXIMUM_DEPTH} levels" in text
+    assert f"up to {MAXIMUM_LENGTH_WITH_LISTS:,}" in text
     assert f"more than {MAXIMUM_TERMS} terms" in text

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import rookery
 from rookery.errors import SubscriptionError
 from rookery.model import parse, to_text
-from rookery.model.parameters import parameter_values
+from rookery.model.parameters import list_items, parameter_value, parameter_values
 
 SCHEMA = rookery.Schema(symbol=str, volume=int)
 
@@ -49,3 +50,69 @@ def test_tables_give_them_by_name(tmp_path: Path) -> None:
     matcher.add_many(table)
     matcher.add_many([{"subscription_id": "d", "where": "volume > :limit", "parameters": {"limit": 8}}])
     assert [matcher.match({"volume": n}) for n in (6, 8, 9)] == [["a"], ["a", "c"], ["a", "c", "d"]]
+
+
+@pytest.mark.parametrize("engine", ["bitmap", "scan"])
+def test_a_list_is_given_as_python_numpy_and_arrow_have_it(engine: str, tmp_path: Path) -> None:
+    matcher = rookery.matcher(SCHEMA, engine=engine)
+    matcher.add("list", "volume IN :watched", parameters={"watched": [1, 2]})
+    matcher.add("numpy", "volume NOT IN %0", parameters=[np.array([1, 2, 3])])
+    matcher.add("arrow", "symbol IN :watched", parameters={"watched": pa.array(["it's", "b"])})
+    assert [matcher.match({"volume": n, "symbol": "it's"}) for n in (1, 3, 4)] == [
+        ["list", "arrow"],
+        ["arrow"],
+        ["numpy", "arrow"],
+    ]
+    matcher.set_parameters("list", {"watched": pa.chunked_array([[3], [4]])})
+    assert sorted(matcher.match({"volume": 4})) == ["list", "numpy"]
+    assert "volume IN :watched" in str(matcher.explain("list", {"volume": 9}))
+    # What was compiled holds it as a text, and reads it again.
+    again = rookery.matcher(SCHEMA, engine=engine)
+    again.add_many(matcher.compile().subscriptions)
+    assert sorted(again.match({"volume": 4, "symbol": "b"})) == ["arrow", "list", "numpy"]
+
+
+def test_tables_and_files_give_lists(tmp_path: Path) -> None:
+    file = tmp_path / "rules.csv"
+    file.write_text(
+        'subscription_id,where,parameters\na,volume IN :few,"{""few"": [5, 6]}"\nb,volume IN %0,"[[7, 8]]"\n'
+    )
+    matcher = rookery.matcher(SCHEMA)
+    matcher.add_many(str(file))
+    watched = pa.StructArray.from_arrays([pa.array([[8, 9]])], ["few"])
+    matcher.add_many(pa.table({"subscription_id": ["c"], "where": ["volume IN :few"], "parameters": watched}))
+    matcher.add_many([{"subscription_id": "d", "where": "volume IN :few", "parameters": {"few": (5, 9)}}])
+    assert [matcher.match({"volume": n}) for n in range(5, 10)] == [["a", "d"], ["a"], ["b"], ["b", "c"], ["c", "d"]]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "parameter :few is an empty list"),
+        ("5", "parameter :few is no list"),
+        ("{}", "parameter :few is no list"),
+        ([None], "parameter :few holds what is no value"),
+        ([[5]], "parameter :few holds what is no value"),
+        ([5, "x"], "volume is a number, and parameter :few is 'x'"),
+    ],
+)
+def test_what_is_no_list_of_values_is_refused_at_its_place(given: object, message: str) -> None:
+    with pytest.raises(SubscriptionError) as caught:
+        rookery.matcher(SCHEMA).add("a", "volume IN :few", parameters={"few": given})
+    assert (caught.value.message, caught.value.position) == (message, 10)
+
+
+def test_a_list_of_a_hundred_thousand_values_as_text_and_as_a_parameter() -> None:
+    values = np.arange(100_000, 200_000)
+    matcher = rookery.matcher(SCHEMA)
+    matcher.add("text", f"volume IN ({', '.join(map(str, values))})")
+    matcher.add("parameter", "volume IN :few", parameters={"few": values})
+    matcher.add("names", "symbol IN :few", parameters={"few": pa.array([f"name {n}" for n in values])})
+    assert matcher.match({"volume": 199_999, "symbol": "name 100000"}) == ["text", "parameter", "names"]
+    assert matcher.match({"volume": 200_000, "symbol": "name 200000"}) == []
+
+
+def test_items_are_read_as_they_are_written() -> None:
+    assert list_items(parameter_value([True, 1.5, "a", 2**60])) == ["TRUE", "1.5", "a", str(2**60)]
+    assert list_items("[1.10, 1e3, true]") == ["1.10", "1e3", "TRUE"]
+    assert parse(to_text(parse("a NOT IN :b"))) == parse("a NOT IN :b")

@@ -103,7 +103,7 @@ def test_ids_as_asked() -> None:
         ("version", [1, True], "the version is an integer, got True"),
         ("version", [2.0, 2.5], "the version is an integer, got 2.5"),
         ("version", [1, float("inf")], "the version is an integer, got inf"),
-        ("parameters", [[1, None, True], [[1]]], "parameters are a list of values"),
+        ("parameters", [[1, None, True], [{"a": 1}]], "parameters are a list of values"),
         ("parameters", ["[0.10000000000000000001]", "7"], "parameters are a list of values"),
         ("topic", ["", "\ud800"], "the topic holds half a surrogate pair"),
         ("where", ["TRUE", "\ud800"], "the condition holds half a surrogate pair"),

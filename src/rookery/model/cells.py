@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT, MICROSECONDS, microseconds_of
+from rookery.model.parameters import parameter_value
 
 __all__ = ["CELLS", "integer", "microseconds", "text"]
 
@@ -86,20 +87,14 @@ def _parameters(value: object) -> list[str | None] | dict[str, str | None] | Non
         except (ValueError, RecursionError):
             values = None
     given = values.values() if isinstance(values, dict) else values
-    if not isinstance(values, dict | list | tuple) or any(isinstance(one, dict | list) for one in given):
+    if not isinstance(values, dict | list | tuple) or any(isinstance(one, dict) for one in given):
         raise ValueError(
             'are a list of values, in a text file as JSON (such as [10, "ACME"] or {"limit": 10}), got '
             f"{_shown(value)}"
         )
     if isinstance(values, dict):
-        return {str(name): None if one is None else _parameter(one) for name, one in values.items()}
-    return [None if one is None else _parameter(one) for one in values]
-
-
-def _parameter(value: object) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return value.isoformat() if isinstance(value, date | datetime) else text(str(value))
+        return {str(name): None if one is None else text(parameter_value(one)) for name, one in values.items()}
+    return [None if one is None else text(parameter_value(one)) for one in values]
 
 
 def _cooldown(value: object) -> float | None:

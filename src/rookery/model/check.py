@@ -38,6 +38,7 @@ from rookery.model.expressions import (
 )
 from rookery.model.functions import FunctionFault, function_of
 from rookery.model.instants import parse_instant
+from rookery.model.parameters import list_items, parameter_value
 from rookery.model.parser import parse
 from rookery.model.regexes import regex_fault
 from rookery.model.schema import Attribute, Schema
@@ -201,8 +202,14 @@ class Checker:
 
     def value(self, attribute: Attribute, node: Literal | Placeholder) -> Any:
         """Return the value to compare an attribute with: int, Decimal, str, bool, or nanoseconds."""
+        if not isinstance(node, Placeholder):
+            return self._typed(attribute, node, node.value)
+        raw = self._given(node)
+        text = raw if isinstance(raw, str) else parameter_value(raw)
+        return self._typed(attribute, node, self._parameter(attribute, node, text))
+
+    def _typed(self, attribute: Attribute, node: Literal | Placeholder, value: Any) -> Any:
         kind = attribute.type
-        value = self._parameter(attribute, node) if isinstance(node, Placeholder) else node.value
         family = kind.family
         if family == "number":
             if type(value) is int or isinstance(value, Decimal):
@@ -260,9 +267,18 @@ class Checker:
             raise TypeFault(node, f"parameter {name} is NULL", "a comparison with NULL is never true; use IS NULL")
         return raw
 
-    def _parameter(self, attribute: Attribute, node: Placeholder) -> Any:
-        raw = self._given(node)
-        text = raw if isinstance(raw, str) else _parameter_text(raw)
+    def values(self, attribute: Attribute, nodes: tuple[Literal | Placeholder, ...] | Placeholder) -> list[Any]:
+        """Return the values of a list to compare an attribute with, as `value` does."""
+        if not isinstance(nodes, Placeholder):
+            return [self.value(attribute, one) for one in nodes]
+        try:
+            items = list_items(self._given(nodes))
+        except ValueError as error:
+            hint = "for example ['a', 'b'], in a text file as JSON; one value stands in parentheses: IN (%0)"
+            raise TypeFault(nodes, f"parameter {parameter_text(nodes)} {error}", hint) from None
+        return [self._typed(attribute, nodes, self._parameter(attribute, nodes, one)) for one in items]
+
+    def _parameter(self, attribute: Attribute, node: Placeholder, text: str) -> Any:
         family = attribute.type.family
         if family in ("string", "enum"):
             return _unquoted(text)
@@ -411,9 +427,3 @@ def exact(kind: LeafType, value: Any) -> Any:
 
 def _family(family: str) -> str:
     return {"number": "a number", "enum": "an enum", "interval": "an interval"}.get(family, f"a {family}")
-
-
-def _parameter_text(raw: object) -> str:
-    from datetime import datetime
-
-    return raw.isoformat() if isinstance(raw, datetime) else str(raw)

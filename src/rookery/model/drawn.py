@@ -30,6 +30,7 @@ from rookery.model.expressions import (
     Literal,
     Not,
     Or,
+    Placeholder,
     Timestamp,
     field_text,
     fields_of,
@@ -74,7 +75,8 @@ def _uses(node: Expression) -> Iterable[tuple[Path, str | None]]:
         case Between(field, low, high):
             yield from _operand(field, _kind_of(low) or _kind_of(high))
         case In(field, values):
-            yield from _operand(field, next((kind for one in values if (kind := _kind_of(one))), None))
+            nodes = () if isinstance(values, Placeholder) else values
+            yield from _operand(field, next((kind for one in nodes if (kind := _kind_of(one))), None))
         case Like(field):
             yield from _operand(field, "string")
         case IsNull(field):

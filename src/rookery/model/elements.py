@@ -107,9 +107,8 @@ def _bound(node: Expression, checker: Checker) -> Expression:
     def value(field: Any, one: Any) -> Any:
         if not isinstance(one, Placeholder):
             return one if isinstance(one, Literal) else checker.bound(one)
-        kind = (attribute := checker.attribute(field)).type.family
-        found = checker.value(attribute, one)
-        return Literal(Timestamp(found) if kind == "timestamp" else Interval(0, found) if kind == "interval" else found)
+        attribute = checker.attribute(field)
+        return _literal(attribute, checker.value(attribute, one))
 
     match node:
         case And(operands):
@@ -127,12 +126,21 @@ def _bound(node: Expression, checker: Checker) -> Expression:
         case Between(field, low, high, negated):
             return Between(checker.bound(field), value(field, low), value(field, high), negated)
         case In(field, values, negated):
+            if isinstance(values, Placeholder):
+                attribute = checker.attribute(field)
+                listed = tuple(_literal(attribute, one) for one in checker.values(attribute, values))
+                return In(checker.bound(field), listed, negated)
             return In(checker.bound(field), tuple(value(field, one) for one in values), negated)
         case InCidr(field, networks, negated):
             return InCidr(checker.bound(field), tuple(value(field, one) for one in networks), negated)
         case Like(field, pattern, escape, negated, word):
             return Like(checker.bound(field), value(field, pattern), escape, negated, word)
     return node
+
+
+def _literal(attribute: Attribute, value: Any) -> Literal:
+    kind = attribute.type.family
+    return Literal(Timestamp(value) if kind == "timestamp" else Interval(0, value) if kind == "interval" else value)
 
 
 def element_column(attribute: ComputedAttribute, arrays: Mapping[Path, pa.Array]) -> pa.Array:

@@ -122,10 +122,10 @@ class Like(msgspec.Struct, frozen=True, gc=False):
 
 
 class In(msgspec.Struct, frozen=True, gc=False):
-    """`operand [NOT] IN (value, …)`."""
+    """`operand [NOT] IN (value, …)`, or `IN :name`, whose values are the list that is given for a parameter."""
 
     field: Field | Call
-    values: tuple[Literal | Placeholder, ...]
+    values: tuple[Literal | Placeholder, ...] | Placeholder
     negated: bool = False
 
 
@@ -309,7 +309,10 @@ def to_text(expression: Expression) -> str:
             tail = "" if escape is None else f" ESCAPE {_quoted(escape)}"
             return f"{value_text(field)} {_not(negated)}{word} {value_text(pattern)}{tail}"
         case In(field, values, negated):
-            return f"{value_text(field)} {_not(negated)}IN ({', '.join(map(value_text, values))})"
+            shown = (
+                parameter_text(values) if isinstance(values, Placeholder) else f"({', '.join(map(value_text, values))})"
+            )
+            return f"{value_text(field)} {_not(negated)}IN {shown}"
         case InCidr(field, networks, negated):
             shown = ", ".join(map(value_text, networks))
             return f"{value_text(field)} {_not(negated)}IN CIDR {shown if len(networks) == 1 else f'({shown})'}"

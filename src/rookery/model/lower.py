@@ -175,8 +175,8 @@ def _predicate(node: Expression, checker: Checker, negated: bool) -> list[Term]:
         case In(field, nodes, outside):
             attribute = checker.attribute(field)
             points: list[tuple[object, object]] = []
-            for one in nodes:
-                floor, ceiling = attribute.type.enclose(checker.value(attribute, one))
+            for one in checker.values(attribute, nodes):
+                floor, ceiling = attribute.type.enclose(one)
                 if floor == ceiling:
                     points.append((floor, ceiling))
             inside = intersect(union(tuple(points), ()), everything(attribute.type))

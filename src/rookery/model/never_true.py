@@ -47,7 +47,7 @@ def _predicates(node: Expression) -> Iterator[Expression]:
             yield from _predicates(operand)
     elif isinstance(node, Not):
         yield from _predicates(node.operand)
-    elif isinstance(node, In) and not node.negated:  # each of its values by itself
+    elif isinstance(node, In) and not node.negated and not isinstance(node.values, Placeholder):  # each by itself
         yield from (Comparison("=", node.field, value) for value in node.values)
     else:
         yield node

@@ -52,6 +52,7 @@ from rookery.model.tokens import (
     TokenFault,
     contextual,
     keyword,
+    length_without_lists,
     numbering,
     offsets_of,
     shown,
@@ -64,8 +65,10 @@ __all__ = ["MAXIMUM_DEPTH", "MAXIMUM_LENGTH", "parse"]
 
 #: Parentheses and NOTs inside one another. Spark stops at about 500 on its default stack; people write fewer than 10.
 MAXIMUM_DEPTH = 100
-#: Characters in one filter. A list of 20,000 short values fits; a megabyte of text is a mistake or an attack.
+#: Characters in one filter, its lists of literals apart: a megabyte of conditions is a mistake or an attack.
 MAXIMUM_LENGTH = 262_144
+#: Characters in one filter, lists and all. A list of 100,000 values of 30 characters fits.
+MAXIMUM_LENGTH_WITH_LISTS = 4_194_304
 #: What compares for equality without UNKNOWN.
 _NULL_SAFE = "<=>"
 _OPERATORS = {
@@ -100,13 +103,8 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
 
     `positions`, when given, is filled with the offset in `text` of each node, by the node's `id()`.
     """
-    if len(text) > MAXIMUM_LENGTH:
-        raise SubscriptionError(
-            f"the filter has {len(text):,} characters, more than the {MAXIMUM_LENGTH:,} allowed",
-            text=text,
-            position=MAXIMUM_LENGTH,
-            hint="split it into several subscriptions",
-        )
+    if len(text) > MAXIMUM_LENGTH_WITH_LISTS:
+        raise _too_long(text, len(text), MAXIMUM_LENGTH_WITH_LISTS)
     if not text.isascii() and (lone := _SURROGATE.search(text)):
         raise SubscriptionError(
             f"U+{ord(lone[0]):04X} is half a surrogate pair, which no UTF-8 text can hold",
@@ -114,6 +112,8 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
             position=lone.start(),
         )
     tokens: list[str] = tokens_of(text)
+    if len(text) > MAXIMUM_LENGTH and (rest := length_without_lists(tokens)) > MAXIMUM_LENGTH:
+        raise _too_long(text, rest, MAXIMUM_LENGTH)
     if not tokens:
         return Constant(True)
     tokens.append(END)
@@ -131,6 +131,16 @@ def parse(text: str, *, positions: dict[int, int] | None = None) -> Expression:
         offsets = offsets_of(text)
         positions.update({node: offsets[token] for node, token in marks.items()})
     return expression
+
+
+def _too_long(text: str, length: int, allowed: int) -> SubscriptionError:
+    apart = "" if allowed == MAXIMUM_LENGTH_WITH_LISTS else " apart from its lists of values"
+    return SubscriptionError(
+        f"the filter has {length:,} characters{apart}, more than the {allowed:,} allowed",
+        text=text,
+        position=allowed,
+        hint="split it into several subscriptions",
+    )
 
 
 def _kind(value: Literal | Placeholder) -> type | None:
@@ -382,6 +392,10 @@ class _Parser:
         if tokens[index] != "(":
             if contextual(tokens[index]) == _CIDR:
                 return self.networks(self.no_value(left, start), index + 1, negated)
+            if tokens[index][:1] in ("%", ":") and len(tokens[index]) > 1:
+                listed, after = self.value(index)
+                assert isinstance(listed, Placeholder)
+                return In(self.no_value(left, start), listed, negated), after
             raise unexpected(tokens, index, "'(' after IN")
         places, values = [], []
         while True:

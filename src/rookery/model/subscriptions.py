@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import SubscriptionError
 from rookery.model.instants import microseconds_of
-from rookery.model.parameters import parameter_values
+from rookery.model.parameters import parameter_value, parameter_values
 
 __all__ = ["INSTANT", "Record", "check_dates", "make_record", "record_schema"]
 
@@ -84,7 +84,7 @@ def make_record(
         except SubscriptionError as error:
             error.subscription_id = subscription_id
             raise
-    for text in (subscription_id, topic, subscriber, *(parameters if isinstance(parameters, list | tuple) else ())):
+    for text in (subscription_id, topic, subscriber):
         if isinstance(text, str) and not _is_unicode(text):
             raise SubscriptionError(f"{text!r} holds half a surrogate pair, which is no Unicode text")
     if where is not None and not isinstance(where, str):
@@ -103,7 +103,10 @@ def make_record(
                 f"parameters are a list of values, or a mapping by name, got {parameters!r}",
                 "for example parameters=['10', 'ACME'] or parameters={'limit': 10}",
             )
-        parameters = tuple(None if one is None else _parameter(one) for one in parameters)
+        parameters = tuple(None if one is None else parameter_value(one) for one in parameters)
+        for text in parameters:
+            if text is not None and not _is_unicode(text):
+                raise SubscriptionError(f"{text!r} holds half a surrogate pair, which is no Unicode text")
     try:
         begin = None if valid_from is None else microseconds_of(valid_from)
         end = None if valid_to is None else microseconds_of(valid_to)
@@ -132,9 +135,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _parameter(value: object) -> str:
-    from datetime import datetime
-
-    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -17,6 +17,7 @@ __all__ = [
     "TokenFault",
     "contextual",
     "keyword",
+    "length_without_lists",
     "numbering",
     "offsets_of",
     "parameters_of",
@@ -97,6 +98,18 @@ def tokens_of(text: str) -> list[str]:
     if "--" in text or "/*" in text:
         return [token for token in tokens if len(token) < 2 or token[:2] not in _COMMENTS]
     return tokens
+
+
+def length_without_lists(tokens: list[str]) -> int:
+    """Return the characters of all tokens but the literals that stand between IN, '(' and ')', and their commas."""
+    length, inside = 0, False
+    for index, token in enumerate(tokens):
+        if inside:
+            inside = token[:1] == "'" or token in (",", "-", "+") or starts_number(token)
+        if not inside:
+            length += len(token)
+            inside = token == "(" and index > 0 and keyword(tokens[index - 1]) == "IN"
+    return length
 
 
 def offsets_of(text: str) -> list[int]:

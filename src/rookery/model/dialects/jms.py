@@ -34,6 +34,7 @@ from rookery.model.expressions import (
     Not,
     Operand,
     Or,
+    Placeholder,
     to_text,
     value_text,
 )
@@ -141,7 +142,8 @@ def _check(node: Expression) -> None:
                 raise SubscriptionError(f"{to_text(node)}: JMS gives texts no order, and BETWEEN takes numbers")
             _operand(field)
         case In(field, values):
-            if any(not (isinstance(one, Literal) and isinstance(one.value, str)) for one in values):
+            listed = () if isinstance(values, Placeholder) else values
+            if not listed or any(not (isinstance(one, Literal) and isinstance(one.value, str)) for one in listed):
                 raise SubscriptionError(f"{to_text(node)}: IN takes texts")
             if isinstance(field, Call):
                 raise SubscriptionError(f"{to_text(node)}: IN takes a property")
