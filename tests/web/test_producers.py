@@ -32,6 +32,7 @@ from rookery.web.producers.live_brokers import RecordedBrokerNetwork, ask_all, w
 from rookery.web.producers.simulation import PROTOCOLS, Scenario, Simulation
 from rookery.web.producers.streams import record_batches
 from rookery.web.records import Record
+from rookery.web.state import RunState
 
 
 def recorded(path: Path) -> list[Record]:
@@ -306,3 +307,7 @@ def test_rates_are_those_of_one_owner_between_two_looks(tmp_path: Path) -> None:
             now *= 1_000_000
             rates.append(look(events, owner))
     assert rates == [None, 50.0, 50.0, None, 20.0]
+    state = RunState()
+    for record in recorded(tmp_path / "run.jsonl"):
+        state.apply(record)
+    assert state.snapshot()["totals"]["events"] == 250 + 60

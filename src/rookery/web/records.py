@@ -22,6 +22,7 @@ __all__ = [
     "FORMAT_VERSION",
     "AxisRecord",
     "BatchRecord",
+    "CarriedRecord",
     "EdgeRecord",
     "EndpointRecord",
     "EventRecord",
@@ -183,6 +184,12 @@ class EventRecord(_Record, frozen=True):
     values: dict[Name, Any] = {}
 
 
+class CarriedRecord(_Record, frozen=True):
+    """How many events a network has carried so far, where whoever records it does not see each of them."""
+
+    events: Count
+
+
 class RouteRecord(_Record, frozen=True):
     """The zones that an event passes under a scheme, from its publisher's to its owner's."""
 
@@ -277,7 +284,7 @@ class NoteRecord(_Record, frozen=True):
 
 Record: TypeAlias = (
     RunRecord | ParticipantRecord | EndpointRecord | EdgeRecord | IslandRecord | TrafficRecord | SpaceRecord
-    | ZoneRecord | EventRecord | RouteRecord | SchemaRecord | SubscriptionRecord | ExplanationRecord
+    | ZoneRecord | EventRecord | CarriedRecord | RouteRecord | SchemaRecord | SubscriptionRecord | ExplanationRecord
     | BatchRecord | SkewRecord | LedgerRecord | NoteRecord
 )  # fmt: skip
 

@@ -59,6 +59,8 @@ class RunState:
         self.batches: deque[records.BatchRecord] = deque(maxlen=BATCHES)
         self.notes: deque[records.NoteRecord] = deque(maxlen=NOTES)
         self.events = 0
+        #: What a network says that it carried, events that were not recorded one by one included.
+        self.carried = 0
         self.refused = 0
         #: Lines that were no records; counted by whoever reads them.
         self.rejected = 0
@@ -70,7 +72,7 @@ class RunState:
     def copy(self) -> RunState:
         """Return a state that goes its own way; the records themselves never change and are shared."""
         twin = RunState()
-        for name in ("title", "at", "space", "rules_revision", "events", "refused", "rejected"):
+        for name in ("title", "at", "space", "rules_revision", "events", "carried", "refused", "rejected"):
             setattr(twin, name, getattr(self, name))
         twin.tables = {name: dict(table) for name, table in self.tables.items()}
         for name in ("schemas", "subscriptions", "recent", "shown", "explanations", "batches", "notes"):
@@ -84,6 +86,8 @@ class RunState:
         match record:
             case records.EventRecord():
                 self._event(record)
+            case records.CarriedRecord():
+                self.carried = record.events
             case records.ParticipantRecord():
                 self._put("participants", record.id, record, gone=record.gone)
                 if record.gone:
@@ -160,7 +164,7 @@ class RunState:
         return {
             "at": self.at,
             "totals": {
-                "events": self.events,
+                "events": max(self.events, self.carried),
                 "subscriptions": len(self.subscriptions),
                 "refused": self.refused,
                 "rejected": self.rejected,

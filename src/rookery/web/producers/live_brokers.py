@@ -75,6 +75,7 @@ class RecordedBrokerNetwork:
         self._seen: dict[tuple[str, str], tuple[int, int]] = {}
         self._schema: Schema | None = None
         self._space: EventSpace | None = None
+        self._carried = 0
         self._count = 0
 
     def report(self, answers: Iterable[dict[str, Any]]) -> None:
@@ -82,12 +83,14 @@ class RecordedBrokerNetwork:
         at = self._recorder.clock()
         now: dict[str, records.ZoneRecord] = {}
         counted: dict[tuple[str, str], tuple[int, int]] = {}
+        carried = self._carried
         for answer in answers:
             self._place(answer["axes"])
             place = answer["network"]
             for zone in answer["zones"]:
                 box = zone["box"]
                 counted[zone["path"], answer["broker"]] = zone["events"], at
+                carried += self._more(zone["path"], zone["events"])
                 seen = records.ZoneRecord(
                     at=0,
                     id=zone["path"] or "all",
@@ -109,7 +112,20 @@ class RecordedBrokerNetwork:
         for key, seen in now.items():
             if self._zones.get(key) != seen:
                 self._recorder.write(msgspec.structs.replace(seen, at=at))
-        self._zones, self._seen = now, counted
+        if carried != self._carried:
+            self._recorder.write(records.CarriedRecord(at=at, events=carried))
+        self._zones, self._seen, self._carried = now, counted, carried
+
+    def _more(self, path: str, events: int) -> int:
+        """Return the events that a zone has seen since the last look.
+
+        Whoever gets a zone may get its count with it or begin at 0. A zone that was not there before is a part of one
+        that was, or several: what it has seen was counted there.
+        """
+        before = max((count for (known, _), (count, _) in self._seen.items() if known == path), default=None)
+        if before is None:
+            return 0 if self._seen else events
+        return events - before if events >= before else events
 
     def _rate(self, path: str, owner: str, events: int, at: int) -> float | None:
         """Return the events a second since the last look; None where the zone was another one, or another's, then."""
