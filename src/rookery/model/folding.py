@@ -30,7 +30,8 @@ class _Folding(dict[int, str]):
         return self[code]
 
 
-_FOLDING = _Folding()
+#: Three pairs are equal but for case, and `casefold` makes each of them several characters.
+_FOLDING = _Folding({0x1FD3: "\u0390", 0x1FE3: "\u03b0", 0xFB05: "\ufb06"})
 #: What no code point is: the table's entry of one that was not asked for yet.
 _UNKNOWN = 1 << 31
 

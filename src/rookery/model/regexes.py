@@ -42,7 +42,7 @@ def required_literals(pattern: str) -> tuple[list[str], bool]:
     """Return literals of which one stands in every text that matches (none: not known), and whether they are folded."""
     fold = pattern.startswith("(?i)")
     body = pattern[4:] if fold else pattern
-    if "(?" in body.replace("(?:", "") or "[[" in body or _LONG_ESCAPE.search(body):
+    if "(?" in body.replace("(?:", "") or "[:" in body or _LONG_ESCAPE.search(body):  # [[:digit:]]: a class in a class
         return [], fold
     alternatives = _alternatives(body)
     found = [max(_runs(one), key=len, default="") for one in alternatives]
@@ -106,12 +106,8 @@ def _runs(pattern: str) -> list[str]:
 
 
 def _after_repeat(pattern: str, at: int) -> int:
-    """Return where a repetition ends, its braces and what makes it lazy included."""
-    if pattern[at] == "{":
-        close = pattern.find("}", at)
+    """Return where a repetition ends, those that follow it included."""
+    while pattern[at : at + 1] in ("{", "?", "+", "*"):  # of `a{,2}{3}` only the second are braces that repeat
+        close = pattern.find("}", at) if pattern[at] == "{" else at
         at = len(pattern) if close < 0 else close + 1
-    else:
-        at += 1
-    while pattern[at : at + 1] in ("?", "+", "*"):
-        at += 1
     return at

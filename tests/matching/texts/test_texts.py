@@ -75,7 +75,17 @@ def test_a_key_is_its_leaves_again_and_equal_patterns_have_equal_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"), [("ÀÉ", "àé"), ("ß", "ß"), ("ẞ", "ß"), ("\u212a", "k"), ("ſ", "s"), ("İ", "İ"), ("Σς", "σσ")]
+    ("text", "wanted"),
+    [
+        ("ÀÉ", "àé"),
+        ("ß", "ß"),
+        ("ẞ", "ß"),
+        ("\u212a", "k"),
+        ("ſ", "s"),
+        ("İ", "İ"),
+        ("Σς", "σσ"),
+        ("\ufb05\u1fd3\u1fe3", "\ufb06\u0390\u03b0"),
+    ],
 )
 def test_folding_is_simple(text: str, wanted: str) -> None:
     assert folded(text) == wanted
@@ -100,6 +110,8 @@ def test_a_column_is_folded_as_its_texts_are(texts: list[str | None]) -> None:
         ("x{2,3}long", ["long"]),
         (r"\x41bc", []),
         (r"[[:alpha:]]xyz", []),
+        ("[a[:digit:]bcd]x", []),  # the class ends at the second bracket
+        ("a{,2}{0,}b", ["b"]),  # the first braces are characters, of which the last is repeated
         ("abc|.", []),
         ("(?:a|b)cd", ["cd"]),
         ("", []),
@@ -109,8 +121,11 @@ def test_required_literals(pattern: str, literals: list[str]) -> None:
     assert required_literals(pattern)[0] == literals
 
 
+REGEX_PIECES = [*"abA.|()?*+[]^${},1", r"\d", "[:digit:]", "[^", "(?i)", "{0,}", "{,2}"]
+
+
 @settings(max_examples=300)
-@given(st.text(st.sampled_from("abA.|()?*+[]\\d^${}1"), max_size=10), st.text(st.sampled_from("abA1|."), max_size=8))
+@given(st.lists(st.sampled_from(REGEX_PIECES), max_size=8).map("".join), st.text(st.sampled_from("abA1|."), max_size=8))
 def test_a_text_that_a_regular_expression_matches_has_one_of_its_literals(pattern: str, text: str) -> None:
     if regex_fault(pattern) is not None or not regex_holds(pattern, text):
         return
