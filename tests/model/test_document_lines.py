@@ -196,3 +196,26 @@ def test_numbers_that_a_column_cannot_hold() -> None:
     assert both(schema, lines + lines)[1][:3] == [
         "[9007199254740992.0, None, None]", "[1e+39, None, None]", "[7.0, 7, Decimal('7.0')]",
     ]  # fmt: skip
+
+
+def test_a_number_in_a_text_is_read_exactly() -> None:
+    schema = rookery.Schema.from_dict({"i": "int64", "u": "uint64", "d": "decimal(18,3)"})
+    lines = [
+        b'{"i":"9007199254740993","u":"18446744073709551615","d":"0.1"}',
+        b'{"i":" -9223372036854775808 ","u":"1e3","d":-2.5}',
+        b'{"i":"9223372036854775808","u":"-1","d":"0.0001"}',
+        b'{"i":"1.0","u":"2.5","d":"nan"}',
+        b'{"i":"x","u":"","d":"x"}',
+    ]
+    assert both(schema, lines)[1] == [
+        "[9007199254740993, 18446744073709551615, Decimal('0.100')]",
+        "[-9223372036854775808, 1000, Decimal('-2.500')]",
+        "[None, None, None]",
+        "[1, None, None]",
+        "[None, None, None]",
+    ]
+
+
+def test_an_empty_name_that_stands_twice_has_its_last_value() -> None:
+    schema = rookery.Schema.from_dict({"_event": "string"})
+    assert both(schema, [b'{"":1,"":2,"a":{"":3,"":4}}'] * 5)[1] == ["['2\\x1e4']"] * 5

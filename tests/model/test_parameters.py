@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import rookery
 from rookery.errors import SubscriptionError
 from rookery.model import parse, to_text
 from rookery.model.parameters import list_items, parameter_value, parameter_values
+from rookery.model.tokens import length_without_lists, tokens_of
 
 SCHEMA = rookery.Schema(symbol=str, volume=int)
 
@@ -94,12 +97,39 @@ def test_tables_and_files_give_lists(tmp_path: Path) -> None:
         ([None], "parameter :few holds what is no value"),
         ([[5]], "parameter :few holds what is no value"),
         ([5, "x"], "volume is a number, and parameter :few is 'x'"),
+        ([5, math.nan], "parameter :few holds what is no value"),
+        (np.array([5, "NaT"], "datetime64[s]"), "parameter :few holds what is no value"),
+        (math.nan, "parameter :few is NULL"),
     ],
 )
 def test_what_is_no_list_of_values_is_refused_at_its_place(given: object, message: str) -> None:
     with pytest.raises(SubscriptionError) as caught:
         rookery.matcher(SCHEMA).add("a", "volume IN :few", parameters={"few": given})
     assert (caught.value.message, caught.value.position) == (message, 10)
+
+
+@pytest.mark.parametrize("where", ["symbol = :name", "symbol IN :name"])
+def test_what_is_no_value_is_no_text_either(where: str) -> None:
+    few = where.endswith("IN :name")
+    for given in (math.nan, np.float32("nan"), Decimal("nan"), None):
+        with pytest.raises(SubscriptionError, match=r"parameter :name (is NULL|holds what is no value)"):
+            rookery.matcher(SCHEMA).add("a", where, parameters={"name": ["x", given] if few else given})
+    with pytest.raises(SubscriptionError, match="a parameter is no bytes"):
+        rookery.matcher(SCHEMA).add("a", where, parameters={"name": [b"x"] if few else b"x"})
+
+
+def test_a_float32_stands_for_the_double_that_it_is() -> None:
+    matcher, tenth = rookery.matcher(rookery.Schema(level="float32")), np.float32(0.1)
+    matcher.add("one", "level = :tenth", parameters={"tenth": tenth})
+    for name, given in {"numpy": np.array([0.1], np.float32), "arrow": pa.array([0.1], pa.float32())}.items():
+        matcher.add(name, "level IN :tenth", parameters={"tenth": given})
+    assert matcher.match({"level": tenth}) == ["one", "numpy", "arrow"]
+
+
+@pytest.mark.parametrize("item", ["1-1", "-1+1", "'a'||'b'"])
+def test_expressions_in_a_list_count_among_the_characters_of_a_text(item: str) -> None:
+    assert length_without_lists(tokens_of(f"a IN ({','.join([item] * 50)})")) >= 50
+    assert length_without_lists(tokens_of("a IN (-1, +2, 'b')")) == len("aIN()")
 
 
 def test_a_list_of_a_hundred_thousand_values_as_text_and_as_a_parameter() -> None:

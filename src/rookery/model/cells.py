@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT, MICROSECONDS, microseconds_of
+from rookery.model.events import plain_value
 from rookery.model.parameters import parameter_value
 
 __all__ = ["CELLS", "integer", "microseconds", "text"]
@@ -93,8 +94,10 @@ def _parameters(value: object) -> list[str | None] | dict[str, str | None] | Non
             f"{_shown(value)}"
         )
     if isinstance(values, dict):
-        return {str(name): None if one is None else text(parameter_value(one)) for name, one in values.items()}
-    return [None if one is None else text(parameter_value(one)) for one in values]
+        return {
+            str(name): None if plain_value(one) is None else text(parameter_value(one)) for name, one in values.items()
+        }
+    return [None if plain_value(one) is None else text(parameter_value(one)) for one in values]
 
 
 def _cooldown(value: object) -> float | None:

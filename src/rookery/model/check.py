@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from rookery.errors import SchemaError, SubscriptionError
 from rookery.model.addresses import network_range
+from rookery.model.events import plain_value
 from rookery.model.expressions import (
     And,
     AnyElement,
@@ -263,7 +264,7 @@ class Checker:
         else:
             hint = "give one value for each %n" if node.name is None else f"give parameters={{{node.name!r}: …}}"
             raise TypeFault(node, f"parameter {name} has no value: {len(given)} given", hint)
-        if raw is None:
+        if plain_value(raw) is None:
             raise TypeFault(node, f"parameter {name} is NULL", "a comparison with NULL is never true; use IS NULL")
         return raw
 

@@ -41,7 +41,7 @@ _PRIME = 0x01000193
 @kernel
 def key_hash(state: Any, key: Any) -> Any:
     """Return the hash of a key in an object of this state."""
-    found = np.uint32(state + 2) * np.uint32(0x9E3779B1)
+    found = np.uint32(np.uint32(state + 2) * np.uint32(0x9E3779B1))
     for byte in key:
         found = np.uint32(np.uint32(found ^ np.uint32(byte)) * np.uint32(_PRIME))
     return found
@@ -162,7 +162,7 @@ def _document(
                 return -1
             state = stack[depth, 1]
             key_first = at + 1
-            spread = np.uint32(state + 2) * np.uint32(0x9E3779B1)
+            spread = np.uint32(np.uint32(state + 2) * np.uint32(0x9E3779B1))
             at += 1
             while at < stop and data[at] != _QUOTE:
                 byte = data[at]

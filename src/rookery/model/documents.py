@@ -18,7 +18,9 @@ This is what columns of documents mean, value by value; `document_lines.py` read
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -28,7 +30,16 @@ from rookery.errors import EventError
 from rookery.model.arrow_types import type_to_arrow
 from rookery.model.choices import ABSENT, LEAF, TEXT, VALUE, Choices
 from rookery.model.schema import Schema
-from rookery.model.types import BooleanType, FloatType, IntegerType, StringType, StructType, TimestampType, Type
+from rookery.model.types import (
+    BooleanType,
+    DecimalType,
+    FloatType,
+    IntegerType,
+    StringType,
+    StructType,
+    TimestampType,
+    Type,
+)
 
 __all__ = [
     "EVERY_VALUE", "SEPARATOR", "document_of", "documents_of", "every_value", "field_names", "fitting", "laid_out",
@@ -45,6 +56,9 @@ _OTHERWISE = ("#number", "#instant")
 _WINDOWS = (("Event", "EventData"), ("Event", "UserData"), ("Event", "System"))
 #: Fields of a Windows event that stand deeper.
 _ALIASES = {"Event.System.Provider.#attributes.Name": "Provider_Name", "Event.System.EventID.#text": "EventID"}
+
+#: A whole number as a text; what has more digits fits no column.
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,40}\s*", re.ASCII)
 
 _render = msgspec.json.encode
 
@@ -208,10 +222,16 @@ def fitting(value: Any, kind: Type) -> Any:
             return None
     if isinstance(value, str):
         try:
-            value = float(value)
-        except ValueError:
+            # What is exact is not read by way of a double: programs that have none but doubles write int64 as texts.
+            whole = isinstance(kind, IntegerType) and _WHOLE.fullmatch(value)
+            value = int(value) if whole else Decimal(value) if isinstance(kind, DecimalType) else float(value)
+        except (ValueError, InvalidOperation):
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, Decimal) and not value.is_finite():
+            return None
+    if isinstance(kind, DecimalType) and isinstance(value, float) and math.isfinite(value):
+        value = Decimal(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
         if isinstance(kind, FloatType):

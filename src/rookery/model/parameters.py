@@ -4,6 +4,8 @@ Rule: a record, a file and the wire hold the values as one list: first those of 
 text names, then those of its names in alphabetical order. Who gives them by name gives a mapping, and gets that list.
 A value more than the text names is left out, one less is an error at its place.
 
+NULL, NaN, NaT and pandas' NA are no values. A NumPy float32 stands for the double that it is, as an event's does.
+
 What stands after IN without parentheses, `code IN :codes`, is a list. Its value is a text as any other, a JSON list, so
 that files, Arrow and the wire have one type for it; who calls gives a list, a NumPy or an Arrow array.
 """
@@ -20,11 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError
+from rookery.model.events import plain_value
 from rookery.model.tokens import parameters_of
 
 __all__ = ["list_items", "parameter_value", "parameter_values"]
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray, pa.Array, pa.ChunkedArray)
+_BYTES = (bytes, bytearray, memoryview)
 
 
 def parameter_values(where: str, given: Iterable[object] | Mapping[Any, object]) -> tuple[object, ...]:
@@ -50,10 +54,17 @@ def parameter_value(value: object) -> str:
     if isinstance(value, _LISTS):
         items = value.to_pylist() if isinstance(value, pa.Array | pa.ChunkedArray) else value
         # A list in a list stays one, for `list_items` to refuse.
-        texts = [None if one is None else [] if isinstance(one, _LISTS) else parameter_value(one) for one in items]
+        texts = [
+            [] if isinstance(one, _LISTS) else None if plain_value(one) is None else parameter_value(one)
+            for one in items
+        ]
         return json.dumps(texts, ensure_ascii=False)
     if isinstance(value, bool | np.bool_):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, _BYTES):
+        raise SubscriptionError(f"a parameter is no bytes, got {value!r:.80}", hint="decode it to a text")
+    if isinstance(value, np.floating):
+        value = value.item()
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from rookery.errors import SubscriptionError
 from rookery.model.instants import microseconds_of
+from rookery.model.events import plain_value
 from rookery.model.parameters import parameter_value, parameter_values
 
 __all__ = ["INSTANT", "Record", "check_dates", "make_record", "record_schema"]
@@ -103,7 +104,7 @@ def make_record(
                 f"parameters are a list of values, or a mapping by name, got {parameters!r}",
                 "for example parameters=['10', 'ACME'] or parameters={'limit': 10}",
             )
-        parameters = tuple(None if one is None else parameter_value(one) for one in parameters)
+        parameters = tuple(None if plain_value(one) is None else parameter_value(one) for one in parameters)
         for text in parameters:
             if text is not None and not _is_unicode(text):
                 raise SubscriptionError(f"{text!r} holds half a surrogate pair, which is no Unicode text")

@@ -105,7 +105,8 @@ def length_without_lists(tokens: list[str]) -> int:
     length, inside = 0, False
     for index, token in enumerate(tokens):
         if inside:
-            inside = token[:1] == "'" or token in (",", "-", "+") or starts_number(token)
+            signs = token in ("-", "+") and tokens[index - 1] in ("(", ",")  # else it makes an expression of the item
+            inside = token[:1] == "'" or token == "," or signs or starts_number(token)
         if not inside:
             length += len(token)
             inside = token == "(" and index > 0 and keyword(tokens[index - 1]) == "IN"
