@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,3 +104,11 @@ def test_long_and_flat_filters_are_no_problem() -> None:
     assert len(term.constraints[("x",)][1]) == 20_000
     (term,) = lower(parse(" AND ".join(f"i <> {2 * index}" for index in range(16_000))), SCHEMA)
     assert len(term.constraints[("i",)][1]) == 16_001
+
+
+def test_a_comment_without_its_end_is_refused_at_once() -> None:
+    for text in ("x = 1 /* y", "x = 1 /*/", "x = 1 " + "/* " * 80_000):
+        with pytest.raises(SubscriptionError, match="this comment has no end") as caught:
+            parse(text)
+        assert caught.value.position == 6
+    assert parse("x /* y **/ = /***/ 1 -- /* z") == parse("x = 1")

@@ -104,6 +104,12 @@ def test_a_known_shape_gives_what_the_long_way_gives(filters: list[str]) -> None
         ("price<5", "price<-5"),
         ("symbol = 'a 1'", "symbol = 'a''1'"),
         ("price < 5.", "price < .5"),
+        ("price < -(0)", "price < -(5)"),
+        ("price < -\x1c(0)", "price < -\x1c(5)"),
+        ("price < - -0", "price < - -5"),
+        ("level = -+0", "level = -+4"),
+        ("price > +(-(0.0))", "price > +(-(3.5))"),
+        ("price > (-0.0)", "price > (-3.5)"),
     ],
 )
 def test_texts_of_like_shapes_keep_their_own_values(first: str, second: str) -> None:

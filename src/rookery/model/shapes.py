@@ -114,7 +114,10 @@ def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_St
         kind = schema.attribute(operand.left.path).type
         if not isinstance(operand.right, Literal) or kind.family not in ("number", "string"):
             return None
-        negative = before.rstrip().endswith("-")
+        before = "".join(before.split())
+        negative = before.endswith("-")
+        if "-" in before[len(before.rstrip("-+(")) : -1]:  # of -(0) the value does not tell the sign
+            return None
         if _value(value, negative) != operand.right.value:
             return None
         ((lowest, highest),) = everything(kind)

@@ -30,10 +30,9 @@ __all__ = [
 TOKEN = re.compile(
     r"""'(?:[^']|'')*' | [^\W\d]\w* | 0[xX][0-9a-fA-F]+ | (?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
       | <=> | <= | >= | <> | != | == | \|\| | %[0-9]+ | :[^\W\d]\w* | "(?:[^"]|"")*" | `(?:[^`]|``)*`
-      | --[^\n]* | /\*(?:[^*]|\*(?!/))*\*/ | \S""",
+      | --[^\n]* | /\*(?:[^*]|\*(?!/))*(?:\*/)? | \S""",
     re.VERBOSE,
 )
-_COMMENTS = ("--", "/*")
 #: What stands after the last token.
 END = ""
 #: Numbers are written with these; other scripts' digits are no part of the language.
@@ -96,8 +95,13 @@ def tokens_of(text: str) -> list[str]:
     """Cut a text into its tokens; what is no token is a token of one character, for the parser to refuse."""
     tokens: list[str] = TOKEN.findall(text)
     if "--" in text or "/*" in text:
-        return [token for token in tokens if len(token) < 2 or token[:2] not in _COMMENTS]
+        return [token for token in tokens if len(token) < 2 or not _is_comment(token)]
     return tokens
+
+
+def _is_comment(token: str) -> bool:
+    """Say whether a token is a comment; one without its end is left, for the parser to refuse."""
+    return token[:2] == "--" or (token[:2] == "/*" and len(token) > 3 and token[-2:] == "*/")
 
 
 def length_without_lists(tokens: list[str]) -> int:
@@ -115,7 +119,7 @@ def length_without_lists(tokens: list[str]) -> int:
 
 def offsets_of(text: str) -> list[int]:
     """Return the place in the text of each token, and of the end."""
-    found = [match.start() for match in TOKEN.finditer(text) if match[0][:2] not in _COMMENTS]
+    found = [match.start() for match in TOKEN.finditer(text) if not _is_comment(match[0])]
     return [*found, len(text.rstrip())]
 
 
@@ -143,6 +147,8 @@ def unexpected(tokens: list[str], index: int, expected: str) -> TokenFault:
         return TokenFault(
             index, "this string has no closing quote", "a quote inside a string is written twice: 'it''s'"
         )
+    if token[:2] == "/*":
+        return TokenFault(index, "this comment has no end", "write */ behind it")
     before = tokens[index - 1] if index else END
     hint = _KEYWORD_HINTS.get(keyword(token) or "", _HINTS.get(token)) or _TURNED.get((before, token))
     if hint is None and before.upper() in ("WHERE", "SELECT", "FROM"):
