@@ -138,6 +138,25 @@ def test_the_forms_of_arrow_single_events_and_a_saved_set_give_the_same() -> Non
             assert matcher.explain(name, event).matched
 
 
+def test_a_pattern_that_is_too_long_for_re2_and_a_long_list_are_asked_of_a_batch() -> None:
+    matcher, few = rookery.matcher(SCHEMA), ", ".join(str(7 * n) for n in range(-20_000, 20_000))
+    matcher.add("long", "ANY(tags) LIKE '" + "_" * 200_000 + "'")
+    matcher.add("folded", "ANY(tags) ILIKE '%A" + "_" * 199_999 + "'")
+    matcher.add("listed", f"ANY(xs) IN ({few})")
+    matcher.add("others", f"ANY(xs) NOT IN ({few})")
+    matcher.add("prices", "ANY(items, price IN (-0.0, 2.5) OR price > 7)")
+    events = [
+        {"event_id": 0, "tags": ["b", None, "a" * 200_000], "xs": [-139_993, None, 8], "items": [{"price": 0.0}]},
+        {"event_id": 1, "tags": ["é" * 200_000], "xs": [-140_007, 140_000], "items": [{"price": 2.4}, None]},
+        {"event_id": 2, "tags": [], "xs": [139_993], "items": [{"price": float("nan")}, {"price": 7.5}]},
+    ]
+    table = pa.Table.from_pylist(events, SCHEMA.to_arrow().append(pa.field("event_id", pa.int64())))
+    found = matcher.match_many(table).select(["event_id", "subscription_id"]).to_pylist()
+    wanted = [["long", "folded", "listed", "others", "prices"], ["long", "others"], ["listed", "prices"]]
+    assert [[one["subscription_id"] for one in found if one["event_id"] == n] for n in range(3)] == wanted
+    assert [matcher.match(one) for one in events] == wanted
+
+
 def test_covers_says_no_where_it_cannot_prove() -> None:
     assert covers("ANY(xs) > 3", "ANY(xs) > 3 AND size(xs) = 1", SCHEMA)
     assert not covers("ANY(xs) > 3", "ANY(xs) > 4", SCHEMA)

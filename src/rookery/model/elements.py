@@ -43,6 +43,7 @@ from rookery.model.expressions import (
 )
 from rookery.model.folding import folded_column
 from rookery.model.lower import Constraint, Decision, Term, decision
+from rookery.model.patterns import like_matcher
 from rookery.model.schema import Attribute, Schema
 from rookery.model.texts import TextLeaf, pattern_tokens, text_leaves
 from rookery.model.types import BooleanType, DecimalType, EnumType, FloatType, IntegerType, StringType, key_float
@@ -217,14 +218,14 @@ def _within(attribute: Attribute, array: pa.Array, constraint: Constraint) -> Ar
             if low != high:
                 held |= _between_texts(texts, low, high)
         return np.where(valid, held, null)
+    if not intervals:
+        return np.where(valid, False, null)
     values = _numbers(kind, array)
-    held = np.zeros(len(array), np.bool_)
-    for low, high in intervals:
-        if isinstance(kind, FloatType):
-            held |= (values >= key_float(low)) & (values <= key_float(high))
-        else:
-            held |= (values >= low) & (values <= high)
-    return np.where(valid, held, null)
+    ends = [end for ends in intervals for end in ends]
+    exact = np.array(list(map(key_float, ends)) if isinstance(kind, FloatType) else ends, values.dtype)
+    # They are in order and apart: the last that begins at a value or before it is the one that may hold it.
+    place = np.searchsorted(exact[::2], values, side="right") - 1
+    return np.where(valid, (place >= 0) & (values <= exact[1::2][place]), null)
 
 
 def _numbers(kind: Any, array: pa.Array) -> Array:
@@ -262,7 +263,11 @@ def _matches(leaf: TextLeaf, array: pa.Array) -> Array:
     if leaf.kind != "regex":
         pattern = r"(?s)\A" + "".join(_piece(*piece) for piece in pattern_tokens(pattern)) + r"\z"
         texts = folded_column(texts) if leaf.kind == "fold" else texts
-    found = pc.match_substring_regex(texts, pattern)
+    try:
+        found = pc.match_substring_regex(texts, pattern)
+    except pa.ArrowInvalid:  # RE2 takes no LIKE that is so long; a regular expression was tried when it was added
+        holds = like_matcher(leaf.pattern, "\\").fullmatch
+        return np.array([text is not None and holds(text) is not None for text in texts.to_pylist()], np.bool_)
     return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False))
 
 

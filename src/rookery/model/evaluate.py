@@ -91,7 +91,7 @@ def _predicate(node: Expression, checker: Checker) -> Condition:
         case In(field, nodes, negated):
             attribute = checker.attribute(field)
             read = _reader(attribute)
-            values = [exact(attribute.type, one) for one in checker.values(attribute, nodes)]
+            values = frozenset(exact(attribute.type, one) for one in checker.values(attribute, nodes))
             return lambda row: None if (found := read(row)) is None else (found in values) != negated
         case AnyElement():
             return checker.each(node).value_of
