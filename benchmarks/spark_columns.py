@@ -24,7 +24,7 @@ from benchmarks.spark import Line, measured, shown
 __all__ = ["main"]
 
 #: Runs of a call, of which the last half counts; and of a stream.
-ROUNDS, STREAMS = 8, 2
+ROUNDS, STREAMS = 8, 6
 
 
 def write_events(folder: Path, files: int, events: int, more: int) -> dict[str, Path]:

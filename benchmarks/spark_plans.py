@@ -1,10 +1,11 @@
 """Every plan of `match` beside the best Spark that a user writes by hand, from ten ranges to 100,000 device rules.
 
-`python -m benchmarks spark_plans [--events N] [--quick] [--part NAME]`. Each part has its rules, the plans of `match`
-on a DataFrame (one with a filter, so that it is no bare scan) and on a bare scan of Parquet, and the peers: a nested
-loop with a column for each bound, one that looks three up, CASE WHEN with a column for each rule, a broadcast hash join
-with the ranges as its filter, CASE WHEN of LIKE, and rlike of an alternation. The counts of matches must be the same.
-Ratios are to the peer that took the fewest CPU seconds. All run in turn, and the first rounds do not count.
+`python -m benchmarks spark_plans [--events N] [--quick] [--part NAME …] [--rounds N]`. Each part has its rules, the
+plans of `match` on a DataFrame (one with a filter, so that it is no bare scan) and on a bare scan of Parquet, and the
+peers: a nested loop with a column for each bound, one that looks three up, CASE WHEN with a column for each rule, a
+broadcast hash join with the ranges as its filter, CASE WHEN of LIKE, and rlike of an alternation. The counts of matches
+must be the same. Ratios are to the peer that took the fewest CPU seconds. All run in turn, each round begins with
+another one, and the first rounds do not count.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,6 @@ from benchmarks.spark import Line, measured, shown, write_events
 from benchmarks.spark_text import by_alternation, by_case_when
 
 __all__ = ["main"]
-
-#: Rounds at the most.
-ROUNDS = 15
 
 Peers = dict[str, Callable[[Any], int]]
 
@@ -63,12 +62,20 @@ def devices_part(spark: Any, folder: Path, events: int, count: int) -> Part:
     return Part(f"{count:,} device rules", write_events("devices", events, folder), load.rules(count, 1), by_hand)
 
 
-def mixed_part(spark: Any, folder: Path, events: int, count: int) -> Part:
-    """Device rules, and one in a hundred for all devices: by hand a hash join, and CASE WHEN or a nested loop."""
+def mixed_part(spark: Any, folder: Path, events: int, count: int, *, step: int = 1) -> Part:
+    """Device rules, and one in a hundred for all devices: by hand a hash join, and CASE WHEN or a nested loop.
+
+    The rules' devices are each `step`th: with 1 they are neighbors, and two comparisons say nearly who they are.
+    """
     from rookery.spark.workloads import workload
 
     load, few = workload("devices"), max(1, count // 100)
-    bounds = load.bounds(count, 1)
+    bounds, named = load.bounds(count, 1), load.rules(count, 1)
+    assert bounds.device is not None
+    bounds = replace(bounds, device=bounds.device * step)
+    texts = [f"device = 'd{number:05d}'{where[17:]}" for where, number in
+             zip(named["where"].to_pylist(), bounds.device.tolist(), strict=True)]  # fmt: skip
+    named = named.set_column(named.column_names.index("where"), "where", pa.array(texts))
     limits = np.linspace(0.9, 0.999, few).tolist()
     wide = pa.table(
         {
@@ -89,8 +96,9 @@ def mixed_part(spark: Any, folder: Path, events: int, count: int) -> Part:
         "hash join and CASE WHEN": lambda frame: peers.hash_join(spark, frame, bounds) + peers.cases(frame, wheres),
         "hash join and nested loop": lambda frame: peers.hash_join(spark, frame, bounds) + looped(frame),
     }
-    rules = pa.concat_tables([load.rules(count, 1), wide.cast(load.rules(1, 1).schema)])
-    return Part(f"{count:,} device rules and {few}", write_events("devices", events, folder), rules, by_hand)
+    rules = pa.concat_tables([named, wide.cast(named.schema)])
+    apart = "" if step == 1 else f", each {step}th device"
+    return Part(f"{count:,} device rules and {few}{apart}", write_events("devices", events, folder), rules, by_hand)
 
 
 def text_part(spark: Any, folder: Path, events: int, count: int) -> Part:
@@ -112,7 +120,7 @@ def text_part(spark: Any, folder: Path, events: int, count: int) -> Part:
     return Part(f"{count:,} text rules", source, rules, by_hand)
 
 
-def in_turn(calls: Peers, frame: Any, events: int, rules: int, longest: float) -> list[Line]:
+def in_turn(calls: Peers, frame: Any, events: int, rules: int, *, longest: float, rounds: int) -> list[Line]:
     """Measure calls in turn, round by round, and take the best of each by its CPU seconds.
 
     What runs first in a process pays for what the JVM compiles, for the others too, and it goes on compiling for many
@@ -120,14 +128,14 @@ def in_turn(calls: Peers, frame: Any, events: int, rules: int, longest: float) -
     since what else the machine does costs CPU seconds too.
     """
     seen: dict[str, list[Line]] = {name: [] for name in calls}
-    for turn in range(ROUNDS):
-        for name, call in calls.items():
+    for turn in range(rounds):
+        for name, call in [*calls.items()][turn % len(calls) :] + [*calls.items()][: turn % len(calls)]:
             if turn < 2 or turn * seen[name][1].cpu < longest:
                 seen[name].append(measured(name, events, rules, lambda call=call: call(frame)))  # type: ignore[misc]
     return [shown(min(some[len(some) // 2 :], key=lambda one: one.cpu)) for some in seen.values()]
 
 
-def run(spark: Any, part: Part, events: int, folder: Path, longest: float) -> bool:
+def run(spark: Any, part: Part, events: int, folder: Path, *, longest: float, rounds: int) -> bool:
     """Run one line of the table; say whether all counts are the same."""
     from rookery.spark import Subscriptions, explain_plan, match, match_files
 
@@ -145,7 +153,7 @@ def run(spark: Any, part: Part, events: int, folder: Path, longest: float) -> bo
         "match, plan='broadcast'": lambda _: int(match(frame, rules, plan="broadcast").count()),
         "match_files": lambda _: match_files(spark, part.source, rules, folder / "out", overwrite=True).matches,
     }
-    lines = in_turn(asked | part.by_hand, frame, events, len(part.rules), longest)
+    lines = in_turn(asked | part.by_hand, frame, events, len(part.rules), longest=longest, rounds=rounds)
     ours, theirs = lines[: len(asked)], lines[len(asked) :]
     best = min(theirs, key=lambda one: one.cpu)
     for one in ours:
@@ -162,6 +170,7 @@ PARTS: dict[str, Callable[[Any, Path, int], Part]] = {
     "devices-10k": lambda spark, folder, events: devices_part(spark, folder, events, 10_000),
     "devices-100k": lambda spark, folder, events: devices_part(spark, folder, events, 100_000),
     "mixed": lambda spark, folder, events: mixed_part(spark, folder, events, 10_000),
+    "mixed-apart": lambda spark, folder, events: mixed_part(spark, folder, events, 10_000, step=10),
     "text": lambda spark, folder, events: text_part(spark, folder, min(events, 200_000), 1_000),
 }
 
@@ -172,7 +181,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--quick", action="store_true", help="a tenth of the events")
     parser.add_argument("--longest", type=float, default=6.0, help="CPU seconds for the rounds of one call")
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds at the most")
+    parser.add_argument("--part", choices=[*PARTS, "all"], nargs="+", default=["all"])
     asked = parser.parse_args(arguments)
     from rookery.spark import session
 
@@ -180,8 +190,11 @@ def main(arguments: list[str]) -> int:
     spark = session(master="local[2,4]", memory="2g")
     folder = Path(tempfile.mkdtemp(prefix="rookery-benchmark-"))
     try:
-        names = PARTS if asked.part == "all" else [asked.part]
-        agree = [run(spark, PARTS[name](spark, folder, events), events, folder, asked.longest) for name in names]
+        names = PARTS if "all" in asked.part else asked.part
+        agree = [
+            run(spark, PARTS[name](spark, folder, events), events, folder, longest=asked.longest, rounds=asked.rounds)
+            for name in names
+        ]
         print(f"\nmatch counts {'identical everywhere' if all(agree) else 'DIFFER'}")
         return 0 if all(agree) else 1
     finally:

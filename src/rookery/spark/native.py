@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.spark.carried import carried_name
+from rookery.spark.carriers import RecentValues
 from rookery.spark.joins import join_shape
 from rookery.spark.plans import PlanOffer
 from rookery.spark.range_sql import quoted, range_text, text_literal
@@ -58,38 +59,40 @@ def offers(rows: SqlRows | None) -> dict[str, PlanOffer]:
     return found
 
 
+#: What the last sets ask, for the next job with one of them, each with its rows, so that no other has their address.
+_written: RecentValues[tuple[SqlRows, str, str]] = RecentValues()
+
+
 def match_expressions(
     events: DataFrame, rules: CompiledRules, reading: Reading, rows: SqlRows, columns: Sequence[str] = ()
 ) -> DataFrame:
-    """Match by a condition for each rule: `event_id, subscription_id, version, zone` and the carried columns."""
-    from pyspark.sql.functions import col, expr, lit
+    """Match by a condition for each rule: `event_id, subscription_id, version, zone` and the carried columns.
 
+    All is text: each object that Python makes in the JVM is a call, and of many calls a short job has much of its time.
+    """
+    _, asked, each = _written((id(rows), rules.id_type), lambda: (rows, *_texts(rules, rows)))
+    carried = [f"{quoted(name)} as {quoted(carried_name(name))}" for name in columns]
+    matched = events.where(asked).selectExpr(f"{quoted(reading.event_id)} as event_id", each, *carried)
+    return matched.where("subscription_id is not null")
+
+
+def _texts(rules: CompiledRules, rows: SqlRows) -> tuple[str, str]:
+    """Return when any rule wants an event, and the generator of its matches: NULL for each rule that does not."""
     slots = sorted({int(slot) for slot in rows.slot[rows.alive]})
     conditions = {slot: _condition(rows, slot) for slot in slots}
     ids, versions = rules.compiled.names(np.array(slots, np.int64))
-    asked = " or ".join(conditions.values()) or "false"
     found = []
     for slot, name, version in zip(slots, ids.to_pylist(), versions.to_pylist(), strict=True):
         text = text_literal(name) if isinstance(name, str) else f"bigint('{name}')"
-        found.append(f"case when {conditions[slot]} then named_struct('i', {text}, 'v', bigint('{version}')) end")
+        matched = _match(text, f"bigint('{version}')")
+        found.append(f"case when {conditions[slot]} then {matched} end")
     kind = "string" if pa.types.is_string(rules.id_type) else "bigint"
-    none = f"named_struct('i', {kind}(null), 'v', bigint(null))"
-    each = f"explode(array({', '.join(found or [none])}))"
-    kept = [col(quoted(reading.event_id)).alias("event_id"), *(_carried(name) for name in columns)]
-    matched = events.where(asked).select(*kept, expr(each).alias("_rookery_match")).where("_rookery_match is not null")
-    return matched.select(
-        "event_id",
-        col("_rookery_match.i").alias("subscription_id"),
-        col("_rookery_match.v").alias("version"),
-        lit(0).alias("zone"),
-        *(quoted(carried_name(name)) for name in columns),
-    )
+    none = _match(f"{kind}(null)", "bigint(null)")
+    return " or ".join(conditions.values()) or "false", f"inline(array({', '.join(found or [none])}))"
 
 
-def _carried(name: str) -> Any:
-    from pyspark.sql.functions import col
-
-    return col(quoted(name)).alias(carried_name(name))
+def _match(name: str, version: str) -> str:
+    return f"named_struct('subscription_id', {name}, 'version', {version}, 'zone', 0)"
 
 
 def _condition(rows: SqlRows, slot: int) -> str:

@@ -3,8 +3,9 @@
 Theory. Every row of a set bounds some columns. The events that some row may want lie in the union of the rows; here
 that union is drawn with a coarse pen: rows that bound the same columns are one group, and a group is, for each column,
 the list of its values if they are few, else its least and its greatest end, and whether NULL is in it. Where all rows
-name values of one column and these are many, the events are joined with them (a left semi join, by hash). Of a set of
-few rows a finer pen follows (`row_masks.py`).
+name values of one column and these are many, the events are joined with them (a left semi join, by hash). Where most
+rows do, an event without such a value crosses if one of the other rows may want it (a left outer join, whose key is
+NULL then). Of few rows, of all of them or of those others, a finer pen follows (`row_masks.py`).
 
 Rule: never a lost match. A row that bounds nothing that Spark can say ends the pruning, and whatever Spark reads
 otherwise than a worker is no bound (`range_sql.py`). A stream is not pruned: its plan is fixed, and its rules are not.
@@ -12,6 +13,7 @@ otherwise than a worker is no bound (`range_sql.py`). A stream is not pruned: it
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import pyarrow as pa
 
 from rookery.matching.ranges import AttributeRanges
 from rookery.model.types import Key
+from rookery.spark.carriers import RecentValues
 from rookery.spark.range_sql import SqlLeaf, points_text, range_text
 from rookery.spark.row_masks import row_masks
 from rookery.spark.sql_rows import SqlRows
@@ -40,12 +43,26 @@ LISTED = ("integer", "string", "timestamp")
 KEY = "_rookery_key"
 
 
+@dataclass(frozen=True, slots=True)
+class NamedValues:
+    """Values of one column that rows name, and what the rows ask that name none of it; None where all name some."""
+
+    column: str
+    values: pa.Array
+    others: str | None
+
+
+_found: RecentValues[tuple[SqlRows, NamedValues | None]] = RecentValues()
+_tables: RecentValues[tuple[SqlRows, Any, DataFrame]] = RecentValues()
+
+
 def pruned(events: DataFrame, rows: SqlRows | None) -> DataFrame:
     """Return the events without those that no subscription can want; all of them where nothing can be said."""
     if rows is None or not rows.bounded:
         return events
-    kept, asked, masks = _joined(events, rows), wanted_condition(rows), row_masks(rows)
-    kept = events if kept is None else kept
+    asked, masks = wanted_condition(rows), row_masks(rows)
+    _, named = _found(id(rows), lambda: (rows, _named(rows)))
+    kept = events if named is None else _joined(events, rows, named)
     kept = kept if asked is None else kept.where(asked)
     return kept if masks is None else kept.where(masks.condition)
 
@@ -107,31 +124,53 @@ def _union(leaf: SqlLeaf, ranges: AttributeRanges, places: Array) -> str | None:
     return f"({' or '.join(asked)})"
 
 
+def _is_point(leaf: SqlLeaf, low: Key | None, high: Key | None) -> bool:
+    """Say whether a range is one value; of texts a gap beside one, in which there is none, is not."""
+    return low is not None and low == high and (leaf.kind != "string" or not low[1])
+
+
 def _points(leaf: SqlLeaf, lower: list[Key | None], upper: list[Key | None]) -> list[Key] | None:
     """Return the single values that ranges are, each once; None where one is no single value."""
-    if leaf.kind not in LISTED or any(low is None or low != high for low, high in zip(lower, upper, strict=True)):
+    if leaf.kind not in LISTED or not all(_is_point(leaf, *ends) for ends in zip(lower, upper, strict=True)):
         return None
-    if leaf.kind == "string" and any(low is not None and low[1] for low in lower):
-        return None  # the gap beside a text, in which there is none
     return sorted(set(lower))
 
 
-def _joined(events: DataFrame, rows: SqlRows) -> DataFrame | None:
-    """Return the events whose value of one column is one of the many that rows name; None where that is not so."""
+def _named(rows: SqlRows) -> NamedValues | None:
+    """Return the many values of one column that most rows name; None where that is not so."""
+    best: NamedValues | None = None
+    for leaf, ranges in rows.bounded:
+        if leaf.kind not in ("integer", "string"):
+            continue
+        mine = np.flatnonzero(rows.alive[ranges.row])
+        ends = zip(ranges.null[mine], ((ranges.lower[one], ranges.upper[one]) for one in mine.tolist()), strict=True)
+        is_point = np.array([not null and _is_point(leaf, *both) for null, both in ends], np.bool_)
+        others = rows.alive.copy()
+        others[ranges.row[mine[is_point]]] = False
+        others[ranges.row[mine[~is_point]]] = True  # such a row may want other values as well
+        keys = sorted({ranges.lower[one] for one in mine[~others[ranges.row[mine]]].tolist()})
+        if not FEW_POINTS < len(keys) <= MOST_POINTS or 2 * others.sum() > rows.alive.sum():
+            continue
+        values = pa.array([key[0] for key in keys] if leaf.kind == "string" else keys)
+        if not others.any():
+            return NamedValues(leaf.column, values, None)
+        left = replace(rows, alive=others)
+        asked, masks = wanted_condition(left), row_masks(left)
+        if asked is not None and best is None:
+            best = NamedValues(leaf.column, values, asked if masks is None else f"({asked}) and ({masks.condition})")
+    return best
+
+
+def _joined(events: DataFrame, rows: SqlRows, named: NamedValues) -> DataFrame:
+    """Return the events that have a value that is named, or that the rows want that name none."""
     from pyspark.sql.functions import broadcast, expr
 
     from rookery.spark.compat import frame_of
 
-    for leaf, ranges in rows.bounded:
-        mine = rows.alive[ranges.row]
-        named = np.unique(ranges.row[mine])
-        if leaf.kind not in ("integer", "string") or len(named) < rows.alive.sum() or ranges.null[mine].any():
-            continue
-        places = np.flatnonzero(mine).tolist()
-        points = _points(leaf, [ranges.lower[one] for one in places], [ranges.upper[one] for one in places])
-        if points is None or not FEW_POINTS < len(points) <= MOST_POINTS:
-            continue
-        values = pa.array([key[0] for key in points] if leaf.kind == "string" else points)
-        keys = broadcast(frame_of(events.sparkSession, pa.table({KEY: values})))
-        return events.join(keys, expr(f"{leaf.column} = {KEY}"), "left_semi")
-    return None
+    spark = events.sparkSession
+    _, _, table = _tables((id(rows), id(spark)),
+                          lambda: (rows, spark, broadcast(frame_of(spark, pa.table({KEY: named.values})))))  # fmt: skip
+    met = expr(f"{named.column} = {KEY}")
+    if named.others is None:
+        return events.join(table, met, "left_semi")
+    return events.join(table, met, "left_outer").where(f"{KEY} is not null or {named.others}").drop(KEY)

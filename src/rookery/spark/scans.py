@@ -62,13 +62,13 @@ def bare_scan(events: DataFrame, needed: Sequence[str]) -> Scan | PlanOffer:
     """Return what a bare scan reads, or why the DataFrame is none that workers may read."""
     if is_connect(events.sparkSession):
         return PlanOffer(reason="Spark Connect does not show what a DataFrame reads")
+    why = _no_scan(events._jdf.queryExecution().analyzed())  # first: of most DataFrames that is all to be asked
+    if why:
+        return PlanOffer(reason=why)
     if any(str(events.sparkSession.conf.get(name, "false")).lower() == "true" for name in _TOLERANT):
         return PlanOffer(reason="this session reads files otherwise than they are")
     if events.storageLevel.useMemory or events.storageLevel.useDisk:
         return PlanOffer(reason="the events are cached")
-    why = _no_scan(events._jdf.queryExecution().analyzed())
-    if why:
-        return PlanOffer(reason=why)
     files = events.inputFiles()
     if not 0 < len(files) <= MOST_FILES:
         return PlanOffer(reason=f"{len(files):,} files, of which the driver reads the ends of at most {MOST_FILES:,}")

@@ -112,7 +112,8 @@ def match_stream(
     held = [one.name for one in arrow_schema_of(events.schema) if crosses(one.type)]
     require_columns(held, event_id=reading.event_id, time=reading.time)
     require_all(held, columns)
-    if not isinstance(events, Documents):
+    whole = events
+    if not isinstance(events, Documents) and len(held) < len(events.columns):
         events = events.select(*(f"`{name}`" for name in held))
     if on_error == "raise":
         check_quarantined(rules.compiled(schema_of(arrow_schema_of(events.schema)), reading), on_error)
@@ -123,8 +124,9 @@ def match_stream(
             raise PipelineError("rules with triggers need events of one schema: give it (--schema)")
         crossed = events.ranges
     else:
-        assert live.crossing is not None
-        crossed = events = events.select(*(f"`{name}`" for name in live.crossing))
+        assert live.crossing is not None and not isinstance(whole, Documents)
+        # Of the whole: what is selected in between, Spark plans again for each micro-batch, each of its columns.
+        crossed = events = whole.select(*(f"`{name}`" for name in live.crossing))
     if has_triggers(records):
         from rookery.spark.trigger import match_triggers
 
