@@ -32,6 +32,8 @@ Array = np.ndarray[Any, Any]
 
 RATE = 1_000
 BATCH = 20_000
+#: Edits before the clock starts: the tail becomes a segment twice.
+WARM = 1_100
 DEVICE = WORKLOADS["device"]
 SCHEMA = rookery.Schema(site=str, device=int, type=int, a0=float, a1=float, a2=float)
 
@@ -99,6 +101,9 @@ def _first_edits(size: int) -> dict[str, Any]:
         path = Path(folder) / "set.rookery"
         _matcher(size).compile().save(path)
         warm = _matcher(1_000)
+        for number, text in enumerate(_added(WARM)):  # all that edits and matches compile, segments included
+            warm.add(20_000_000 + number, text)
+        warm.match_many(_events(100, 1), event_id="id")
         taken = []
         loaded: Any = rookery.matcher(rookery.CompiledSet.load(path, verify=False))
         for number, (matcher, text) in enumerate(zip((warm, warm, loaded, loaded), _added(4), strict=True)):
