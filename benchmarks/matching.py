@@ -7,7 +7,7 @@
     python -m benchmarks matching --edits           a set that changes while it is matched
     python -m benchmarks matching --events          one event at a time, beside generated ifs
     python -m benchmarks matching --before PATH     all workloads beside an older checkout (with --events: those)
-    python -m benchmarks matching --ten-million     10 M subscriptions under 4 GB
+    python -m benchmarks matching --ten-million     10 M subscriptions within 3 GB
     python -m benchmarks matching --topics          matrix, counting, index, bitmap: 5 to 1,000 under 1 to 500 topics
 
 Everything runs on one core, which this process and its children are bound to. `bitmap` and the scans run in turn in

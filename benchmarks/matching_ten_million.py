@@ -1,4 +1,4 @@
-"""Ten million `device` subscriptions given as columns: they fit in 4 GB, input included, and match.
+"""Ten million `device` subscriptions given as columns: they fit in 3 GB, input included, and match.
 
 A fresh process makes the columns, adds them, compiles and matches, and reports its peak resident memory at each step.
 The row scan checks the totals.
@@ -18,7 +18,7 @@ import numpy as np
 __all__ = ["report"]
 
 COUNT = 10_000_000
-LIMIT_BYTES = 4_000_000_000
+LIMIT_BYTES = 3_000_000_000
 EVENTS = 100_000
 CHECKED = 20
 
@@ -32,7 +32,7 @@ def report(*, as_json: bool) -> int:
         print(f"the process ended with {done.returncode}", file=sys.stderr)
         return 1
     found = json.loads(done.stdout)
-    fits = found["peak_bytes"] < LIMIT_BYTES
+    fits = found["peak_bytes"] <= LIMIT_BYTES
     agrees = found["checked_total"] == found["scan_total"]
     if as_json:
         print(json.dumps({**found, "fits": fits, "agrees": agrees}, indent=1))
@@ -41,7 +41,7 @@ def report(*, as_json: bool) -> int:
         print(f"{count:,} device subscriptions as columns (device and type int64, three thresholds float64)")
         print("  peak resident memory, GB: " + ", ".join(f"{k} {v / 1e9:.2f}" for k, v in found["peaks"].items()))
         verdict = "met" if fits else "MISSED"
-        print(f"  peak {found['peak_bytes'] / 1e9:.2f} GB with the input; under {LIMIT_BYTES / 1e9:.0f} GB: {verdict}")
+        print(f"  peak {found['peak_bytes'] / 1e9:.2f} GB with the input; within {LIMIT_BYTES / 1e9:.0f} GB: {verdict}")
         print(f"  input {found['input_bytes'] / 1e9:.2f} GB; set {held / 1e9:.2f} GB, {held / count:.0f} B each")
         print(f"  add {found['add']:.1f} s, compile {found['compile']:.1f} s")
         print(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,17 @@ def compare_round(
     wanted = expected_pairs(made)
     tally.pairs += len(made.subscriptions) * events
     tally.matches += len(wanted)
-    tally.conditions |= {hash((one.condition.text, one.condition.parameters)) for one in made.subscriptions}
+    tally.conditions |= {_hashed(one.condition.text, *one.condition.parameters) for one in made.subscriptions}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(positions, "LEAST_PREDICATES", 0)  # bounds as large sets have them
         for engine in engines:
             part = {"bitmap": events, "scan": slow}.get(engine, others)
             _compare_engine(tally, made, wanted, engine, min(part, events), rows)
+
+
+def _hashed(*texts: str) -> int:
+    """Return the same number for the same texts in every process."""
+    return int.from_bytes(blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=6).digest())
 
 
 def _compare_engine(tally: Tally, made: Round, wanted: Any, engine: str, events: int, rows: int) -> None:

@@ -22,12 +22,14 @@ from rookery.matching.rows import Rows
 from rookery.model.event_columns import read_column
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute
-from rookery.model.subscriptions import record_schema
 from rookery.model.types import EnumType, IntegerType
 
 __all__ = ["SubscriptionColumns", "boxes_to_rows", "boxes_to_table", "collector_paused"]
 
 Array = np.ndarray[Any, Any]
+
+#: Boxes whose bounds are written at a time: what is needed beside the rows is bounded.
+AT_ONCE = 1 << 20
 
 
 @contextmanager
@@ -43,7 +45,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
-    """Return the records of boxes."""
+    """Return the records of boxes, without the columns that say nothing: of ten millions these were the most."""
     ids = subscription_id if isinstance(subscription_id, pa.Array | pa.ChunkedArray) else pa.array(subscription_id)
     if ids.null_count:
         raise SubscriptionError("a subscription_id is null")
@@ -53,13 +55,10 @@ def boxes_to_table(subscription_id: Any, topic: str | None) -> pa.Table:
         ids = ids.cast(pa.string())
     else:
         raise SubscriptionError(f"ids are strings or integers, got {ids.type}")
-    schema = record_schema(ids.type)
-    columns: dict[str, Any] = {name: pa.nulls(len(ids), schema.field(name).type) for name in schema.names}
-    columns["subscription_id"] = ids
-    columns["version"] = pa.array(np.ones(len(ids), np.int64))
+    columns: dict[str, Any] = {"subscription_id": ids}
     if topic is not None:
         columns["topic"] = pa.array([topic]).take(pa.array(np.zeros(len(ids), np.int64)))
-    return pa.table(columns, schema=schema)
+    return pa.table(columns)
 
 
 class SubscriptionColumns(NamedTuple):
@@ -112,33 +111,43 @@ def boxes_to_rows(labeler: Labeler, boxes: SubscriptionColumns, *, first: int, c
 def _fill_rows(
     space: CodeSpace, columns: list[tuple[int, pa.Array, str, tuple[int, ...]]], first: int, count: int
 ) -> Rows:
-    """Write the bounds attribute by attribute into the arrays of the rows, which are the only large ones."""
+    """Write the bounds into the arrays of the rows, which are the only large ones: some boxes at a time."""
     numbers = sorted({number for number, _, _, _ in columns})
-    tested = {number: np.zeros(count, np.bool_) for number in numbers}
-    for number, column, _, _ in columns:
-        tested[number] |= column.is_valid().to_numpy(zero_copy_only=False)
+    parts = [(begin, min(count, begin + AT_ONCE)) for begin in range(0, count, AT_ONCE)]
     start = np.zeros(count + 1, np.int64)
-    for number in numbers:
-        start[1:] += tested[number]
+    for begin, end in parts:
+        for number in numbers:
+            start[begin + 1 : end + 1] += _tested(columns, number, begin, end)
     np.cumsum(start, out=start)
     attribute = np.empty(start[-1], np.uint16)
     bounds = np.empty((start[-1], 2), np.int64)
-    place = start[:-1].copy()
-    for number in numbers:
-        mine = place[tested[number]]
-        sides = [np.full(count, LOWEST_CODE), np.full(count, HIGHEST_CODE)]
-        for _, column, name, which in (one for one in columns if one[0] == number):
-            codes = _codes(space, number, name, column)
-            known = codes != NULL_CODE
-            for side in which:
-                best = np.maximum if side == 0 else np.minimum
-                np.copyto(sides[side], best(sides[side], codes), where=known)
-        attribute[mine] = number
-        for side in (0, 1):
-            bounds[mine, side] = sides[side][tested[number]]
-        place += tested[number]
+    for begin, end in parts:
+        place = start[begin:end].copy()
+        for number in numbers:
+            tested = _tested(columns, number, begin, end)
+            mine = place[tested]
+            sides = [np.full(end - begin, LOWEST_CODE), np.full(end - begin, HIGHEST_CODE)]
+            for _, column, name, which in (one for one in columns if one[0] == number):
+                codes = _codes(space, number, name, column.slice(begin, end - begin))
+                known = codes != NULL_CODE
+                for side in which:
+                    best = np.maximum if side == 0 else np.minimum
+                    np.copyto(sides[side], best(sides[side], codes), where=known)
+            attribute[mine] = number
+            for side in (0, 1):
+                bounds[mine, side] = sides[side][tested]
+            place += tested
     slot = np.arange(first, first + count, dtype=np.int32)
     return Rows(slot, start, attribute, bounds, np.empty((0, 2), np.int64))
+
+
+def _tested(columns: list[tuple[int, pa.Array, str, tuple[int, ...]]], number: int, begin: int, end: int) -> Array:
+    """Say which boxes of a part have a bound of an attribute."""
+    tested = np.zeros(end - begin, np.bool_)
+    for one, column, _, _ in columns:
+        if one == number:
+            tested |= column.slice(begin, end - begin).is_valid().to_numpy(zero_copy_only=False)
+    return tested
 
 
 def _column(space: CodeSpace, name: str, values: Any, count: int) -> tuple[int, pa.Array]:

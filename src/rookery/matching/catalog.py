@@ -151,9 +151,8 @@ class Catalog:
         """Refuse a column of ids that holds one twice, or one that the set has."""
         if self.live and ids.type != records.id_type:
             raise SubscriptionError(f"the ids of this set are {records.id_type}, and these are {ids.type}")
-        if pc.count_distinct(ids).as_py() != len(ids):
-            counts = pc.value_counts(ids)
-            twice = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))[0]["values"].as_py()
+        twice = _given_twice(ids)
+        if twice is not None:
             raise DuplicateSubscriptionError("the id is given twice", subscription_id=twice)
         if not self.live:
             return
@@ -206,3 +205,19 @@ class Catalog:
                 self._topics[record.topic] = count
             else:
                 del self._topics[record.topic]
+
+
+def _given_twice(ids: pa.ChunkedArray) -> str | int | None:
+    """Return an id that a column holds more than once, None if there is none."""
+    if pa.types.is_integer(ids.type):  # in order they take a tenth of the memory that a table of hashes does
+        numbers = ids.to_numpy()
+        if (numbers[1:] > numbers[:-1]).all():
+            return None
+        numbers = np.sort(numbers)
+        same = np.flatnonzero(numbers[1:] == numbers[:-1])
+        return int(numbers[same[0]]) if len(same) else None
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return None
+    counts = pc.value_counts(ids)
+    twice: str = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))[0]["values"].as_py()
+    return twice

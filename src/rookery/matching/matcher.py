@@ -325,9 +325,8 @@ class Matcher:
             programs = programs.relabeled(moves)
         if view.space.known(TEXT.path) is None and stage.space.known(TEXT.path) is not None and first:
             engine = engine.packed(stage.with_text(engine.rows()), stage.space)
-        rows = stage.take_rows()
-        if len(rows):
-            engine = engine.extended(rows, stage.space)
+        if stage.has_rows:
+            engine = engine.extended(stage.take_rows(), stage.space)  # and no name for them: the engine drops them
         by_one = isinstance(added, list)
         records = view.records.appended(added) if by_one else view.records.extended(added)
         alive, inexact = _with_room(view.alive, len(records), 1), _with_room(view.inexact, len(records), 0)

@@ -200,8 +200,8 @@ class Records:
         return joined
 
     def extended(self, table: pa.Table) -> Records:
-        """Return these records and a table of `record_schema` behind them."""
-        return Records(pa.concat_tables([self.table(), table]) if len(self) else table)
+        """Return these records and a table behind them, which may lack columns that say nothing."""
+        return Records(pa.concat_tables([self.table(), _full(table)]) if len(self) else table)
 
     def taken(self, slots: np.ndarray[Any, Any]) -> Records:
         """Return the records of some slots, in that order."""

@@ -79,6 +79,11 @@ class Stage:
             self._parts = [rows.relabeled(moves) for rows in self._parts]
             self.programs = self.programs.relabeled(moves)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether any row is to come."""
+        return any(map(len, self._parts))
+
     def take_rows(self) -> Rows:
         """Hand over all rows of the stage; it keeps none, so that a large bulk is not in memory twice."""
         parts, self._parts = self._parts, []

@@ -143,8 +143,14 @@ class BitmapIndex:
         return signature
 
 
-def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> BitmapIndex:
-    """Build the index of some rows over `attributes` attributes, some of which have labels for texts."""
+def build_index(rows: Rows, attributes: int, labelled: Container[int] = (), *, positions: bool = True) -> BitmapIndex:
+    """Build the index of some rows over `attributes` attributes, some of which have labels for texts.
+
+    Without `positions` bounds stay codes (`positions.py`).
+
+    The rows are let go as soon as they lie in their new order: where the caller keeps none of them, they are not in
+    memory beside all of the index.
+    """
     attributes = max(1, attributes)
     if not len(rows):
         return _empty_index(attributes)
@@ -158,6 +164,7 @@ def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> B
     start = np.empty(len(rows) + 1, np.int64)
     attribute, bounds = strip_keys(order, rows.start, rows.attribute, rows.bounds, signature, first, numbers, start)
     stripped = Rows(rows.slot[order], start, attribute, bounds, rows.pool)
+    del rows, order, signature, attribute, bounds
     cuts = _cut_points(stripped, attributes)
     ranks = _order_within(stripped, partitions, cuts, attributes)
     block_first, block_numbers = _block_attributes(stripped, partitions.blocked_rows, ranks)
@@ -174,7 +181,7 @@ def build_index(rows: Rows, attributes: int, labelled: Container[int] = ()) -> B
         lines,
     )
     whole = Rows.concatenate([stripped, rest]) if len(listed) else stripped
-    grid = grid_of(whole, attributes)
+    grid = grid_of(whole, attributes) if positions else PositionGrid.none()
     whole = coded_rows(whole, grid)
     return BitmapIndex(
         cuts=cuts,

@@ -37,11 +37,16 @@ Array = np.ndarray[Any, Any]
 #: Rows of the tail at the most, and of a segment that is merged at once when another comes behind it.
 TAIL_ROWS = 512
 LEAST_SEGMENT = 8192
+#: Rows of a segment behind another up to which its bounds stay codes: few of a batch's events get as far as a bound,
+#: and to find the positions of all of them would take longer than the rest.
+SHORT_SEGMENT = 1 << 16
 #: Slots that one event is given room for at first.
 ROOM = 64
 #: Pairs that a batch is given room for at least, and how many times as many as the one before had.
 LEAST_PAIRS, SPARE = 1024, 1.25
 _NO_SLOTS = np.empty(0, np.int64)
+#: The part of a pair that is the slot.
+_SLOT = (1 << 32) - 1
 #: How many times as long as all behind it a segment may be and be merged with them.
 RATIO = 8
 
@@ -49,10 +54,12 @@ RATIO = 8
 class SegmentMerge:
     """Neighbouring segments that are to become one."""
 
-    __slots__ = ("_before", "_index")
+    __slots__ = ("_before", "_behind", "_index")
 
-    def __init__(self, segments: Sequence[BitmapIndex]) -> None:
+    def __init__(self, segments: Sequence[BitmapIndex], *, behind: bool) -> None:
         self._before = tuple(segments)
+        #: Whether others stand before them.
+        self._behind = behind
         self._index: BitmapIndex | None = None
 
     def run(self, space: CodeSpace, alive: Array) -> None:
@@ -61,7 +68,9 @@ class SegmentMerge:
         living = alive[rows.slot] != 0
         if not living.all():
             rows = rows.take(np.flatnonzero(living)).trimmed()
-        self._index = build_index(rows, len(space), space.labels)
+        parts = [rows]
+        del rows
+        self._index = _built(parts, space, behind=self._behind)
 
     def applied(self, engine: Any) -> BitmapEngine | None:
         """Return an engine with the one segment in place of the others, None if it does not have them any more."""
@@ -113,13 +122,20 @@ class BitmapEngine:
         waiting = Rows.empty() if self.tail is None else self.tail.rows()
         if len(waiting) + len(rows) <= TAIL_ROWS:
             tail = Tail.behind(self.segments[-1]) if self.tail is None else self.tail
-            return BitmapEngine(*self.segments, tail=tail.extended(rows, len(space)))
+            return self._followed_by(*self.segments, tail=tail.extended(rows, len(space)))
         segments = list(self.segments)
-        parts = [waiting, rows]
-        while segments and segments[-1].row_count <= max(len(rows), LEAST_SEGMENT):
+        most, parts = max(len(rows), LEAST_SEGMENT), [waiting, rows]
+        del waiting, rows
+        while segments and segments[-1].row_count <= most:
             parts.insert(0, index_rows(segments.pop()))
-        segments.append(build_index(Rows.concatenate(parts), len(space), space.labels))
-        return BitmapEngine(*segments)
+        segments.append(_built(parts, space, behind=bool(segments)))
+        return self._followed_by(*segments)
+
+    def _followed_by(self, *segments: BitmapIndex, tail: Tail | None = None) -> BitmapEngine:
+        """Return the next engine, which knows how much room answers took up to now."""
+        engine = BitmapEngine(*segments, tail=tail)
+        engine._dense, engine._room = self._dense, self._room
+        return engine
 
     def merge_due(self) -> SegmentMerge | None:
         """Return the merge that would make the engine faster, None if it is well as it is."""
@@ -129,11 +145,13 @@ class BitmapEngine:
             if rows <= RATIO * behind:
                 first = place
             behind += rows
-        return None if first == len(self.segments) - 1 else SegmentMerge(self.segments[first:])
+        return None if first == len(self.segments) - 1 else SegmentMerge(self.segments[first:], behind=first > 0)
 
     def packed(self, rows: Rows, space: CodeSpace) -> BitmapEngine:
         """Return an engine with exactly these rows."""
-        return BitmapEngine(build_index(rows, len(space), space.labels))
+        parts = [rows]
+        del rows
+        return BitmapEngine(_built(parts, space, behind=False))
 
     def rows(self) -> Rows:
         """Return every row, the dead ones too."""
@@ -143,16 +161,18 @@ class BitmapEngine:
     def probe(self, codes: Array, alive: Array) -> Array:
         """Return the pairs `event << 32 | slot`; a pair may repeat where a subscription has several rows."""
         found: list[Array] = []
-        parts = self.segments if self.tail is None else (*self.segments, self.tail.index)
         size = events_at_once(codes.shape[1])
         for first in range(0, len(codes), size):
             chunk = codes[first : first + size]
-            for part in parts:
+            for part in self.segments:
                 positions = _positions(part, chunk)
                 matched = [self._matched(part, chunk, positions, alive)] if part.listed_from else []
                 if len(part.list_posting):
                     matched.append(_match_lists(part, chunk, positions, alive))
                 found += [pairs + (first << 32) for pairs in matched] if first else matched
+            if self.tail is not None:
+                pairs = _match_tail(self.tail, chunk, alive)
+                found.append(pairs + (first << 32) if first else pairs)
         found = [pairs for pairs in found if len(pairs)]
         if len(found) == 1:
             return found[0]
@@ -193,6 +213,22 @@ class BitmapEngine:
         return found[:count]
 
 
+def _built(parts: list[Rows], space: CodeSpace, *, behind: bool) -> BitmapIndex:
+    """Return a segment of some rows, which stands behind others or is the first; the list is emptied.
+
+    Nobody here keeps the rows: building the index needs the memory that they take.
+    """
+    short = behind and sum(map(len, parts)) <= SHORT_SEGMENT
+    return build_index(_put_together(parts), len(space), space.labels, positions=not short)
+
+
+def _put_together(parts: list[Rows]) -> Rows:
+    """Return the rows of some parts, and empty the list."""
+    whole = Rows.concatenate(parts)
+    parts.clear()
+    return whole
+
+
 def _positions(index: BitmapIndex, codes: Array) -> Array:
     """Return the codes of events as the rows of an index have their bounds."""
     i = index
@@ -212,6 +248,19 @@ def _match(index: BitmapIndex, codes: Array, positions: Array, alive: Array, roo
         i.slot, i.start, i.attribute, i.bounds, i.pool, room,
     )  # fmt: skip
     return pairs
+
+
+def _match_tail(tail: Tail, codes: Array, alive: Array) -> Array:
+    """Return the pairs of some events in the tail; its bounds are codes."""
+    wanted, room = tail.wanted(codes), np.empty(LEAST_PAIRS, np.int64)
+    if wanted is None:
+        return _match(tail.index, codes, codes, alive, room)
+    if not len(wanted):
+        return _NO_SLOTS
+    some = codes[wanted]
+    pairs = _match(tail.index, some, some, alive, room)
+    mine: Array = (wanted[pairs >> 32] << 32) | (pairs & _SLOT)
+    return mine
 
 
 def index_table(index: BitmapIndex) -> Array:

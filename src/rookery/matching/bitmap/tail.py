@@ -6,6 +6,10 @@ in a line at no bit of one. Who would write where another has written already ta
 
 Its rows keep the predicates that an index files them under, so the cut points of those come from the keys of the index
 that it stands behind: what is filed there under few keys, as a rule, is here excluded by its lines.
+
+Of the attributes that all its rows want to equal something, the values are marked, each by a bit of a hash. An event
+whose value is not marked is none of this tail's, and most are left out so before any line is looked at. Marks are only
+ever added: for who reads an earlier tail there may be some too many, which cost time and no match.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from rookery.matching.bitmap.build_kernels import fill_row
 from rookery.matching.bitmap.kernels import BLOCK_ROWS, BUCKETS, CUTS
 from rookery.matching.bitmap.lists import ListKeys
 from rookery.matching.bitmap.positions import PositionGrid
+from rookery.matching.bitmap.tail_kernels import MARK_WORDS, mark_row, marked_events
 from rookery.matching.kernels import ATTRIBUTE_MASK, SET_FLAG
 from rookery.matching.rows import Rows
 
@@ -29,6 +34,8 @@ Array = np.ndarray[Any, Any]
 
 #: Places of a table of keys that are looked at for cut points.
 KEY_SAMPLE = 4096
+#: Attributes whose values are marked, and how many of them an event is looked at for: those of most values.
+MARKED, ASKED = 8, 2
 
 _NONE = np.empty(0, np.int64)
 _NO_PAIRS = np.empty((0, 2), np.int64)
@@ -41,11 +48,14 @@ _NO_PARTS: dict[str, Any] = {
 class Tail:
     """Rows with lines that are filled as they come."""
 
-    __slots__ = ("_arrays", "index")
+    __slots__ = ("_arrays", "_asked", "_lines", "_marks", "index")
 
     def __init__(self, index: BitmapIndex, arrays: _Arrays) -> None:
         self.index = index
         self._arrays = arrays
+        self._lines, self._marks = arrays.asked(), arrays.marks
+        #: The attributes that an event is looked at for, and their lines of marks.
+        self._asked = arrays.marked[self._lines]
 
     @classmethod
     def behind(cls, index: BitmapIndex) -> Tail:
@@ -55,6 +65,13 @@ class Tail:
     @property
     def nbytes(self) -> int:
         return self._arrays.nbytes
+
+    def wanted(self, codes: Array) -> Array | None:
+        """Return the events that a row may hold for, ascending; None says that it may be any."""
+        if not len(self._asked):
+            return None
+        events = np.empty(len(codes), np.int64)
+        return events[: marked_events(codes, self._asked, self._lines, self._marks, events)]
 
     def rows(self) -> Rows:
         index = self.index
@@ -74,8 +91,8 @@ class _Arrays:
     """What successive tails share: arrays with room behind their rows. Used by the one who edits alone."""
 
     __slots__ = (
-        "attribute", "block_first", "block_numbers", "bounds", "cuts", "lines", "places", "pool", "pooled", "rows",
-        "slot", "start", "uses",
+        "attribute", "block_first", "block_numbers", "bounds", "cuts", "lines", "marked", "marked_rows", "marks",
+        "places", "pool", "pooled", "rows", "slot", "start", "uses", "values",
     )  # fmt: skip
 
     def __init__(self, cuts: Array) -> None:
@@ -86,10 +103,24 @@ class _Arrays:
         self.bounds, self.pool = _NO_PAIRS, _NO_PAIRS
         self.block_first, self.block_numbers, self.lines = np.zeros(1, np.int64), _NONE, _NO_LINES
         self.uses = np.zeros(len(cuts), np.int64)  # how many rows test each attribute
+        self._mark(_NONE)
+
+    def _mark(self, numbers: Array) -> None:
+        """Mark the values of these attributes from now on."""
+        self.marked, self.marks = numbers, np.zeros((len(numbers), MARK_WORDS), np.uint64)
+        #: How many rows want each of them to equal something, and how many values.
+        self.marked_rows, self.values = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
+
+    def asked(self) -> Array:
+        """Return the lines of marks that tell events: of the attributes that all rows want to equal something."""
+        every = np.flatnonzero(self.marked_rows == self.rows)
+        return every[np.argsort(-self.values[every], kind="stable")][:ASKED]
 
     @property
     def nbytes(self) -> int:
-        sizes = (self.slot, self.start, self.attribute, self.bounds, self.pool, self.lines, self.block_numbers)
+        sizes = (
+            self.slot, self.start, self.attribute, self.bounds, self.pool, self.lines, self.block_numbers, self.marks,
+        )  # fmt: skip
         return sum(array.nbytes for array in sizes)
 
     def write(self, rows: Rows, attributes: int) -> None:
@@ -117,7 +148,14 @@ class _Arrays:
             self.pool = _with_room(self.pool, pooled, self.pooled)
             self.pool[pooled : self.pooled] = rows.pool
             bounds[flagged] += pooled
+        if not before and len(rows):  # no attribute can be one of all rows that is not one of the first
+            first = slice(0, int(self.start[1]))
+            points = (self.bounds[first, 0] == self.bounds[first, 1]) & ((self.attribute[first] & SET_FLAG) == 0)
+            self._mark(self.attribute[first][points].astype(np.int64)[:MARKED])
         for row in range(before, self.rows):
+            mark_row(
+                row, self.start, self.attribute, self.bounds, self.marked, self.marks, self.marked_rows, self.values
+            )
             block = row // BLOCK_ROWS
             if row % BLOCK_ROWS == 0:
                 self._open_block()
