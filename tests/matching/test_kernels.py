@@ -63,7 +63,10 @@ def test_integers_get_their_codes(items: list[tuple[int, bool]]) -> None:
 )
 def test_pairs_are_put_in_order(items: list[tuple[int, int]]) -> None:
     pairs = np.array([event << 32 | slot for event, slot in items], np.int64)
-    assert same_arrays(kernels.order_pairs(pairs.copy(), 6), twins.order_pairs(pairs, 6))
+    for given_pairs in (pairs, np.sort(pairs), np.unique(pairs)):
+        assert kernels.ascends(given_pairs) == (len(given_pairs) == 0 or bool((np.diff(given_pairs) > 0).all()))
+        for first in (0, 7):
+            assert same_arrays(kernels.order_pairs(given_pairs.copy(), 6, first), twins.order_pairs(pairs, 6, first))
 
 
 def test_many_pairs_are_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,11 +74,11 @@ def test_many_pairs_are_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "MANY_PAIRS", 1000)
     random = np.random.default_rng(5)
     pairs = random.integers(0, 6, 3000) << 32 | random.integers(0, 2000, 3000)
-    found = pieces.in_order(pairs.copy(), 6)
-    assert same_arrays(found, twins.order_pairs(pairs, 6))
+    found = pieces.in_order(pairs.copy(), 6, 9)
+    assert same_arrays(found, twins.order_pairs(pairs, 6, 9))
     assert len(found[0]) < len(pairs)
     once = np.unique(pairs)
-    assert same_arrays(pieces.in_order(once.copy(), 6), found)
+    assert same_arrays(pieces.in_order(once.copy(), 6, 9), found)
 
 
 def random_rows(random: Random, count: int, attributes: int, *, equalities: float = 0.4) -> Rows:

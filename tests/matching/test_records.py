@@ -51,6 +51,22 @@ def test_slots_are_named_alike_whether_few_are_asked_for_or_many(base: int) -> N
     assert more.names(np.array([base + 5] * 9, np.int64))[0].to_pylist() == ["last"] * 9
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("settled", [False, True])
+def test_many_slots_are_named_as_few_are(version: int, settled: bool) -> None:
+    """Of a list or a table, whose versions are all the first one or not; more of them than are kept written."""
+    records = Records().appended([make_record(7, "", version=version), make_record(5, "")])
+    records = records.settled() if settled else records
+    slots = np.arange(300_001) % 2
+    ids, versions = records.named(slots)
+    assert versions.type == pa.int64()
+    for found, asked in ((ids, records.names(slots)[0]), (versions, records.names(slots)[1])):
+        assert found.to_pylist() == asked.to_pylist()
+    assert (ids[0].as_py(), versions[0].as_py(), ids[1].as_py(), versions[1].as_py()) == (7, version, 5, 1)
+    assert [len(one) for one in records.named(slots[:1])] == [1, 1]
+    assert [len(one) for one in records.named(slots[:0])] == [0, 0]
+
+
 def test_records_whose_list_has_joined_the_table_have_names_of_their_own() -> None:
     first = Records().appended([make_record(f"a{one}", "") for one in range(4)])
     first.names(np.arange(4))  # keeps the names of its list

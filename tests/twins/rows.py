@@ -107,7 +107,7 @@ def scan_rows(
     return np.array(pairs, np.int64)
 
 
-def order_pairs(pairs: Array, event_count: int) -> tuple[Array, Array]:
-    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once."""
+def order_pairs(pairs: Array, event_count: int, first: int) -> tuple[Array, Array]:
+    """Return the events, counted from `first` on, and the slots of pairs `event << 32 | slot`, in order, each once."""
     once = np.unique(pairs)
-    return once >> 32, once & 0xFFFFFFFF
+    return (once >> 32) + first, once & 0xFFFFFFFF

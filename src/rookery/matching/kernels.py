@@ -15,6 +15,7 @@ __all__ = [
     "NULL_CODE",
     "SET_FLAG",
     "append_pair",
+    "ascends",
     "encode_doubles",
     "encode_integers",
     "order_pairs",
@@ -22,6 +23,7 @@ __all__ = [
     "row_holds",
     "scan_rows",
     "set_bits",
+    "split_pairs",
     "trailing_zeros",
     "write_ordered",
 ]
@@ -33,6 +35,8 @@ SET_FLAG = 0x8000
 ATTRIBUTE_MASK = 0x7FFF
 #: Matches of an event that are sorted by insertion.
 FEW_MATCHES = 32
+#: Pairs that are compared before it is asked whether one is out of order.
+LOOKED_AT = 64
 #: Slots for each pair of a batch, up to which its pairs are ordered by a bit a slot.
 SLOTS_A_PAIR = 4096
 _ONE, _HALF = np.uint64(1), np.uint64(32)
@@ -142,21 +146,32 @@ def scan_rows(
 
 
 @kernel
-def order_pairs(pairs: Any, event_count: Any) -> Any:
-    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
+def order_pairs(pairs: Any, event_count: Any, first: Any) -> Any:
+    """Return the events, counted from `first` on, and the slots of pairs `event << 32 | slot`, in order, each once.
 
-    Pairs that are in order already, as lists of values and keys of one row give them, stay as they are.
+    Pairs that are in order already, as lists of values and keys of one row give them, stay as they are: the slots are
+    then written over them, so that no memory is touched that was not.
     """
-    if _ascends(pairs):
-        return pairs >> 32, pairs & 0xFFFFFFFF
+    if ascends(pairs):
+        events = np.empty(pairs.shape[0], np.int64)
+        split_pairs(pairs, first, events)
+        return events, pairs
     total = pairs.shape[0]
     events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
-    count = write_ordered(pairs, event_count, np.empty(total, np.int32), events, slots)
+    count = write_ordered(pairs, event_count, first, np.empty(total, np.int32), events, slots)
     return events[:count], slots[:count]
 
 
 @kernel
-def write_ordered(pairs: Any, event_count: Any, unordered: Any, events: Any, slots: Any) -> Any:
+def split_pairs(pairs: Any, first: Any, events: Any) -> None:
+    """Write the events of pairs, counted from `first` on, and their slots over the pairs."""
+    for index in range(np.uint64(pairs.shape[0])):  # unsigned here and below: no index is asked whether it is negative
+        events[index] = (pairs[index] >> 32) + first
+        pairs[index] &= 0xFFFFFFFF
+
+
+@kernel
+def write_ordered(pairs: Any, event_count: Any, origin: Any, unordered: Any, events: Any, slots: Any) -> Any:
     """Write what `order_pairs` returns, and return how much it is; all that is written to has room for every pair.
 
     Events are counted, so a pair goes to its place at once. The slots of one event, where they are not in order yet,
@@ -165,12 +180,6 @@ def write_ordered(pairs: Any, event_count: Any, unordered: Any, events: Any, slo
     are near each other.
     """
     total = pairs.shape[0]
-    if _ascends(pairs):
-        for index in range(
-            np.uint64(total)
-        ):  # unsigned here and below: no index is asked whether it counts from the end
-            events[index], slots[index] = pairs[index] >> 32, pairs[index] & 0xFFFFFFFF
-        return total
     first = np.zeros(event_count + 1, np.int64)
     highest = np.int64(0)
     for index in range(np.uint64(total)):
@@ -193,7 +202,7 @@ def write_ordered(pairs: Any, event_count: Any, unordered: Any, events: Any, slo
     for event in range(event_count):
         mine = unordered[first[event] : first[event + 1]]
         before = count
-        if _ascends(mine):
+        if ascends(mine):
             for index in range(mine.shape[0]):
                 slots[count] = mine[index]
                 count += 1
@@ -201,17 +210,20 @@ def write_ordered(pairs: Any, event_count: Any, unordered: Any, events: Any, slo
             count = _read_bits(mine, bits, touched, slots, count)
         else:
             count = _insert(mine, slots, count)
-        events[before:count] = event
+        events[before:count] = event + origin
     return count
 
 
 @kernel
-def _ascends(mine: Any) -> Any:
+def ascends(mine: Any) -> Any:
     """Say whether slots or pairs ascend, each once, as lists of values and small sets give them."""
-    index = 1
-    while index < mine.shape[0] and mine[index] > mine[index - 1]:
-        index += 1
-    return index >= mine.shape[0]
+    for first in range(1, mine.shape[0], LOOKED_AT):  # not one by one: so many are compared at once
+        fits = True
+        for index in range(np.uint64(first), np.uint64(min(first + LOOKED_AT, mine.shape[0]))):
+            fits &= mine[index] > mine[index - _ONE]
+        if not fits:
+            return False
+    return True
 
 
 @kernel

@@ -41,7 +41,7 @@ def match_table(
     batch = batch_of(events)
     check_request(batch, event_id=event_id, missing=missing, on_error=on_error)
     pieces = view.match_pieces(batch, time=time, topic=topic, as_of=as_of, missing=missing, on_error=on_error, now=now)
-    named = [(event_ids(batch, event_id, pa.array(found)), *view.records.names(slots)) for found, slots in pieces]
+    named = [(event_ids(batch, event_id, pa.array(found)), *view.records.named(slots)) for found, slots in pieces]
     columns = [pa.chunked_array(_chunks(column)) for column in zip(*named, strict=True)]
     return pa.table(columns, names=["event_id", "subscription_id", "version"])
 

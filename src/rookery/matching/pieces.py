@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rookery.matching.kernels import order_pairs, write_ordered
+from rookery.matching.kernels import ascends, order_pairs, split_pairs, write_ordered
 
 __all__ = ["LARGE_PIECE", "Piece", "events_at_once", "in_order", "joined", "ordered_pieces"]
 
@@ -29,7 +29,7 @@ FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
 CACHED_CODES, MOST_FACTOR = 1 << 15, 8
 MOST_CODES, WIDE_EVENTS = 1 << 17, 512
 #: Pairs that are wanted of the events that are matched at a time.
-WANTED_PAIRS = 1 << 21
+WANTED_PAIRS = 1 << 20
 #: Pairs from which on they are ordered in arrays of NumPy: from 4 MiB on it asks for huge pages.
 MANY_PAIRS = 1 << 19
 #: Matches from which on a piece is left as it is; smaller ones are joined.
@@ -52,25 +52,28 @@ def _pieces(probe: Callable[[Array], Array], codes: Array) -> Iterator[Piece]:
     while first < len(codes):
         mine = codes[first : first + size]
         pairs = probe(mine)
-        events, slots = in_order(pairs, len(mine))
-        if first:
-            events += first
+        events, slots = in_order(pairs, len(mine), first)
         first += len(mine)
         size = min(most, max(LEAST_EVENTS, WANTED_PAIRS * len(mine) // max(1, len(pairs))))
         yield events, slots
 
 
-def in_order(pairs: Array, event_count: int) -> Piece:
-    """Return the events and the slots of the pairs `event << 32 | slot`, in order, each pair once.
+def in_order(pairs: Array, event_count: int, first: int = 0) -> Piece:
+    """Return the events, counted from `first` on, and the slots of pairs `event << 32 | slot`, in order, each once.
 
-    Many go to arrays of NumPy, which asks for huge pages: memory that was not touched before costs a fault a page.
+    The pairs may be written over. Many go to arrays of NumPy, which asks for huge pages: memory that was not touched
+    before costs a fault a page.
     """
     total = len(pairs)
     if total < MANY_PAIRS:
-        few: Piece = order_pairs(pairs, event_count)
+        few: Piece = order_pairs(pairs, event_count, first)
         return few
-    events, slots = np.empty(total, np.int64), np.empty(total, np.int64)
-    count = write_ordered(pairs, event_count, np.empty(total, np.int32), events, slots)
+    events = np.empty(total, np.int64)
+    if ascends(pairs):
+        split_pairs(pairs, first, events)
+        return events, pairs
+    slots = np.empty(total, np.int64)
+    count = write_ordered(pairs, event_count, first, np.empty(total, np.int32), events, slots)
     return events[:count], slots[:count]
 
 

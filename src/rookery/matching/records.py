@@ -38,7 +38,7 @@ class Records:
     the list only grows, and whoever would append behind another's back takes a copy.
     """
 
-    __slots__ = ("_base", "_column", "_named", "_tail", "_tail_count", "id_type")
+    __slots__ = ("_base", "_column", "_first_ones", "_named", "_tail", "_tail_count", "id_type")
 
     def __init__(self, base: pa.Table | None = None) -> None:
         self._base = record_schema(pa.string()).empty_table() if base is None else _slim(base)
@@ -48,6 +48,8 @@ class Records:
         self._tail_count = 0
         #: Ids and versions of the list, once many have been asked for.
         self._named: tuple[pa.Array, pa.Array] | None = None
+        #: Whether all of the list have version 1, once its names are known.
+        self._first_ones = False
         #: The type of all ids; None while there is none.
         self.id_type: pa.DataType | None = None if base is None else base.schema.field("subscription_id").type
 
@@ -90,15 +92,34 @@ class Records:
             return texts
         return [self._tail[slot - rows].subscription_id if slot >= rows else base[slot].as_py() for slot in slots]
 
+    def named(self, slots: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array | pa.ChunkedArray]:
+        """Return the ids and the versions of slots; where all have the first one, no memory is written for versions."""
+        column, first_ones = self._column, "version" not in self._base.schema.names
+        if self._tail_count:
+            if self._base.num_rows or len(slots) < self._tail_count:
+                return self.names(slots)
+            column, first_ones = self._tail_names()[0], self._first_ones
+        if not len(slots) or not first_ones:
+            return self.names(slots)
+        return pc.take(column, pa.array(slots), boundscheck=False), _ones(len(slots))
+
+    def _tail_names(self) -> tuple[pa.Array, pa.Array]:
+        """Return the ids and the versions of the list, and keep them."""
+        if self._named is None:
+            named = _names(self._tail[: self._tail_count], self.id_type)
+            self._first_ones = pc.all(pc.equal(named[1], 1)).as_py() is True
+            self._named = named  # last: others read too
+        return self._named
+
     def names(self, slots: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
-        """Return the ids and the versions of slots."""
+        """Return the ids and the versions of slots, each in one piece."""
         rows = self._base.num_rows
-        newer = np.flatnonzero(slots >= rows)
+        newer = np.flatnonzero(slots >= rows) if self._tail_count else ()
         if not len(newer):
             return self._base_names(slots)
         places = slots[newer] - rows
         if self._named is None and len(places) >= self._tail_count:  # most are named more than once
-            self._named = _names(self._tail[: self._tail_count], self.id_type)
+            self._tail_names()
         if self._named is None:
             newer_ids, newer_versions = _names([self._tail[place] for place in places.tolist()], self.id_type)
         else:
@@ -122,7 +143,7 @@ class Records:
         ids = pc.take(self._column, places, boundscheck=False)
         if "version" in base.schema.names:
             return ids, pc.take(base["version"].chunk(0), places, boundscheck=False)
-        return ids, _ones(len(slots))
+        return ids, _in_one(_ones(len(slots)))
 
     def find(self, subscription_id: str | int, first: int = 0, last: int | None = None) -> list[int]:
         """Return the slots of an id, the dead ones too, by looking at all of them, or at those of a range."""
@@ -169,6 +190,7 @@ class Records:
             return self
         others = Records.__new__(Records)
         others._base, others._column, others._named, others.id_type = self._base, self._column, None, self.id_type
+        others._first_ones = False
         if not len(self):
             others.id_type = pa.string() if isinstance(records[0].subscription_id, str) else pa.int64()
         others._tail = self._tail if len(self._tail) == self._tail_count else self._tail[: self._tail_count]
@@ -195,6 +217,7 @@ class Records:
         joined._base, joined._column, joined._named, joined.id_type = (
             settled._base, settled._column, None, settled.id_type,
         )  # fmt: skip
+        joined._first_ones = False
         joined._tail = later._tail[self._tail_count : later._tail_count]
         joined._tail_count = len(joined._tail)
         return joined
@@ -209,7 +232,9 @@ class Records:
 
 
 def _in_one(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column that is in one piece, or empty, as an array."""
+    """Return a column as an array; one that is in one piece, or empty, is not copied."""
+    if column.num_chunks > 1:
+        return column.combine_chunks()
     return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
@@ -237,8 +262,10 @@ def _names(records: list[Record], id_type: pa.DataType | None) -> tuple[pa.Array
     return ids, pa.array([one.version for one in records], pa.int64())
 
 
-def _ones(count: int) -> pa.Array:
-    return _ONES.slice(0, count) if count <= len(_ONES) else pa.array(np.ones(count, np.int64))
+def _ones(count: int) -> pa.ChunkedArray:
+    """Return the versions of so many slots that have the first one, one at least."""
+    whole, rest = divmod(count, len(_ONES))
+    return pa.chunked_array([_ONES] * whole + [_ONES.slice(0, rest)] * (rest > 0))
 
 
 def _slim(table: pa.Table) -> pa.Table:

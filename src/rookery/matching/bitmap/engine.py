@@ -22,6 +22,7 @@ from rookery.matching.bitmap.build import BitmapIndex, build_index
 from rookery.matching.bitmap.build_kernels import restore_keys
 from rookery.matching.bitmap.event_kernels import match_event
 from rookery.matching.bitmap.kernels import match_events
+from rookery.matching.bitmap.lanes import LaneChoice, match_by_lanes
 from rookery.matching.bitmap.list_kernels import match_lists
 from rookery.matching.bitmap.lists import restored
 from rookery.matching.bitmap.position_kernels import write_positions
@@ -88,7 +89,7 @@ class SegmentMerge:
 class BitmapEngine:
     """Rows in segments plus a tail. It never changes: more rows are another engine, which shares the segments."""
 
-    __slots__ = ("_dense", "_keyed", "_listed", "_room", "segments", "tail")
+    __slots__ = ("_dense", "_keyed", "_lanes", "_listed", "_room", "segments", "tail")
 
     name = "bitmap"
 
@@ -102,6 +103,8 @@ class BitmapEngine:
         self._room = ROOM
         #: The pairs that an event of a batch is given room for in the first part.
         self._dense = 0.0
+        #: How the first part's next events are matched.
+        self._lanes = LaneChoice()
 
     @property
     def index(self) -> BitmapIndex:
@@ -180,10 +183,15 @@ class BitmapEngine:
 
     def _matched(self, part: BitmapIndex, codes: Array, positions: Array, alive: Array) -> Array:
         """Return the pairs of some events in a part; in the first, with room for as many as those before had."""
+        checked = np.zeros(1, np.int64)
         if part is not self.segments[0]:
-            return _match(part, codes, positions, alive, np.empty(LEAST_PAIRS, np.int64))
+            return _match(part, codes, positions, alive, np.empty(LEAST_PAIRS, np.int64), checked)
         room = np.empty(LEAST_PAIRS + int(self._dense * len(codes)), np.int64)
-        pairs = _match(part, codes, positions, alive, room)
+        if self._lanes.scans(part, len(codes), len(alive)):
+            pairs = match_by_lanes(part, codes, positions, alive, room)
+        else:
+            pairs = _match(part, codes, positions, alive, room, checked)
+            self._lanes.note(int(checked[0]), len(codes))
         self._dense = SPARE * len(pairs) / max(1, len(codes))  # others set it too
         return pairs
 
@@ -239,13 +247,13 @@ def _positions(index: BitmapIndex, codes: Array) -> Array:
     return positions
 
 
-def _match(index: BitmapIndex, codes: Array, positions: Array, alive: Array, room: Array) -> Array:
+def _match(index: BitmapIndex, codes: Array, positions: Array, alive: Array, room: Array, checked: Array) -> Array:
     i = index
     pairs: Array = match_events(
         codes, positions, alive, i.cuts, i.signature_first, i.signature_numbers, i.key_low, i.key_span, i.table_first,
         i.table, i.seed, i.partition_key, i.partition_first, i.blocked_rows, i.partition_group, i.block_first,
         i.block_numbers, i.lines, i.group_partition, i.group_block, i.group_first, i.group_numbers, i.group_lines,
-        i.slot, i.start, i.attribute, i.bounds, i.pool, room,
+        i.slot, i.start, i.attribute, i.bounds, i.pool, room, checked,
     )  # fmt: skip
     return pairs
 

@@ -83,9 +83,9 @@ def place_of_key(codes: Any, row: Any, numbers: Any, first: Any, last: Any, low:
 @kernel
 def _verify(
     words: Any, rows: Any, waiting: Any, positions: Any, slot: Any, alive: Any, start: Any, attribute: Any, bounds: Any,
-    pool: Any, found: Any, count: Any,
+    pool: Any, found: Any, count: Any, checked: Any,
 ) -> Any:  # fmt: skip
-    """Check the rows whose bits are set in waiting words exactly, and append those that hold.
+    """Check the rows whose bits are set in waiting words exactly, append those that hold, and count what was checked.
 
     Without sets of intervals there is no branch that the processor could guess wrong: each predicate of a row is
     tested, and the pair is written whether it holds or not. Half of the rows hold, so guessing costs more.
@@ -93,6 +93,7 @@ def _verify(
     most = count
     for index in range(waiting):
         most += np.int64(set_bits(words[index]))
+    checked[0] += most - count
     if most > found.shape[0]:
         larger = np.empty(2 * most, np.int64)
         larger[:count] = found[:count]
@@ -151,6 +152,7 @@ def _match_block(
     rows: Any,
     found: Any,
     count: Any,
+    checked: Any,
 ) -> Any:
     """Match the listed events against the rows of one block that lie in the given range.
 
@@ -196,7 +198,7 @@ def _match_block(
             place += 1
         if waiting > WAITING_WORDS - WORDS:
             found, count = _verify(
-                words, rows, waiting, positions, slot, alive, start, attribute, bounds, pool, found, count
+                words, rows, waiting, positions, slot, alive, start, attribute, bounds, pool, found, count, checked
             )
             waiting = np.int64(0)
         line_store(scratch, 0, line)
@@ -207,7 +209,7 @@ def _match_block(
             waiting += np.int64(survivors != np.uint64(0))
     if waiting:
         found, count = _verify(
-            words, rows, waiting, positions, slot, alive, start, attribute, bounds, pool, found, count
+            words, rows, waiting, positions, slot, alive, start, attribute, bounds, pool, found, count, checked
         )
     return found, count
 
@@ -324,10 +326,12 @@ def match_events(
     bounds: Any,
     pool: Any,
     found: Any,
+    checked: Any,
 ) -> Any:
     """Return the pairs `event << 32 | slot` of a chunk of events, in no order; one row's pair stands once.
 
-    They are written to `found`, or where that has no room for them, to memory of their own.
+    They are written to `found`, or where that has no room for them, to memory of their own. `checked[0]` grows by the
+    rows that lines left to be verified.
     """
     count_events = codes.shape[0]
     buckets = np.empty((count_events, codes.shape[1]), np.uint8)
@@ -428,7 +432,7 @@ def match_events(
                     found, count = _match_block(
                         block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
                         none, 0, visiting, positions, slot, alive, start, attribute, bounds, pool, scratch, words, rows,
-                        found, count,
+                        found, count, checked,
                     )  # fmt: skip
                 continue
             final = (last_row + BLOCK_ROWS - 1) // BLOCK_ROWS
@@ -438,7 +442,7 @@ def match_events(
                     found, count = _match_block(
                         block, first_row, last_row, block_first, block_numbers, lines, buckets, events, event_count,
                         live, block - group_block[group, 0], visiting, positions, slot, alive, start, attribute, bounds,
-                        pool, scratch, words, rows, found, count,
+                        pool, scratch, words, rows, found, count, checked,
                     )  # fmt: skip
                 group += 1
     return found[:count]
