@@ -46,7 +46,8 @@ class Reservoir:
         if not first and not replaced:
             return
         found = points()
-        self.points += map(tuple, found[np.arange(first) * count // max(1, first)].tolist())
+        if first:
+            self.points += map(tuple, found[np.arange(first) * count // first].tolist())
         for _ in range(min(replaced, RESERVOIR)):
             row = int(random.random() * count)
             self.points[int(random.random() * RESERVOIR)] = tuple(found[row].tolist())
