@@ -75,7 +75,7 @@ class Publishing:
         broker = self._broker
         if ROOT in broker.owned and self._placing.fits(batch):
             # The only broker: where the events lie makes no difference but for the sample, which seldom wants one.
-            self._observe(broker.owned[ROOT], batch.count, lambda: self._placing.points(batch)[0])
+            self._observe(broker.owned[ROOT], batch.count, lambda rows: self._placing.some(batch, rows))
             broker.intake.take(broker.owned[ROOT], RoutedBatch(batch, b"", broker.id), None)
         else:
             self.route_by_events(batch, broker.id)
@@ -103,10 +103,10 @@ class Publishing:
         broker, batch, visited = self._broker, message.batch, message.visited
         points = unpacked(message.points, broker.configuration.space.dimensions)
         if ROOT in broker.owned:
-            self._observe(broker.owned[ROOT], batch.count, lambda: points)
+            self._observe(broker.owned[ROOT], batch.count, points.__getitem__)
             broker.intake.take(broker.owned[ROOT], message, None)
             return
-        broker.passing.observe(batch.count, lambda: points, broker.random)
+        broker.passing.observe(batch.count, points.__getitem__, broker.random)
         parts = self._routes.divide(points, visited) if broker.owned else self._between_zones(points, visited)
         columns = columns_of(batch) if len(parts) > 1 else {}
         for where, rows in parts:
@@ -124,7 +124,7 @@ class Publishing:
             else:
                 broker.counters["hops"] += len(visited) * len(rows)
                 broker.counters["arrived"] += len(rows)
-                where.reservoir.observe(len(rows), lambda rows=rows: points[rows], broker.random)  # type: ignore[misc]
+                where.reservoir.observe(len(rows), points[rows].__getitem__, broker.random)
                 broker.intake.take(where, RoutedBatch(part, b"", message.origin), mine)
 
     def _between_zones(self, points: Array, visited: Sequence[int]) -> list[tuple[OwnedZone | int | None, Array]]:
@@ -135,7 +135,7 @@ class Publishing:
             by_hop.setdefault(forwarding(tuple(point), visited), []).append(row)
         return [(hop, np.array(rows)) for hop, rows in by_hop.items()]
 
-    def _observe(self, owned: OwnedZone, count: int, points: Callable[[], Array]) -> None:
+    def _observe(self, owned: OwnedZone, count: int, points: Callable[[list[int]], Array]) -> None:
         """Show events of the only zone to both samples."""
         owned.reservoir.observe(count, points, self._broker.random)
         self._broker.passing.observe(count, points, self._broker.random)
