@@ -1,13 +1,14 @@
 """Brokers beside zenoh and NATS whose subscribers filter: CPU and bytes of everybody, by selectivity and subscribers.
 
-`python -m benchmarks brokers_filtering [--peers PYTHON] [--events N] [--selectivity 1 0.1 0.01] [--subscribers 1 8 32]`.
+`python -m benchmarks brokers_filtering [--peers PYTHON] [--events N] [--selectivity 1 0.1] [--subscribers 1 8 32]`.
 One publisher, one relay (nats-server, a zenoh session in router mode, or brokers), and so many subscribers, each of
 which wants the share of the events whose value lies in a range of its own. A broker is told the range; the peers send
 everybody everything, and each subscriber looks into the value alone and reads the event if it wants it. Events are
 telemetry of nine fields, a dict for the program at both ends, MessagePack in between. CPU is that of all processes,
-from when all subscriptions are in force until every subscriber has what it wants; bytes are those of the loopback device
-of a network namespace of the run's own (needs root and `unshare`; else they are left out). Whoever has not received
-exactly what the range says voids its cell. Nothing is kept on disks.
+from when all subscriptions are in force until every subscriber has what it wants; bytes are those of the loopback
+device of a network namespace of the run's own (needs root and `unshare`; else they are left out). Whoever has not
+received exactly what the range says, each event once, voids its cell; events of an earlier cell that brokers send to
+younger subscriptions are counted apart. Nothing is kept on disks.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ SCHEMA = (
 HOST = "127.0.0.1"
 #: Seconds until brokers that have joined know each other and have placed themselves.
 SETTLING = 20.0
+#: Events of a cell with many subscribers.
+FEWEST = 40_000
 #: What a cell shows: CPU microseconds an event of publisher, relay and subscribers, and bytes an event.
 Cell = tuple[float, float, float, float]
 
@@ -89,7 +92,7 @@ def relaying(system: str, python: str, folder: Path) -> Iterator[tuple[list[int]
             wait_for(port)
             time.sleep(2.0)
             if kind == "rookery" and port == ports[0]:  # those that join cut where events are
-                answer(role(sys.executable, kind, "publish", ports, 4096))
+                answer(role(sys.executable, kind, "publish", ports, 4096, 0))
         time.sleep(SETTLING if len(ports) > 1 else 0)
         yield ports, [process.pid for process in processes]
     finally:
@@ -103,13 +106,13 @@ def measure(
     system: str, python: str, ports: list[int], relays: list[int], events: int, count: int, selectivity: float
 ) -> Cell | str:
     """Measure one cell; say what is wrong where its subscribers did not get what they want."""
-    kind = system.partition(" ")[0]
+    kind, run = system.partition(" ")[0], time.time_ns() // 1000
     with_role = sys.executable if kind == "rookery" else python
-    subscribers = role(with_role, kind, "subscribe", ports, events, count, selectivity)
+    subscribers = role(with_role, kind, "subscribe", ports, events, run, count, selectivity)
     if "ready" not in answer(subscribers):
         subscribers.wait()
         return "did not start"
-    publisher = role(with_role, kind, "prepare", ports, events)
+    publisher = role(with_role, kind, "prepare", ports, events, run)
     answer(publisher)
     cpu, carried = cpu_of(relays), octets()
     assert publisher.stdin is not None
@@ -120,15 +123,17 @@ def measure(
     publisher.wait()
     subscribers.wait()
     wanted = [expected(events, number, count, selectivity) for number in range(count)]
-    if seen.get("wanted") != wanted:
-        return f"{sum(seen.get('wanted', []))} of {sum(wanted)}"
+    if seen.get("wanted") != wanted or seen["twice"]:
+        return f"{sum(seen.get('wanted', []))} of {sum(wanted)}, {seen.get('twice')} twice"
+    if seen["earlier"]:
+        print(f"{seen['earlier']} of an earlier cell:", end=" ")
     each = 1e6 / events
     return sent["cpu"] * each, relay * each, seen["cpu"] * each, carried / events
 
 
 def table(options: argparse.Namespace, *, is_alone: bool) -> None:
     """Run every cell, system by system, and print them."""
-    print(f"CPU µs an event: publisher + relay + subscribers = all; bytes an event; {options.events:,} events")
+    print("CPU µs an event: publisher + relay + subscribers = all; bytes an event")
     print(f"{'system':<12} {'subscribers':>11} {'selectivity':>11}  {'CPU':<36} {'bytes':>9}")
     found: dict[tuple[str, int, float], float] = {}
     for system in options.systems:
@@ -137,8 +142,9 @@ def table(options: argparse.Namespace, *, is_alone: bool) -> None:
                 print(f"{system:<12} left out: {relay}")
                 continue
             for count in options.subscribers:
+                events = max(min(FEWEST, options.events), options.events // count)
                 for selectivity in options.selectivity:
-                    cell = measure(system, options.peers, *relay, options.events, count, selectivity)
+                    cell = measure(system, options.peers, *relay, events, count, selectivity)
                     line = f"{system:<12} {count:>11} {selectivity:>11}  "
                     if isinstance(cell, str):
                         print(f"{line}void: {cell}", flush=True)
@@ -158,7 +164,7 @@ def main(arguments: list[str]) -> int:
     """Run in a namespace of its own, where that is allowed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks brokers_filtering")
     parser.add_argument("--peers", default=sys.executable, help="the Python that has the peers' libraries")
-    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--events", type=int, default=160_000, help="with one subscriber; of more, fewer")
     parser.add_argument("--systems", nargs="+", default=["zenoh", "nats", "rookery 1", "rookery 8"])
     parser.add_argument("--selectivity", type=float, nargs="+", default=[1.0, 0.1, 0.01])
     parser.add_argument("--subscribers", type=int, nargs="+", default=[1, 8, 32])

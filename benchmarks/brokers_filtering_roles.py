@@ -1,4 +1,4 @@
-"""The roles of `brokers_filtering`: publishers and subscribers of brokers, zenoh and NATS, each in a process of its own.
+"""The roles of `brokers_filtering`: publishers and subscribers of brokers, zenoh and NATS, each a process.
 
 All subscribers of a system are one process, each with a connection of its own. A publisher has its events as dicts
 before it begins. Peers get one message for an event, as MessagePack; a subscriber of theirs decodes the value alone
@@ -40,7 +40,7 @@ def value_of(number: int) -> float:
     return number * 618_033 % STEPS / 1000
 
 
-def an_event(number: int) -> dict[str, Any]:
+def an_event(number: int, run: int) -> dict[str, Any]:
     return {
         "device": f"pump-{number * 7919 % 2000:04d}",
         "site": f"site-{number % 23:02d}",
@@ -50,7 +50,7 @@ def an_event(number: int) -> dict[str, Any]:
         "battery": 3.0 + number % 97 / 100,
         "quality": number % 3,
         "sequence": number,
-        "stamp": 1_790_000_000_000_000 + 1000 * number,
+        "stamp": run,
     }
 
 
@@ -88,11 +88,14 @@ def say(**document: Any) -> None:
 class Counts:
     """What the subscribers of a process have: of each how many events came, and how many it wanted."""
 
-    def __init__(self, events: int, count: int, selectivity: float) -> None:
+    def __init__(self, events: int, run: int, count: int, selectivity: float) -> None:
         self.ranges = [range_of(number, count, selectivity) for number in range(count)]
         self.events = events
+        self.run = run
         self.came = [0] * count
         self.wanted = [0] * count
+        self.had = [bytearray(events) for _ in range(count)]
+        self.twice = self.earlier = 0
         self.begun = 0.0
         self.done = threading.Event()
         self.left = count
@@ -106,8 +109,7 @@ class Counts:
         """Filter a message, as the program of a peer's subscriber does."""
         low, high = self.ranges[number]
         if low <= _VALUES.decode(data).value < high:
-            event = _EVENTS.decode(data)
-            self.wanted[number] += event["value"] >= low
+            self.use(number, _EVENTS.decode(data))
         self.came[number] += 1
         if self.came[number] == self.events:
             with self.changing:
@@ -115,13 +117,24 @@ class Counts:
             if not self.left:
                 self.done.set()
 
+    def use(self, number: int, event: dict[str, Any]) -> None:
+        """Be the program that gets an event that it wants."""
+        if event["stamp"] != self.run:
+            self.earlier += 1
+        elif self.had[number][event["sequence"]]:
+            self.twice += 1
+        else:
+            self.had[number][event["sequence"]] = 1
+            self.wanted[number] += 1
+
     def report(self) -> None:
-        say(cpu=time.process_time() - self.begun, wanted=self.wanted)
+        cpu = time.process_time() - self.begun
+        say(cpu=cpu, wanted=self.wanted, twice=self.twice, earlier=self.earlier)
 
 
-def prepared(events: int, *, waits: bool) -> list[dict[str, Any]]:
+def prepared(events: int, run: int, *, waits: bool) -> list[dict[str, Any]]:
     """Return the events, when the run says that it is time."""
-    found = [an_event(number) for number in range(events)]
+    found = [an_event(number, run) for number in range(events)]
     if waits:
         say(prepared=True)
         sys.stdin.readline()
@@ -131,12 +144,12 @@ def prepared(events: int, *, waits: bool) -> list[dict[str, Any]]:
 # ---- brokers ---------------------------------------------------------------------------------------------------------
 
 
-async def rookery_role(kind: str, ports: list[int], events: int, count: int, selectivity: float) -> None:
+async def rookery_role(kind: str, ports: list[int], events: int, run: int, count: int, selectivity: float) -> None:
     import rookery
 
     if kind != "subscribe":
         async with rookery.open(f"brokers://{HOST}:{ports[0]}") as client:
-            ready = prepared(events, waits=kind == "prepare")
+            ready = prepared(events, run, waits=kind == "prepare")
             cpu = time.process_time()
             for number, event in enumerate(ready):
                 if number % 1024 == 0:
@@ -146,22 +159,20 @@ async def rookery_role(kind: str, ports: list[int], events: int, count: int, sel
             await client.flush("telemetry", seconds=SECONDS)
             say(cpu=time.process_time() - cpu)
         return
-    counts = Counts(events, count, selectivity)
+    counts = Counts(events, run, count, selectivity)
     opening = [rookery.open(f"brokers://{HOST}:{ports[number % len(ports)]}") for number in range(count)]
     clients = [await one.__aenter__() for one in opening]
     feeds = [
-        client.subscribe(
-            "telemetry", f"value >= {low} AND value < {high}" if selectivity < 1 else "", overflow="wait"
-        )
+        client.subscribe("telemetry", f"value >= {low} AND value < {high}" if selectivity < 1 else "", overflow="wait")
         for client, (low, high) in zip(clients, counts.ranges, strict=True)
     ]
     await asyncio.gather(*(feed.__aenter__() for feed in feeds))
 
     async def take(number: int) -> None:
-        low, most = counts.ranges[number][0], expected(events, number, count, selectivity)
+        most = expected(events, number, count, selectivity)
         async for batch in feeds[number].batches():
             for event in batch:
-                counts.wanted[number] += event["value"] >= low
+                counts.use(number, event)
             if counts.wanted[number] >= most:
                 break
 
@@ -189,14 +200,14 @@ def zenoh_session(kind: str, port: int) -> Any:
     return zenoh.open(config)
 
 
-def zenoh_role(kind: str, port: int, events: int, count: int, selectivity: float) -> None:
+def zenoh_role(kind: str, port: int, events: int, run: int, count: int, selectivity: float) -> None:
     import zenoh
 
     if kind == "router":
         session = zenoh_session(kind, port)
         sys.stdin.read()
     elif kind == "subscribe":
-        counts = Counts(events, count, selectivity)
+        counts = Counts(events, run, count, selectivity)
         sessions = [zenoh_session(kind, port) for _ in range(count)]
 
         def taking(number: int) -> Any:
@@ -214,7 +225,7 @@ def zenoh_role(kind: str, port: int, events: int, count: int, selectivity: float
         session = zenoh_session(kind, port)
         publisher = session.declare_publisher("telemetry", congestion_control=zenoh.CongestionControl.BLOCK)
         time.sleep(1)
-        ready = prepared(events, waits=True)
+        ready = prepared(events, run, waits=True)
         cpu = time.process_time()
         for event in ready:
             publisher.put(_encode(event))
@@ -223,12 +234,12 @@ def zenoh_role(kind: str, port: int, events: int, count: int, selectivity: float
         session.close()
 
 
-async def nats_role(kind: str, port: int, events: int, count: int, selectivity: float) -> None:
+async def nats_role(kind: str, port: int, events: int, run: int, count: int, selectivity: float) -> None:
     import nats
 
     if kind != "subscribe":
         connection = await nats.connect(f"nats://{HOST}:{port}", pending_size=64 << 20)
-        ready = prepared(events, waits=True)
+        ready = prepared(events, run, waits=True)
         cpu = time.process_time()
         for number, event in enumerate(ready):
             await connection.publish("telemetry", _encode(event))
@@ -238,7 +249,7 @@ async def nats_role(kind: str, port: int, events: int, count: int, selectivity: 
         say(cpu=time.process_time() - cpu)
         await connection.close()
         return
-    counts = Counts(events, count, selectivity)
+    counts = Counts(events, run, count, selectivity)
     connections = [await nats.connect(f"nats://{HOST}:{port}") for _ in range(count)]
 
     def taking(number: int) -> Any:
@@ -248,9 +259,7 @@ async def nats_role(kind: str, port: int, events: int, count: int, selectivity: 
         return take
 
     for number, one in enumerate(connections):
-        await one.subscribe(
-            "telemetry", cb=taking(number), pending_msgs_limit=1 << 30, pending_bytes_limit=1 << 40
-        )
+        await one.subscribe("telemetry", cb=taking(number), pending_msgs_limit=1 << 30, pending_bytes_limit=1 << 40)
         await one.flush(timeout=SECONDS)
     counts.ready()
     end = time.perf_counter() + SECONDS
@@ -264,14 +273,15 @@ async def nats_role(kind: str, port: int, events: int, count: int, selectivity: 
 def main(arguments: list[str]) -> int:
     """Play one role."""
     system, kind, ports = arguments[:3]
-    events, count, selectivity = [*map(float, arguments[3:]), 0.0, 0.0, 0.0][:3]
+    events, run, count = [*map(int, arguments[3:6]), 0, 0, 0][:3]
+    selectivity = float(arguments[6]) if arguments[6:] else 0.0
     numbers = [int(port) for port in ports.split(",")]
     if system == "rookery":
-        asyncio.run(rookery_role(kind, numbers, int(events), int(count), selectivity))
+        asyncio.run(rookery_role(kind, numbers, events, run, count, selectivity))
     elif system == "nats":
-        asyncio.run(nats_role(kind, numbers[0], int(events), int(count), selectivity))
+        asyncio.run(nats_role(kind, numbers[0], events, run, count, selectivity))
     else:
-        zenoh_role(kind, numbers[0], int(events), int(count), selectivity)
+        zenoh_role(kind, numbers[0], events, run, count, selectivity)
     return 0
 
 
