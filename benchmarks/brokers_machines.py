@@ -64,6 +64,8 @@ class Network:
         self.messages = self.octets = 0
         self.seen: dict[ClientId, int] = {}
         self.in_force: set[ClientId] = set()
+        #: Where the brokers' time goes, if that is wanted.
+        self.profile: cProfile.Profile | None = None
         self.configuration = BrokerConfiguration(
             space=read_space("price:0:1000,symbol", read_schema(SCHEMA)),
             topic="quotes",
@@ -120,6 +122,9 @@ class Network:
         for node in (*self.brokers, *self.clients):
             queue = self._queues[node]
             machine = self.brokers.get(node) or self.clients[node]
+            profile = self.profile if node in self.brokers else None
+            if profile is not None:
+                profile.enable()
             begun = time.process_time()
             timer = machine.timer()
             if timer is not None and timer <= self.now:
@@ -134,6 +139,8 @@ class Network:
                 self._perform(node)
             if node in self.brokers:
                 self.spent += time.process_time() - begun
+            if profile is not None:
+                profile.disable()
 
     def _perform(self, node: Any) -> None:
         machine = self.brokers.get(node) or self.clients[node]
@@ -196,13 +203,10 @@ def measure(size: int, events: int, profile: cProfile.Profile | None) -> float:
     before, messages, octets = network.spent, network.messages, network.octets
     gc.collect()
     gc.freeze()
-    if profile is not None:
-        profile.enable()
+    network.profile = profile
     network.publish(publisher, range(WARM, WARM + events))
     for _ in range(50):
         network.turn(TURN)
-    if profile is not None:
-        profile.disable()
     cpu = (network.spent - before) * 1e6 / events
     missing = SUBSCRIBERS * events - sum(network.seen.values())
     print(
@@ -219,14 +223,11 @@ def bulk(size: int, count: int, profile: cProfile.Profile | None) -> None:
     client = network.attach(size)
     network.clients[client].subscribe({name: (where, ()) for name, where in bulk_conditions(count).items()})
     before, messages, octets = network.spent, network.messages, network.octets
-    if profile is not None:
-        profile.enable()
+    network.profile = profile
     begun = time.process_time()
     network._perform(client)
     while client not in network.in_force:
         network.turn(TURN)
-    if profile is not None:
-        profile.disable()
     each = 1e6 / count
     print(
         f"{count:,} subscriptions over {size} brokers: CPU µs each: {(network.spent - before) * each:.1f} of brokers, "

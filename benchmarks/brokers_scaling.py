@@ -35,6 +35,8 @@ SUBSCRIBERS = 6
 WARM = 4096
 HOST = "127.0.0.1"
 CONDITIONS = 2_000
+#: Seconds until access brokers send subscriptions again.
+QUIET = 600
 
 
 def conditions() -> dict[str, str]:
@@ -60,7 +62,7 @@ def bulk_conditions(count: int) -> dict[str, str]:
 # ---- brokers ---------------------------------------------------------------------------------------------------------
 
 
-async def serve_one(port: int, join: int | None, disks: str) -> None:
+async def serve_one(port: int, join: int | None, disks: str, *, is_quiet: bool) -> None:
     """Be one broker until SIGTERM: two disks where there is a folder for them, else memory."""
     from rookery.brokers.configuration import BrokerDurability
     from rookery.cli.notations import read_schema, read_space
@@ -79,6 +81,11 @@ async def serve_one(port: int, join: int | None, disks: str) -> None:
             data=Path(disks) / str(port) if disks else None,
             backlog=10_000_000,
             subscriptions=10_000_000,
+            # What it costs to send subscriptions again, or to move a zone, is not what an event costs.
+            refresh=QUIET if is_quiet else 60.0,
+            balance=0.0 if is_quiet else 5.0,
+            # Nor what it costs to deliver twice what a subscriber was too slow for.
+            window=1 << 20 if is_quiet else 16_384,
         )
     )
     await broker.start()
@@ -86,7 +93,7 @@ async def serve_one(port: int, join: int | None, disks: str) -> None:
     broker.driver.close()
 
 
-def serve(profiles: str, disks: str) -> int:
+def serve(profiles: str, disks: str, quiet: str) -> int:
     """Load and compile once, then fork a broker for each line `port join` of standard input; answer with its id."""
     from rookery.live.brokers.server import warm
 
@@ -101,7 +108,7 @@ def serve(profiles: str, disks: str) -> int:
         profile = cProfile.Profile(time.process_time) if profiles and join else None
         if profile is not None:
             profile.enable()
-        asyncio.run(serve_one(port, join or None, disks))
+        asyncio.run(serve_one(port, join or None, disks, is_quiet=bool(quiet)))
         if profile is not None:
             profile.disable()
             profile.dump_stats(f"{profiles}/{port}")
@@ -171,9 +178,9 @@ async def zone_of(port: int) -> dict[str, Any]:
 
 
 @contextmanager
-def fleet(profiles: str = "", disks: str = "") -> Iterator[Fleet]:
-    """Start a process that forks brokers; end all of them."""
-    command = [sys.executable, "-m", "benchmarks.brokers_scaling", "serve", profiles, disks]
+def fleet(profiles: str = "", disks: str = "", *, is_quiet: bool = False) -> Iterator[Fleet]:
+    """Start a process that forks brokers; end all of them. Quiet ones keep their zones, and seldom refresh."""
+    command = [sys.executable, "-m", "benchmarks.brokers_scaling", "serve", profiles, disks, "quiet" * is_quiet]
     starter = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     network = Fleet(starter)
     try:
@@ -265,7 +272,7 @@ def grown(network: Fleet, size: int) -> None:
 
 def measure(size: int, events: int, profiles: str) -> float:
     """Measure a network of so many brokers; return the brokers' CPU microseconds an event."""
-    with fleet(profiles) as network:
+    with fleet(profiles, is_quiet=True) as network:
         grown(network, size)
         subscribers = role("subscribe", ",".join(map(str, network.ports)), events)
         placed = answer(subscribers)["placed"]
@@ -274,7 +281,8 @@ def measure(size: int, events: int, profiles: str) -> float:
         sent = answer(role("publish", network.ports[0], events - WARM))
         seen = answer(subscribers)
         wall, cpu = time.perf_counter() - begun, network.cpu() - before
-        loads = [asyncio.run(status_of(port))["zones"][0]["events"] for port in network.ports]
+        zones = [asyncio.run(status_of(port))["zones"] for port in network.ports]
+        loads = [sum(zone["events"] for zone in own) for own in zones]  # one that is moved has none for a moment
     each = 1e6 / (events - WARM)
     idle = sum(not load for load in loads)
     print(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import batch_of
+from rookery.brokers.row_cuts import RowCuts
 
 MATCHES = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abcd")), unique=True)
 
@@ -24,7 +25,8 @@ def test_batch_matches_are_sets_of_matches(every: set[str], some: list[tuple[int
     assert bool(matches) == bool(whole)
     assert matches.counts(5) == Counter(name for _, name in whole)
     if whole:
-        delivery = matches.delivery(1, batch_of(1, 0, [{"a": row} for row in range(5)]))
+        batch = batch_of(1, 0, [{"a": row} for row in range(5)])
+        delivery = matches.delivery(1, batch, RowCuts(batch))
         numbers = delivery.batch.sequences()
         delivered = {
             (numbers[row], name)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rookery.brokers.batches import EventBatch, batch_of, columns_of, events_of, is_readable, part_of
+from rookery.brokers.batches import EventBatch, batch_of, columns_of, events_of, is_readable
+from rookery.brokers.row_cuts import part_of
 
 EVENTS = st.lists(
     st.dictionaries(st.sampled_from(["a", "b", "c"]), st.one_of(st.none(), st.integers(-5, 5), st.text(max_size=3))),

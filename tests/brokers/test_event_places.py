@@ -37,6 +37,8 @@ def test_a_batch_lies_where_its_events_do(events: list[dict[str, Any]], times: i
     points, bad = EventPlaces(SPACE).points(batch_of(1, 1, events * times))
     assert list(map(tuple, points.tolist())) == [SPACE.point(event) for event in events * times]
     assert not bad
+    rows = [len(events) - 1, 0, len(events) - 1]
+    assert EventPlaces(SPACE).some(batch_of(1, 1, events * times), rows).tolist() == points[rows].tolist()
     prices = [event["price"] for event in events if event.get("price") is not None]
     assert EventPlaces(PLAIN).fits(batch_of(1, 1, events * times)) == all(abs(price) < 2**53 for price in prices)
 

@@ -74,7 +74,7 @@ def test_what_is_handed_over_arrives_with_the_time_its_leases_have_left() -> Non
     given.store.take_back("gone", (3, 7), 1_000)
     given.grace_until = 500
     for _ in range(20):
-        given.reservoir.observe(1, lambda: np.array([box.lower]), Random(1))
+        given.reservoir.observe(1, np.array([box.lower]).__getitem__, Random(1))
     state = given.state(given.ownership, [(ownership, 3) for ownership in given.neighbors], 100)
     taken = owned_zone()
     taken.fill(state, 10_000)

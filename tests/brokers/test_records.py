@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rookery.brokers.batches import batch_of, part_of
+from rookery.brokers.batches import batch_of
 from rookery.brokers.records import open_records
+from rookery.brokers.row_cuts import part_of
 from rookery.simulated.disks import SimulatedDisk
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,15 @@ def test_a_reservoir_is_a_uniform_sample_and_a_cut_is_its_median() -> None:
     reservoir = Reservoir()
     asked = 0
 
-    def part(start: int, count: int) -> Any:
+    def part(start: int, rows: list[int]) -> Any:
         nonlocal asked
         asked += 1
-        return np.stack([np.arange(start, start + count) / 10_000, np.full(count, 0.5)], axis=1)
+        return np.stack([(start + np.array(rows)) / 10_000, np.full(len(rows), 0.5)], axis=1)
 
     start = 0
     while start < 10_000:
         count = min(1 + int(generator.random() * 40), 10_000 - start)
-        reservoir.observe(count, lambda start=start, count=count: part(start, count), generator)  # type: ignore[misc]
+        reservoir.observe(count, partial(part, start), generator)
         start += count
     assert asked < 450, "where events lie is not asked for each batch"
     assert (len(reservoir.points), reservoir.seen) == (256, 10_000)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, batch_of, part_of
+from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, batch_of
 from rookery.brokers.broker import Broker
 from rookery.brokers.client_messages import Attach, ClientAcknowledge, DeliverToClient, Subscribe, Subscribed
+from rookery.brokers.row_cuts import part_of
 from rookery.machine import ClientId
 
 from .alone import CLIENT, ask, attached, sent

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.twins import labels as twin
 
 import rookery
 from rookery.matching import ENGINES
+from rookery.matching.label_kernels import around_texts
 from rookery.matching.labels import Labels, moved
 
 TEXTS = st.lists(st.text(alphabet="abé\U0001f600", max_size=5), max_size=12)
@@ -49,13 +52,34 @@ def test_a_column_of_any_kind_is_looked_up_as_text_by_text(
     labels, _ = labels.insert(known)
     labels = labels.in_order() if ordered else labels
     expected = [-7 if text is None else labels.code(text) for text in asked]
-    for kind in (pa.string(), pa.large_string()):
-        column = pa.array(asked, kind)
-        assert labels.codes(column, -7).tolist() == expected
-        assert labels.codes(pa.concat_arrays([column, column]).slice(len(asked)), -7).tolist() == expected
+    for few in (4096, 3, 1):  # by halves, by halves some at a time, by Arrow
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("rookery.matching.labels._FEW_TEXTS", few)
+            patch.setattr("rookery.matching.labels._SHORT", 0 if few == 3 else 1 << 30)
+            for kind in (pa.string(), pa.large_string()):
+                column = pa.array(asked, kind)
+                assert labels.codes(column, -7).tolist() == expected
+                assert labels.codes(pa.concat_arrays([column, column]).slice(len(asked)), -7).tolist() == expected
     more = [f"{text}+" for text in known]
     labels, _ = labels.insert(more)  # the next look-up must see them
     assert labels.codes(pa.array(more * 8, pa.string()), -7).tolist() == [labels[text] for text in more] * 8
+
+
+@given(TEXTS, TEXTS, st.data())
+def test_the_kernel_equals_its_twin(known: list[str], asked: list[str], data: st.DataObject) -> None:
+    def laid_out(texts: list[str]) -> tuple[Any, Any]:
+        whole = [text.encode() for text in texts]
+        starts = np.cumsum([0, *map(len, whole)], dtype=np.int32)
+        return np.frombuffer(b"".join(whole) + b"\0", np.uint8), starts
+
+    ordered = sorted(set(known))
+    labels = np.array(range(10, 10 + len(ordered)), np.int64)
+    before = data.draw(st.integers(0, 30))  # what other texts have said
+    found = [np.full(len(asked), fill, np.int64) for fill in (-1, before)]
+    plain = [one.copy() for one in found]
+    around_texts(*laid_out(asked), *laid_out(ordered), labels, *found)
+    twin.around_texts(*laid_out(asked), *laid_out(ordered), labels, *plain)
+    assert [one.tolist() for one in found] == [one.tolist() for one in plain]
 
 
 @settings(max_examples=150)

@@ -67,6 +67,15 @@ def test_many_slots_are_named_as_few_are(version: int, settled: bool) -> None:
     assert [len(one) for one in records.named(slots[:0])] == [0, 0]
 
 
+@pytest.mark.parametrize("base", [0, 3])
+def test_ids_that_are_numbers_come_as_they_are_named(base: int) -> None:
+    bulk = Records().appended([make_record(10 + one, "") for one in range(base)]).table()
+    records = (Records(bulk) if base else Records()).appended([make_record(90 - one, "") for one in range(5)])
+    for slots in ([], [base + 1], [*range(base + 5), base, base + 4], [*range(base)]):
+        some = np.array(slots, np.int64)
+        assert records.numbers(some).tolist() == records.names(some)[0].to_pylist()
+
+
 def test_records_whose_list_has_joined_the_table_have_names_of_their_own() -> None:
     first = Records().appended([make_record(f"a{one}", "") for one in range(4)])
     first.names(np.arange(4))  # keeps the names of its list

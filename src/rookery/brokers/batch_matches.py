@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rookery.brokers.batches import DeliverBatch, EventBatch, part_of
+from rookery.brokers.batches import DeliverBatch, EventBatch
 from rookery.brokers.messages import PlacedSubscription
+from rookery.brokers.row_cuts import RowCuts
 from rookery.brokers.store import Matches
 
 __all__ = ["BatchMatches", "sorted_by_broker", "sorted_matches"]
@@ -107,7 +108,7 @@ class BatchMatches:
             (*self.names, *(name for _, name in new)),
         )
 
-    def delivery(self, number: int, batch: EventBatch) -> DeliverBatch:
+    def delivery(self, number: int, batch: EventBatch, cuts: RowCuts) -> DeliverBatch:
         """Return the message that delivers them to a broker, with no more events than it needs."""
         if not self.every:
             different = set(self.rows)
@@ -115,7 +116,7 @@ class BatchMatches:
                 used = sorted(different)
                 place = {row: number for number, row in enumerate(used)}
                 rows = tuple(place[row] for row in self.rows)
-                return DeliverBatch(number, part_of(batch, used), (), rows, self.names)
+                return DeliverBatch(number, cuts.part(used), (), rows, self.names)
         return DeliverBatch(number, batch, self.every, self.rows, self.names)
 
 

@@ -27,8 +27,8 @@ from rookery.brokers.store import Matches
 
 __all__ = ["BatchMatching", "Incoming"]
 
-#: A batch in one of the own zones, and its columns if they have been read.
-Incoming = tuple[OwnedZone, InFlightBatch, Columns | None]
+#: A batch in one of the own zones.
+Incoming = tuple[OwnedZone, InFlightBatch]
 #: To compile a condition takes as long as to match so many events.
 COMPILING = 32
 
@@ -75,10 +75,9 @@ class _ZoneBatches:
 
     def __init__(self, group: Sequence[Incoming]) -> None:
         self.owned = group[0][0]
-        self.entries = [entry for _, entry, _ in group]
+        self.entries = [entry for _, entry in group]
         store = self.owned.store
         self.loan: Loan | None = store.lend() if store.has_conditions else None
-        self._columns = [columns for _, _, columns in group]
         self._counts = [entry.batch.count for entry in self.entries]
         self._every = [one.subscription_id for one in store.every()]
 
@@ -89,10 +88,7 @@ class _ZoneBatches:
     def run(self) -> Pairs | None:
         if self.loan is None:
             return None
-        tables = [
-            columns_of(entry.batch, self.loan.fields) if columns is None else columns
-            for entry, columns in zip(self.entries, self._columns, strict=True)
-        ]
+        tables = [columns_of(entry.batch, self.loan.fields) for entry in self.entries]
         return self.loan.match_columns(_stacked(tables, self._counts), sum(self._counts))
 
     def matches(self, pairs: Pairs | None) -> Iterator[tuple[OwnedZone, InFlightBatch, dict[int, BatchMatches]]]:

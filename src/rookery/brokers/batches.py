@@ -8,8 +8,7 @@ and each part knows which of the batch's events it has (`offsets`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -42,12 +41,10 @@ __all__ = [
     "Superseded",
     "batch_of",
     "columns_of",
-    "cut_of",
     "emptied",
     "events_of",
     "is_readable",
     "packed",
-    "part_of",
     "unpacked",
 ]
 
@@ -143,24 +140,6 @@ def events_of(batch: EventBatch) -> list[dict[str, Any]]:
     if not columns:
         return [{} for _ in range(batch.count)]
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-def part_of(batch: EventBatch, rows: Sequence[int], columns: Columns | None = None) -> EventBatch:
-    """Return the part with the events in these rows; the batch itself if that is all of them."""
-    if len(rows) == batch.count:
-        return batch
-    if columns is None:
-        columns = columns_of(batch)
-    return cut_of(batch, rows, columns)[0]
-
-
-def cut_of(batch: EventBatch, rows: Sequence[int], columns: Columns) -> tuple[EventBatch, Columns]:
-    """Return the part with the events in these rows, and its columns, given those of the batch."""
-    pick: Callable[[Sequence[Any]], Sequence[Any]]
-    pick = itemgetter(*rows) if len(rows) > 1 else lambda column: [column[row] for row in rows]
-    part: Columns = {name: pick(column) for name, column in columns.items()}
-    raw = msgspec.Raw(_encode(part))
-    return EventBatch(batch.publisher, batch.first, len(rows), raw, tuple(pick(batch.numbers()))), part
 
 
 def packed(points: Array) -> bytes:

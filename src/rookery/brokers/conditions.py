@@ -15,14 +15,13 @@ import pyarrow as pa
 from rookery.brokers.messages import PlacedSubscription
 from rookery.errors import EventError, SubscriptionError
 from rookery.matching import matcher
+from rookery.model.batches import Batch
 from rookery.model.schema import Schema
 
 __all__ = ["FEW", "CompiledConditions", "Loan", "Pairs"]
 
 Array = np.ndarray[Any, Any]
 
-#: The column of row numbers; no attribute of a schema can be called so.
-ROW = "#"
 #: Up to so many events are matched one by one, and so many subscriptions added: a bulk has a fixed cost.
 FEW = 12
 
@@ -37,11 +36,11 @@ class Pairs(NamedTuple):
 class CompiledConditions:
     """A matcher of numbered subscriptions, which belongs to one thread at a time."""
 
-    __slots__ = ("_arrow", "_matcher")
+    __slots__ = ("_matcher", "_types")
 
     def __init__(self, schema: Schema, engine: str) -> None:
         self._matcher = matcher(schema, engine=engine, on_error="quarantine", wall_time=False)
-        self._arrow = schema.to_arrow()
+        self._types = {field.name: field.type for field in schema.to_arrow()}
 
     def edit(self, edits: Mapping[int, PlacedSubscription | None]) -> None:
         """Remove numbers that have no subscription any more, add those that have one.
@@ -74,13 +73,9 @@ class CompiledConditions:
         """Return the pairs of a batch, by row."""
         if count > FEW:
             try:
-                found = self._matcher.match_many(self._table(columns, count), event_id=ROW, missing="null")
+                return Pairs(*self._matcher.match_numbers(self._batch(columns, count), missing="null"))
             except (EventError, pa.ArrowException, TypeError, OverflowError, UnicodeError):
                 pass  # some value is odd: look at each event by itself
-            else:
-                # An empty set has ids of no type.
-                numbers = found["subscription_id"].to_numpy().astype(np.int64, copy=False)
-                return Pairs(found["event_id"].to_numpy(), numbers)
         rows: list[int] = []
         satisfied: list[int] = []
         for row in range(count):
@@ -89,13 +84,11 @@ class CompiledConditions:
             satisfied += numbers
         return Pairs(np.array(rows, np.int64), np.array(satisfied, np.int64))
 
-    def _table(self, columns: Mapping[str, Sequence[Any]], count: int) -> pa.Table:
-        arrays, names = [pa.array(np.arange(count))], [ROW]
-        for field in self._arrow:
-            if field.name in columns:
-                arrays.append(pa.array(columns[field.name], field.type))
-                names.append(field.name)
-        return pa.table(arrays, names=names)
+    def _batch(self, columns: Mapping[str, Sequence[Any]], count: int) -> Batch:
+        """Return columns as those of a batch, each in the type of the schema."""
+        names = [name for name in columns if name in self._types]
+        arrays = [pa.array(columns[name], self._types[name]) for name in names]
+        return Batch(names, count, arrays.__getitem__)
 
 
 class Loan(NamedTuple):

@@ -23,13 +23,13 @@ from rookery.brokers.batches import (
     EventBatch,
     Refused,
     Replicated,
-    part_of,
 )
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.copies import Copies
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.late_matching import late_matches
 from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.row_cuts import RowCuts, part_of
 from rookery.brokers.store import ZoneStore
 from rookery.machine.redelivery import Redelivery
 
@@ -120,17 +120,18 @@ class Deliveries:
 
     def _deliver(self, entry: InFlightBatch, by_broker: dict[int, BatchMatches]) -> None:
         """Deliver matches to the brokers of their clients, those of each under a number of its own."""
+        cuts = RowCuts(entry.batch)
         for access_broker, matches in by_broker.items():
             number = self.next_number()
             entry.deliveries[number] = (access_broker, matches)
             self._unacknowledged[number] = entry
-            self._send(entry, number)
+            self._send(entry, number, cuts)
 
-    def _send(self, entry: InFlightBatch, number: int) -> None:
-        """Send a delivery, or as soon as its events are in memory again."""
+    def _send(self, entry: InFlightBatch, number: int, cuts: RowCuts | None = None) -> None:
+        """Send a delivery, or as soon as its events are in memory again; `cuts` are those of its batch."""
         if self._is_here(entry):
             access_broker, matches = entry.deliveries[number]
-            self._broker.send(access_broker, matches.delivery(number, entry.batch))
+            self._broker.send(access_broker, matches.delivery(number, entry.batch, cuts or RowCuts(entry.batch)))
         else:
             self._waiting.setdefault(entry.number, set()).add(number)
 

@@ -7,6 +7,7 @@ a value that is odd there satisfies no condition (`conditions.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -59,6 +60,12 @@ class EventPlaces:
             except EventError:
                 bad.append(row)
         return points, bad
+
+    def some(self, batch: EventBatch, rows: Sequence[int]) -> Array:
+        """Return where the events in some rows of a batch lie, all of which fit."""
+        columns = columns_of(batch, self._names)
+        names, values = list(columns), [[column[row] for row in rows] for column in columns.values()]
+        return self._space.points(Batch(names, len(rows), values.__getitem__))
 
 
 def _decoder(space: EventSpace) -> msgspec.msgpack.Decoder[Any] | None:

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batch_matching import BatchMatching, Incoming
-from rookery.brokers.batches import BatchKey, Columns, Refused, RoutedBatch, part_of
+from rookery.brokers.batches import BatchKey, Refused, RoutedBatch
 from rookery.brokers.conditions import Pairs
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.deliveries import ALONE
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.row_cuts import part_of
 from rookery.machine import Compute, ComputeFailed
 from rookery.machine.dedup import DedupWindow
 
@@ -54,7 +55,7 @@ class Intake:
 
     # ---- batches come in -----------------------------------------------------------------------------------------
 
-    def take(self, owned: OwnedZone, routed: RoutedBatch, columns: Columns | None) -> None:
+    def take(self, owned: OwnedZone, routed: RoutedBatch) -> None:
         """Take a batch whose events all lie in an own zone."""
         broker, batch = self._broker, routed.batch
         known = self._taken.get(batch.key)
@@ -66,7 +67,7 @@ class Intake:
             if not fresh:
                 return
             if len(fresh) < batch.count:
-                batch, columns = part_of(batch, fresh, columns), None
+                batch = part_of(batch, fresh)
         refusal = self._refusal()
         if refusal is not None:
             broker.counters["refused"] += 1
@@ -76,7 +77,7 @@ class Intake:
         entry = InFlightBatch(number, batch, {routed.origin}, {}, owned, owned.grace_until)
         known.append(entry)
         broker.spilling.hold((broker.id, number), batch)
-        self._incoming.append((owned, entry, columns))
+        self._incoming.append((owned, entry))
 
     def _fresh(self, routed: RoutedBatch, known: list[InFlightBatch]) -> list[int]:
         """Return the rows that were never taken; say again that the others are safe, as soon as they are."""

@@ -27,7 +27,7 @@ def late_matches(
 ) -> Iterator[tuple[InFlightBatch, dict[int, BatchMatches]]]:
     """Yield of each batch the matches that were not delivered, by access broker; conditions must not be lent."""
     same = [entry for entry in entries if not entry.gone and broker.owned.get(entry.zone.path) is entry.zone]
-    matching = BatchMatching([(entry.zone, entry, None) for entry in same])
+    matching = BatchMatching([(entry.zone, entry) for entry in same])
     for _, entry, by_broker in matching.matches(matching.run()):
         yield (
             entry,

@@ -20,7 +20,6 @@ from rookery.brokers.batches import (
     Acknowledge,
     Array,
     BatchMessage,
-    Columns,
     DeliverBatch,
     Discard,
     EventBatch,
@@ -34,10 +33,7 @@ from rookery.brokers.batches import (
     Replicated,
     RoutedBatch,
     Superseded,
-    columns_of,
-    cut_of,
     packed,
-    part_of,
     unpacked,
 )
 from rookery.brokers.column_routes import ColumnRoutes
@@ -45,6 +41,7 @@ from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.event_places import EventPlaces
 from rookery.brokers.in_flight import InFlightBatch
 from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.row_cuts import RowCuts, part_of
 from rookery.machine import Write
 from rookery.space.zones import ROOT
 
@@ -75,8 +72,8 @@ class Publishing:
         broker = self._broker
         if ROOT in broker.owned and self._placing.fits(batch):
             # The only broker: where the events lie makes no difference but for the sample, which seldom wants one.
-            self._observe(broker.owned[ROOT], batch.count, lambda: self._placing.points(batch)[0])
-            broker.intake.take(broker.owned[ROOT], RoutedBatch(batch, b"", broker.id), None)
+            self._observe(broker.owned[ROOT], batch.count, lambda rows: self._placing.some(batch, rows))
+            broker.intake.take(broker.owned[ROOT], RoutedBatch(batch, b"", broker.id))
         else:
             self.route_by_events(batch, broker.id)
 
@@ -103,20 +100,17 @@ class Publishing:
         broker, batch, visited = self._broker, message.batch, message.visited
         points = unpacked(message.points, broker.configuration.space.dimensions)
         if ROOT in broker.owned:
-            self._observe(broker.owned[ROOT], batch.count, lambda: points)
-            broker.intake.take(broker.owned[ROOT], message, None)
+            self._observe(broker.owned[ROOT], batch.count, points.__getitem__)
+            broker.intake.take(broker.owned[ROOT], message)
             return
-        broker.passing.observe(batch.count, lambda: points, broker.random)
+        broker.passing.observe(batch.count, points.__getitem__, broker.random)
         parts = self._routes.divide(points, visited) if broker.owned else self._between_zones(points, visited)
-        columns = columns_of(batch) if len(parts) > 1 else {}
+        cuts = RowCuts(batch)
         for where, rows in parts:
             if where is None or (isinstance(where, int) and len(visited) >= MOST_HOPS):
                 broker.counters["dropped"] += len(rows)
                 continue
-            mine: Columns | None = None
-            part = batch
-            if len(parts) > 1:
-                part, mine = cut_of(batch, rows.tolist(), columns)
+            part = cuts.part(rows.tolist()) if len(parts) > 1 else batch
             if isinstance(where, int):
                 broker.counters["forwarded"] += len(rows)
                 onward = RoutedBatch(part, packed(points[rows]), message.origin, (*visited, broker.id))
@@ -124,8 +118,8 @@ class Publishing:
             else:
                 broker.counters["hops"] += len(visited) * len(rows)
                 broker.counters["arrived"] += len(rows)
-                where.reservoir.observe(len(rows), lambda rows=rows: points[rows], broker.random)  # type: ignore[misc]
-                broker.intake.take(where, RoutedBatch(part, b"", message.origin), mine)
+                where.reservoir.observe(len(rows), points[rows].__getitem__, broker.random)
+                broker.intake.take(where, RoutedBatch(part, b"", message.origin))
 
     def _between_zones(self, points: Array, visited: Sequence[int]) -> list[tuple[OwnedZone | int | None, Array]]:
         """Return where events go while this broker has no zone: to who has got its own, else through one met before."""
@@ -135,7 +129,7 @@ class Publishing:
             by_hop.setdefault(forwarding(tuple(point), visited), []).append(row)
         return [(hop, np.array(rows)) for hop, rows in by_hop.items()]
 
-    def _observe(self, owned: OwnedZone, count: int, points: Callable[[], Array]) -> None:
+    def _observe(self, owned: OwnedZone, count: int, points: Callable[[list[int]], Array]) -> None:
         """Show events of the only zone to both samples."""
         owned.reservoir.observe(count, points, self._broker.random)
         self._broker.passing.observe(count, points, self._broker.random)

@@ -25,9 +25,9 @@ from rookery.brokers.batches import (
     emptied,
     is_readable,
     packed,
-    part_of,
 )
 from rookery.brokers.configuration import BrokerDurability
+from rookery.brokers.row_cuts import part_of
 from rookery.machine.redelivery import Redelivery
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ class Reservoir:
         self.points = list(points)
         self.seen = max(seen, len(self.points))
 
-    def observe(self, count: int, points: Callable[[], Array], random: RandomNumbers) -> None:
-        """Show it so many more points; where they lie is asked only if some of them belong in the sample.
+    def observe(self, count: int, points: Callable[[list[int]], Array], random: RandomNumbers) -> None:
+        """Show it so many more points; where some of them lie is asked, by row, if these belong in the sample.
 
         The more were seen the fewer that are, so that a batch of a long stream costs nothing.
         """
@@ -45,11 +45,15 @@ class Reservoir:
         replaced = int(RESERVOIR * (count - first) / self.seen + random.random()) if count > first else 0
         if not first and not replaced:
             return
-        found = points()
-        self.points += map(tuple, found[np.arange(first) * count // max(1, first)].tolist())
+        rows = [row * count // first for row in range(first)]
+        places = []
         for _ in range(min(replaced, RESERVOIR)):
-            row = int(random.random() * count)
-            self.points[int(random.random() * RESERVOIR)] = tuple(found[row].tolist())
+            rows.append(int(random.random() * count))
+            places.append(int(random.random() * RESERVOIR))
+        found = list(map(tuple, points(rows).tolist()))
+        self.points += found[:first]
+        for place, point in zip(places, found[first:], strict=True):
+            self.points[place] = point
 
     def part(self, box: ZoneBox) -> Reservoir:
         """Return the sample of a part of the zone; the count of what was seen shrinks with it."""

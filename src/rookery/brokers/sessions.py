@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
 from rookery.brokers.client_messages import DeliverToClient, Subscribed
+from rookery.brokers.row_cuts import RowCuts
 from rookery.machine import ClientId, Close
 from rookery.space.zones import ZoneBox, box_of, subtract
 
@@ -164,6 +165,7 @@ class Sessions:
         waiting = (message.batch.count, message.batch.size)
         self._sizes[key] = waiting[1]
         divided: dict[int, BatchMatches] | None = None
+        cuts = RowCuts(message.batch)
         for client in clients:
             if known.get(client):
                 continue
@@ -175,7 +177,7 @@ class Sessions:
             if len(clients) > 1:
                 if divided is None:
                     divided = BatchMatches(message.every, message.rows, message.names).divided(client_of)
-                mine = divided[client].delivery(message.number, message.batch)
+                mine = divided[client].delivery(message.number, message.batch, cuts)
             known[client] = self._deliver_to(client, key, mine, waiting[1])
         for client in known.keys() - clients:  # the owner waits for them elsewhere, or no more
             self._acknowledged(key, client)

@@ -11,8 +11,8 @@ Rule: labels never change. An edit returns others, which share with these all th
 size, and an edit copies the last one, which is short; parts of like size become one as long as that takes a moment.
 Where every part costs who reads (conditions on texts), there are two, a large one and the newest.
 
-A column of events is looked up by Arrow in one pass over its bytes, with no Python object per text. Arrow hashes the
-labelled texts anew at each call, so a column much shorter than their list is looked up text by text.
+A column of events is looked up without a Python object per text: a long one by Arrow in one pass over its bytes, where
+the labelled texts are hashed anew at each call, a shorter one by halves, in a kernel.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rookery.matching.label_kernels import around_texts
+
 __all__ = ["LABEL_LIMIT", "LABEL_STEP", "LabelPart", "Labels", "Moves", "moved"]
 
 Array = np.ndarray[Any, Any]
@@ -40,8 +42,10 @@ _LOWEST, _HIGHEST = -LABEL_LIMIT, LABEL_LIMIT
 LABEL_STEP = 4
 #: Texts that come in order are placed this far apart at the ends, so that the ends do not fill by halving.
 _END_STEP = 1 << 36
-#: A column is looked up by Arrow from this fraction of the labelled texts on.
-_SHORT = 8
+#: Up to so many texts, and up to this fraction of the labelled ones, are looked up by halves: more by Arrow. So many
+#: at a time: the interpreter is held meanwhile.
+_FEW_TEXTS, _SHORT = 4096, 8
+_NO_BYTES = np.frombuffer(b"\0", np.uint8)
 #: A text of a long run takes this power of two of its gap, divided by the length of the run: no run fills a gap so.
 _RUN_SHIFT = 8
 #: The runs of texts in order that are remembered.
@@ -71,6 +75,11 @@ class LabelPart:
             self._columns = pa.array(self.texts, pa.string()), np.array(self.labels, np.int64)
         return self._columns
 
+    def laid_out(self) -> tuple[Array, Array, Array]:
+        """Return the bytes of the texts, where each of them begins, and the labels."""
+        texts, labels = self.columns()
+        return (*_laid_out(texts), labels)
+
     @property
     def nbytes(self) -> int:
         sample = self.texts[:: len(self.texts) // 256 + 1]
@@ -79,6 +88,16 @@ class LabelPart:
         return (
             texts + 32 * len(self.labels) + getsizeof(self.texts) + getsizeof(self.labels) + getsizeof(self.by_text)
         ) + columns
+
+
+def _laid_out(texts: pa.Array) -> tuple[Array, Array]:
+    """Return the bytes of Arrow's texts, and where each of them begins; what stands at a NULL means nothing."""
+    if not len(texts):
+        return _NO_BYTES, np.zeros(1, np.int32)
+    _, starts, data = texts.buffers()
+    places = np.frombuffer(starts, np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    places = places[texts.offset : texts.offset + len(texts) + 1]
+    return (np.frombuffer(data, np.uint8) if data is not None and len(data) else _NO_BYTES), places
 
 
 _NONE = LabelPart([], [])
@@ -176,8 +195,8 @@ class Labels:
 
     def codes(self, texts: pa.Array, null: int) -> Array:
         """Return the codes of an Arrow array of strings; a null has the code `null`."""
-        if _SHORT * len(texts) < len(self):
-            return np.array([null if text is None else self.code(text) for text in texts.to_pylist()], np.int64)
+        if len(texts) <= _FEW_TEXTS or _SHORT * len(texts) < len(self):
+            return self._codes_by_halves(texts, null)
         codes = np.full(len(texts), _LOWEST, np.int64)
         strange, left = np.arange(len(texts)), texts  # those without a label, and where they are
         for known, labels in self._looked_up():
@@ -191,6 +210,19 @@ class Labels:
             encoded = left.dictionary_encode()
             by_text = [null if text is None else self.code(text) for text in encoded.dictionary.to_pylist()]
             codes[strange] = np.array([*by_text, null], np.int64)[encoded.indices.fill_null(len(by_text)).to_numpy()]
+        if texts.null_count:
+            codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
+        return codes
+
+    def _codes_by_halves(self, texts: pa.Array, null: int) -> Array:
+        exact = np.full(len(texts), _LOWEST, np.int64)
+        below = np.full(len(texts), _LOWEST - 1, np.int64)
+        data, starts = _laid_out(texts)
+        for known in [part.laid_out() for part in self._parts if part.texts]:
+            for first in range(0, len(texts), _FEW_TEXTS):
+                end = first + _FEW_TEXTS
+                around_texts(data, starts[first : end + 1], *known, exact[first:end], below[first:end])
+        codes: Array = np.where(exact == _LOWEST, below + 1, exact) if self.ordered else exact
         if texts.null_count:
             codes[texts.is_null().to_numpy(zero_copy_only=False)] = null
         return codes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from rookery.errors import EventError
@@ -11,7 +13,9 @@ from rookery.matching.view import View
 from rookery.model.batches import Batch, Events, batch_of, event_ids
 from rookery.model.events import check_on_error
 
-__all__ = ["check_request", "match_table"]
+__all__ = ["check_request", "match_numbers", "match_table"]
+
+Array = np.ndarray[Any, Any]
 
 
 def check_request(batch: Batch, *, event_id: str, missing: str, on_error: str) -> None:
@@ -44,6 +48,12 @@ def match_table(
     named = [(event_ids(batch, event_id, pa.array(found)), *view.records.named(slots)) for found, slots in pieces]
     columns = [pa.chunked_array(_chunks(column)) for column in zip(*named, strict=True)]
     return pa.table(columns, names=["event_id", "subscription_id", "version"])
+
+
+def match_numbers(view: View, events: Events, *, missing: str) -> tuple[Array, Array]:
+    """Match a batch and return the pairs in the same order, by the rows of events and the ids, which are numbers."""
+    rows, slots = view.match_batch(events, time=None, topic=None, as_of=None, missing=missing)
+    return rows, view.records.numbers(slots)
 
 
 def _chunks(parts: Iterable[pa.Array | pa.ChunkedArray]) -> list[pa.Array]:

@@ -111,6 +111,22 @@ class Records:
             self._named = named  # last: others read too
         return self._named
 
+    def numbers(self, slots: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the ids of slots, which are whole numbers in this set."""
+        if not len(slots):
+            return np.empty(0, np.int64)
+        rows = len(self._column)
+        newer = slots >= rows
+        if not newer.any():
+            all_older: np.ndarray[Any, Any] = self._column.to_numpy()[slots]
+            return all_older
+        found = np.empty(len(slots), np.int64)
+        if rows:
+            older = ~newer
+            found[older] = self._column.to_numpy()[slots[older]]
+        found[newer] = [self._tail[place].subscription_id for place in (slots[newer] - rows).tolist()]
+        return found
+
     def names(self, slots: np.ndarray[Any, Any]) -> tuple[pa.Array, pa.Array]:
         """Return the ids and the versions of slots, each in one piece."""
         rows = self._base.num_rows

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from rookery.errors import DuplicateSubscriptionError, EventError, SubscriptionError, UnknownSubscriptionError
@@ -234,6 +235,19 @@ class ScanMatcher:
         still._require_time(time is not None)
         at = _microseconds(time, on_error) if still._dated() else None
         return [one for one, _ in still._judge(event, topic, at, on_error)]
+
+    def match_numbers(
+        self, events: Events, *, missing: str = "error"
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Return the pairs of a batch by row and id, of a set whose ids are numbers."""
+        still = self._still()
+        still._require_time(False)
+        found = [
+            (row, int(one))
+            for row, event in enumerate(still._rows(batch_of(events), missing))
+            for one, _ in still._judge(event, None, None, "raise")
+        ]
+        return np.array([row for row, _ in found], np.int64), np.array([one for _, one in found], np.int64)
 
     def match_many(
         self,
