@@ -30,8 +30,10 @@ from rookery.brokers.client_messages import (
     PublishBatch,
     Subscribe,
     Subscribed,
+    SubscribeMany,
     SubscriptionRejected,
     Unsubscribe,
+    UnsubscribeMany,
     Welcome,
 )
 from rookery.brokers.versions import MOST_VERSION
@@ -81,7 +83,7 @@ def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
     client = a_client()
     number = client.subscribe({"low": ("x < 1", ()), "high": ("x > ?", (9,))})
     low, high = "a/1/low", "a/1/high"
-    assert sent(client) == [Subscribe(low, 1, "x < 1", ()), Subscribe(high, 2, "x > ?", (9,))]
+    assert sent(client) == [SubscribeMany((Subscribe(low, 1, "x < 1", ()), Subscribe(high, 2, "x > ?", (9,))))]
     tell(client, Subscribed(low, 1))
     assert not client.is_in_force(number)
     tell(client, Subscribed(high, 1))  # an answer to something else
@@ -90,7 +92,7 @@ def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
     assert events(client) == [InForce(number)]
     assert client.is_in_force(number)
     client.unsubscribe(number)
-    assert sent(client) == [Unsubscribe(low), Unsubscribe(high)]
+    assert sent(client) == [UnsubscribeMany((low, high))]
     client.unsubscribe(number)
     assert client.effects() == []
     assert not client.is_in_force(number)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from rookery.brokers.batches import DeliverBatch, Superseded
-from rookery.brokers.messages import PlaceSubscription
+from rookery.brokers.messages import PlaceSubscriptions
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
@@ -82,7 +82,7 @@ def test_who_says_late_what_was_taken_back_is_told_so() -> None:
     made.world.on_message = lambda sender, receiver, message: said.append(message)
     for broker in made.brokers.values():
         (owned,) = broker.owned.values()
-        broker.placement.spread(owned, PlaceSubscription(late, len(owned.path), answer=True))
+        broker.placement.spread(owned, PlaceSubscriptions((late,), len(owned.path), answer=True))
         made.perform(broker.id)
     made.run(2 * SECOND)
     assert holders(made, wire) == []

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
-from rookery.brokers.client_messages import DeliverToClient, Subscribed
+from rookery.brokers.bulks import bulks
+from rookery.brokers.client_messages import DeliverToClient, Subscribed, SubscribedMany
 from rookery.machine import ClientId, Close
 from rookery.space.zones import ZoneBox, box_of, subtract
 
@@ -52,6 +53,8 @@ class Sessions:
         self._acknowledgments: dict[int, list[int]] = {}
         #: What of a subscription's box no zone has answered for, and when it was last sent.
         self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
+        #: By client, what it is to be told at the end of this turn: subscriptions that are in force.
+        self._in_force: dict[int, list[tuple[str, int]]] = {}
 
     # ---- clients come and go -------------------------------------------------------------------------------------
 
@@ -111,17 +114,20 @@ class Sessions:
             self._acknowledged(key, client)
 
     def placed(self, message: Placed) -> None:
-        """A zone says that it has a subscription."""
-        placing = self._placing.get(message.subscription_id)
-        if placing is None or placing[0] != message.version:
-            return
-        version, left, since = placing
-        left = subtract(left, box_of(message.path, self._broker.configuration.space.dimensions))
-        if left:
-            self._placing[message.subscription_id] = (version, left, since)
-        else:
-            del self._placing[message.subscription_id]
-            self._tell(message.subscription_id, Subscribed(message.subscription_id, version))
+        """A zone says that it has subscriptions."""
+        box = box_of(message.path, self._broker.configuration.space.dimensions)
+        for name, version in message.subscriptions:
+            placing = self._placing.get(name)
+            if placing is None or placing[0] != version:
+                continue
+            left = subtract(placing[1], box)
+            if left:
+                self._placing[name] = (version, left, placing[2])
+            else:
+                del self._placing[name]
+                client = self._client_of.get(name)
+                if client is not None:
+                    self._in_force.setdefault(client, []).append((name, version))
 
     def superseded(self, message: Superseded) -> None:
         """A zone says that it has another version: only the client can take a greater one."""
@@ -129,12 +135,9 @@ class Sessions:
         if placing is not None and placing[0] == message.version:
             del self._placing[message.subscription_id]
             self._broker.counters["superseded"] += 1
-            self._tell(message.subscription_id, message)
-
-    def _tell(self, name: str, message: Subscribed | Superseded) -> None:
-        client = self._client_of.get(name)
-        if client is not None:
-            self._broker.reply(client, message)
+            client = self._client_of.get(message.subscription_id)
+            if client is not None:
+                self._broker.reply(client, message)
 
     def version_of(self, client: int) -> int:
         """Return the greatest version that a client has used here, 0 if none is known."""
@@ -265,12 +268,17 @@ class Sessions:
             self._broker.send(owner, Redeliver(tuple(numbers)))
 
     @property
-    def has_acknowledgments(self) -> bool:
+    def has_answers(self) -> bool:
         """Whether `settle` has anything to send."""
-        return bool(self._acknowledgments)
+        return bool(self._acknowledgments or self._in_force)
 
     def settle(self) -> None:
-        """Send the acknowledgments of one buffer of messages, one message for each owner."""
+        """Send the acknowledgments of one buffer of messages, one for each owner; say what is in force."""
+        if self._in_force:
+            in_force, self._in_force = self._in_force, {}
+            for client, entries in in_force.items():
+                for bulk in bulks(entries, _length):
+                    self._broker.reply(client, SubscribedMany(bulk) if len(bulk) > 1 else Subscribed(*bulk[0]))
         if self._acknowledgments:
             acknowledgments, self._acknowledgments = self._acknowledgments, {}
             for owner, numbers in acknowledgments.items():
@@ -301,3 +309,7 @@ class Sessions:
         for client in [client for client, since in self._away.items() if since < over]:
             broker.counters["clients given up"] += 1
             self.forget(client)
+
+
+def _length(entry: tuple[str, int]) -> int:
+    return len(entry[0])
