@@ -11,12 +11,11 @@ the bulk further.
 
 Subscriptions are soft state, sent again from time to time, and a replica of them lies at the first backup of each zone.
 A durable one stays as long as a client that is away is kept, whether or not its broker sends it again. Who has many
-sends some of them at each beat (`_Renewal`), each of them as often as all of few.
+sends some of them at each beat (`renewal.py`), each of them as often as all of few.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
@@ -26,6 +25,7 @@ from rookery.brokers.batches import Placed, Superseded
 from rookery.brokers.bulks import bulks
 from rookery.brokers.messages import PlacedSubscription, PlaceSubscriptions, ReplicateSubscriptions, Routed
 from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.renewal import Renewal
 from rookery.space.zones import Path, box_of, contains, gap, meets, overlap, sibling
 
 if TYPE_CHECKING:
@@ -36,39 +36,6 @@ __all__ = ["Placement"]
 #: Hops of the search for a zone beside one that nobody owns: there may be none, and it is searched for again later.
 MOST_ASKED = 16
 NEVER = 1 << 62
-#: Who has more subscriptions than this sends them again by parts.
-FEW = 256
-
-
-class _Renewal:
-    """Which subscriptions are sent again at a beat, so that each is sent again within `refresh`.
-
-    A round is so many sendings at equal distances, each of its share of the oldest. The share is that of the most
-    subscriptions that there were in a round: so whoever was there when it began has had his turn when it ends.
-    """
-
-    __slots__ = ("_beat", "_beats", "_counts", "_next", "_refresh")
-
-    def __init__(self, *, refresh: int, beat: int) -> None:
-        self._refresh, self._beat = refresh, beat
-        self._beats = max(1, refresh // beat)
-        self._counts: deque[int] = deque(maxlen=self._beats)
-        self._next = 0
-
-    def begin(self, now: int) -> None:
-        """All have been sent now."""
-        self._next = now + self._refresh
-
-    def share(self, count: int, now: int) -> int:
-        """Return how many of so many subscriptions, those sent longest ago, are to be sent now."""
-        if now < self._next:
-            return 0
-        self._counts.append(count)
-        most = max(self._counts)
-        distance = max(1, self._beats // max(1, most // FEW))
-        sendings = max(1, self._beats // distance)
-        self._next = now + (self._refresh if sendings == 1 else distance * self._beat)
-        return -(-most // sendings)
 
 
 class Placement:
@@ -82,7 +49,7 @@ class Placement:
         self.replicas: dict[Path, dict[str, tuple[PlacedSubscription, int]]] = {}
         #: When the first of the replicas may lapse.
         self._next_lapse = 0
-        self._renewal = _Renewal(refresh=broker.configuration.refresh, beat=broker.configuration.beat)
+        self._renewal = Renewal(refresh=broker.configuration.refresh, beat=broker.configuration.beat)
         #: What the zones are to be told at the end of this turn, by whether it is taken back and whether they answer.
         self._outgoing: dict[tuple[bool, bool], list[PlacedSubscription]] = {}
         #: Subscriptions that a zone has stored while its lease was not held: by zone, with what was asked.
@@ -120,7 +87,7 @@ class Placement:
 
     def resubscribe(self) -> None:
         """Send all subscriptions of the clients again."""
-        self._renewal.begin(self._broker.now)
+        self._renewal.all_sent(self._broker.now)
         for subscription in self.clients.values():
             self.send(subscription)
 
