@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,5 +17,5 @@ def test_bulks_are_all_there_is_in_its_order_and_bounded(lengths: list[int], tim
     assert [item for bulk in found for item in bulk] == items
     assert all(0 < len(bulk) <= MOST_ITEMS for bulk in found)
     assert all(sum(bulk) <= MOST_TEXT or len(bulk) == 1 for bulk in found)
-    for bulk, following in zip(found, found[1:], strict=False):
+    for bulk, following in itertools.pairwise(found):
         assert len(bulk) == MOST_ITEMS or sum(bulk) + following[0] > MOST_TEXT, "a bulk is as large as may be"
