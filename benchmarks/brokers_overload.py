@@ -209,8 +209,8 @@ def main(arguments: list[str]) -> int:
         print(
             f"offered {done['offered']:,}, published {done['published']:,}, accepted {done['rate']:,.0f}/s = "
             f"{done['rate'] / quiet['rate']:.2f} of the capacity, {quiet['all'] / done['all']:.2f} by the CPU of all "
-            f"processes, {quiet['cpu'] / done['cpu']:.2f} by that of brokers; the last {done['flushed']:.1f} s after the "
-            f"end; {done['cpu']:.1f} µs of CPU of brokers an event\n"
+            f"processes, {quiet['cpu'] / done['cpu']:.2f} by that of brokers; the last {done['flushed']:.1f} s after "
+            f"the end; {done['cpu']:.1f} µs of CPU of brokers an event\n"
             f"{', '.join(f'{name} {count}' for name, count in total.items())}; on the way p50 {most['p50']:.2f} s, "
             f"p99 {most['p99']:.2f} s; the last came {most['waited']:.1f} s later\n"
             f"{', '.join(f'{name} {told[name]}' for name in TOLD)}",

@@ -84,7 +84,7 @@ DEDUP_WINDOW = 1 << 20
 #: How long a program that is back has to open the subscriptions that it had.
 RESUMING = 60 * SECOND
 #: Subscriptions that may be on their way to their zones.
-PLACING = 8192
+PLACING = 4096
 #: What the names of durable subscriptions have in the place of a number.
 DURABLE = "~"
 #: What a delivery waits for, beside numbers of subscriptions: one that the program has not opened yet.

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Sessions"]
 
+#: Subscriptions that are sent to their zones again at one beat, for want of an answer.
+MOST_PLACED_AGAIN = 512
+
 
 class Sessions:
     """The clients of one broker, known by numbers that the program gives them."""
@@ -51,8 +54,9 @@ class Sessions:
         #: By client that could take no more: what owners keep for it, as owner and delivery, with events and bytes.
         self._backlog: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._acknowledgments: dict[int, list[int]] = {}
-        #: What of a subscription's box no zone has answered for, and when it was last sent.
-        self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
+        #: By name of a subscription: version, what of its box no zone has answered for, when it is sent again, and how
+        #: long it is waited for then; in the order in which they were last sent.
+        self._placing: dict[str, tuple[int, list[ZoneBox], int, int]] = {}
         #: By client, what it is to be told at the end of this turn: subscriptions that are in force.
         self._in_force: dict[int, list[tuple[str, int]]] = {}
 
@@ -82,7 +86,9 @@ class Sessions:
         subscription = self._broker.placement.clients[name]
         if subscription.lower:
             upper = tuple(nextafter(x, inf) for x in subscription.upper)
-            self._placing[name] = (subscription.version, [ZoneBox(subscription.lower, upper)], self._broker.now)
+            beat = self._broker.configuration.beat
+            whole = [ZoneBox(subscription.lower, upper)]
+            self._placing[name] = (subscription.version, whole, self._broker.now + beat, 2 * beat)
         else:  # never true
             self._broker.reply(client, Subscribed(name, subscription.version))
 
@@ -122,7 +128,7 @@ class Sessions:
                 continue
             left = subtract(placing[1], box)
             if left:
-                self._placing[name] = (version, left, placing[2])
+                self._placing[name] = (version, left, *placing[2:])
             else:
                 del self._placing[name]
                 client = self._client_of.get(name)
@@ -292,6 +298,20 @@ class Sessions:
                     self._taken(key, client, delivered)
             self._sizes.pop(key, None)
 
+    def _place_again(self) -> None:
+        """Send again what was not placed in time, some of it: each time after twice as long, up to `refresh`.
+
+        Zones that are behind have it already, and would only have it twice.
+        """
+        now, most = self._broker.now, self._broker.configuration.refresh
+        due = [name for name, placing in self._placing.items() if placing[2] <= now]
+        for name in due[:MOST_PLACED_AGAIN]:
+            version, left, _, patience = self._placing.pop(name)
+            self._placing[name] = (version, left, now + patience, min(2 * patience, most))
+            subscription = self._broker.placement.clients.get(name)
+            if subscription is not None:
+                self._broker.placement.send(subscription, answer=True)
+
     def beat(self) -> None:
         """Ask again for what was not placed or not delivered; let go of clients that have been away for too long."""
         broker = self._broker
@@ -300,11 +320,7 @@ class Sessions:
             self._drop_slowest()
         for client in [client for client in self._backlog if self.attached.get(client, inf) == 0]:
             self._request_backlog(client)  # what was asked for did not come
-        for name, (version, left, since) in list(self._placing.items()):
-            subscription = broker.placement.clients.get(name)
-            if subscription is not None and broker.now - since >= broker.configuration.beat:
-                self._placing[name] = (version, left, broker.now)
-                broker.placement.send(subscription, answer=True)
+        self._place_again()
         over = broker.now - broker.configuration.detached
         for client in [client for client, since in self._away.items() if since < over]:
             broker.counters["clients given up"] += 1
