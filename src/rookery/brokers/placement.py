@@ -35,6 +35,7 @@ __all__ = ["Placement"]
 
 #: Hops of the search for a zone beside one that nobody owns: there may be none, and it is searched for again later.
 MOST_ASKED = 16
+#: When nothing lapses.
 NEVER = 1 << 62
 
 
@@ -70,10 +71,11 @@ class Placement:
 
         What it replaces is taken back behind it: zones that both meet keep the later one, the others have none.
         """
-        broker, before = self._broker, self.clients.pop(subscription_id, None)
+        broker = self._broker
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
         subscription = PlacedSubscription(subscription_id, version, where, parameters, lower, upper, broker.id, durable)
+        before = self.clients.pop(subscription_id, None)
         self.clients[subscription_id] = subscription
         self.send(subscription, answer=True)
         if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
