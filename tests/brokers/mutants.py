@@ -5,7 +5,7 @@ A mutant changes the classes that run, by a `MonkeyPatch`; it says nothing of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -51,9 +51,9 @@ class _VersionsByTheClock(Versions):
 def versions_by_the_clock(patch: pytest.MonkeyPatch) -> None:
     """Versions are wall clocks, and a zone says *placed* whatever it has stored."""
 
-    def answer(self: Placement, owned: OwnedZone, subscription: PlacedSubscription) -> None:
-        name, version = subscription.subscription_id, subscription.version
-        self._broker.send(subscription.access_broker, Placed(name, version, owned.path))
+    def answer(self: Placement, owned: OwnedZone, subscriptions: Iterable[PlacedSubscription]) -> None:
+        for one in subscriptions:
+            self._broker.send(one.access_broker, Placed(owned.path, ((one.subscription_id, one.version),)))
 
     patch.setattr(Placement, "_answer", answer)
 

@@ -12,7 +12,7 @@ import pytest
 from rookery.brokers import client as module
 from rookery.brokers import seeking
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of
-from rookery.brokers.client import ClientMachine
+from rookery.brokers.client import PLACING, ClientMachine
 from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
@@ -30,8 +30,11 @@ from rookery.brokers.client_messages import (
     PublishBatch,
     Subscribe,
     Subscribed,
+    SubscribedMany,
+    SubscribeMany,
     SubscriptionRejected,
     Unsubscribe,
+    UnsubscribeMany,
     Welcome,
 )
 from rookery.brokers.versions import MOST_VERSION
@@ -81,7 +84,7 @@ def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
     client = a_client()
     number = client.subscribe({"low": ("x < 1", ()), "high": ("x > ?", (9,))})
     low, high = "a/1/low", "a/1/high"
-    assert sent(client) == [Subscribe(low, 1, "x < 1", ()), Subscribe(high, 2, "x > ?", (9,))]
+    assert sent(client) == [SubscribeMany((Subscribe(low, 1, "x < 1", ()), Subscribe(high, 2, "x > ?", (9,))))]
     tell(client, Subscribed(low, 1))
     assert not client.is_in_force(number)
     tell(client, Subscribed(high, 1))  # an answer to something else
@@ -90,10 +93,67 @@ def test_a_subscription_is_in_force_when_every_condition_is_placed() -> None:
     assert events(client) == [InForce(number)]
     assert client.is_in_force(number)
     client.unsubscribe(number)
-    assert sent(client) == [Unsubscribe(low), Unsubscribe(high)]
+    assert sent(client) == [UnsubscribeMany((low, high))]
     client.unsubscribe(number)
     assert client.effects() == []
     assert not client.is_in_force(number)
+
+
+def asked(client: ClientMachine) -> list[Subscribe]:
+    """Return what is subscribed to, bulk or not."""
+    found: list[Subscribe] = []
+    for request in sent(client):
+        found += request.subscriptions if isinstance(request, SubscribeMany) else [request]
+    return found
+
+
+def test_of_many_subscriptions_a_part_is_on_its_way_and_each_is_asked_for_once() -> None:
+    client, count = a_client(), 3 * PLACING + 7
+    number = client.subscribe({str(one): ("x < 1", ()) for one in range(count)})
+    names: list[str] = []
+    while requests := asked(client):
+        assert len(requests) <= PLACING
+        names += [one.name for one in requests]
+        assert not client.is_in_force(number)
+        tell(client, SubscribedMany(tuple((one.name, one.version) for one in requests[1:])))
+        tell(client, Subscribed(requests[0].name, requests[0].version))
+    assert sorted(names) == sorted(f"a/1/{one}" for one in range(count))
+    assert client.is_in_force(number)
+
+
+def test_what_is_ended_before_it_was_said_is_never_said() -> None:
+    client, count = a_client(), PLACING + 5
+    first = client.subscribe({str(one): ("x < 1", ()) for one in range(count)})
+    said = {one.name for one in asked(client)}
+    other = client.subscribe({"": ("x < 2", ())})
+    assert len(said) == PLACING
+    assert asked(client) == [], "there is no room"
+    client.unsubscribe(other)
+    assert sent(client) == []
+    client.unsubscribe(first)
+    ended = [name for request in sent(client) for name in request.names]
+    assert sorted(ended) == sorted(said)
+    client.subscribe({"": ("x < 3", ())})
+    assert [one.where for one in asked(client)] == ["x < 3"]
+
+
+def test_what_the_present_broker_has_not_heard_of_is_said_before_it_is_taken_back() -> None:
+    """Else an earlier broker would keep it in force for as long as it keeps a client that is away."""
+    client, count = a_client(), PLACING + 5
+    number = client.subscribe({str(one): ("x < 1", ()) for one in range(count)})
+    while requests := asked(client):
+        tell(client, SubscribedMany(tuple((one.name, one.version) for one in requests)))
+    client.lose(client.broker, client.now)
+    client.wake(client.now + 60_000_000)
+    client.effects()
+    tell(client, welcome(*client.brokers), sender=client.broker)
+    assert len(asked(client)) == PLACING
+    client.unsubscribe(number)
+    requests = sent(client)
+    placed = [one.name for request in requests if isinstance(request, SubscribeMany) for one in request.subscriptions]
+    ended = [name for request in requests if isinstance(request, UnsubscribeMany) for name in request.names]
+    assert len(placed) == 5
+    assert sorted(ended) == sorted(f"a/1/{one}" for one in range(count))
 
 
 def test_a_beaten_version_is_said_again_above_what_stands_in_its_way() -> None:

@@ -11,7 +11,7 @@ from rookery.brokers.batches import Replicated, RoutedBatch, batch_of, packed
 from rookery.brokers.broker import Broker
 from rookery.brokers.configuration import BrokerDurability
 from rookery.brokers.in_flight import InFlightBatch
-from rookery.brokers.messages import EventId, PlacedSubscription, PlaceSubscription, Routed
+from rookery.brokers.messages import EventId, PlacedSubscription, PlaceSubscriptions, Routed
 from rookery.brokers.store import ZoneStore
 from rookery.simulated.brokers import SimulatedBrokers, SimulatedClient
 from rookery.simulated.links import LinkConditions
@@ -297,7 +297,7 @@ def test_a_delivery_follows_a_client_that_has_come_back_to_the_broker_that_the_z
     def subscription(version: int, access_broker: int) -> PlacedSubscription:
         return PlacedSubscription("9/1/a", version, "", (), (0.0, 0.0), (1.0, 1.0), access_broker)
 
-    broker.placement.spread(owned, PlaceSubscription(subscription(1, 2), 0))
+    broker.placement.spread(owned, PlaceSubscriptions((subscription(1, 2),), 0))
     broker.receive(RoutedBatch(batch_of(7, 0, [{"x": 0.5, "y": 0.5}]), packed(np.array([[0.5, 0.5]])), 1), 2, 1)
     (entry,) = broker.deliveries.in_flight.values()
     beside = ZoneStore(broker.configuration.space.schema)
@@ -307,5 +307,5 @@ def test_a_delivery_follows_a_client_that_has_come_back_to_the_broker_that_the_z
     broker.deliveries.follow_moved()
     assert [receiver for receiver, _ in entry.deliveries.values()] == [4]
     owned.store = kept
-    broker.receive(Routed((0.0, 0.0), PlaceSubscription(subscription(5, 2), 0), 2), 2, 2)
+    broker.receive(Routed((0.0, 0.0), PlaceSubscriptions((subscription(5, 2),), 0), 2), 2, 2)
     assert [receiver for receiver, _ in entry.deliveries.values()] == [2]

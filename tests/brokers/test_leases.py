@@ -15,7 +15,7 @@ from rookery.brokers.messages import (
     JoinRequest,
     OwnerFound,
     PlacedSubscription,
-    PlaceSubscription,
+    PlaceSubscriptions,
     ReplicateSubscriptions,
     Routed,
     ZoneReport,
@@ -302,7 +302,7 @@ def test_what_is_matched_without_a_lease_is_matched_again_under_it(yielded: bool
     assert event not in made.accepted
     wire = f"{client.number:x}/1/late"
     late = PlacedSubscription(wire, 1, "", (), owned.box.lower, owned.box.upper, 1)
-    placing = Routed(owned.box.lower, PlaceSubscription(late, len(path)), 3)
+    placing = Routed(owned.box.lower, PlaceSubscriptions((late,), len(path)), 3)
     sent = ReplicateSubscriptions(path, ((late, 600 * SECOND),), stored=True) if yielded else placing
     owner.receive(sent, 3, made.world.time(1))
     made.perform(1)

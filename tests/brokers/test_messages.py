@@ -11,7 +11,7 @@ from rookery.brokers.messages import (
     JoinRequest,
     Message,
     PlacedSubscription,
-    PlaceSubscription,
+    PlaceSubscriptions,
     ReplicateSubscriptions,
     Routed,
     Transfer,
@@ -58,7 +58,7 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
     (owned,) = broker.owned.values()
     for message in (
         Routed((0.5,), FindOwner(99), 99),
-        Routed((0.5, 0.5), PlaceSubscription(stranger, 0), 99),
+        Routed((0.5, 0.5), PlaceSubscriptions((stranger,), 0), 99),
         Routed((0.5, 0.5), JoinRequest(99, (), ((0.1,),)), 99),
         ReplicateSubscriptions(owned.path, ((stranger, 5),)),
         Transfer(ZoneState(ZoneOwnership(owned.path, 9, broker.id), (), (), ((stranger, 5),), (), 0, ())),
@@ -72,7 +72,7 @@ def test_a_message_of_another_space_is_rejected_and_harms_nobody() -> None:
         assert [type(effect.event) for effect in broker.effects() if isinstance(effect, Emit)] == [
             BrokerMessageRejected
         ]
-    broker.receive(Routed(owned.box.lower, PlaceSubscription(ill, 0), 99), 99, made.calendar.now)
+    broker.receive(Routed(owned.box.lower, PlaceSubscriptions((ill,), 0), 99), 99, made.calendar.now)
     made.publish(broker.id, {"x": owned.box.lower[0] + 1e-3, "y": owned.box.lower[1] + 1e-3})
     made.run(SECOND)
     assert broker.counters["rejected"] == 6

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rookery.brokers.batches import DeliverBatch, Superseded
-from rookery.brokers.messages import PlaceSubscription
+from rookery.brokers.bulks import MOST_ITEMS
+from rookery.brokers.messages import PlaceSubscriptions, Routed
 from rookery.brokers.owned_zone import OwnedZone
 from rookery.machine import Node
 from rookery.simulated.brokers import SimulatedBrokers
-from rookery.space.zones import ZoneBox
+from rookery.space.zones import ZoneBox, meets
 
 from .invariants import SECOND, network
 
@@ -82,7 +85,7 @@ def test_who_says_late_what_was_taken_back_is_told_so() -> None:
     made.world.on_message = lambda sender, receiver, message: said.append(message)
     for broker in made.brokers.values():
         (owned,) = broker.owned.values()
-        broker.placement.spread(owned, PlaceSubscription(late, len(owned.path), answer=True))
+        broker.placement.spread(owned, PlaceSubscriptions((late,), len(owned.path), answer=True))
         made.perform(broker.id)
     made.run(2 * SECOND)
     assert holders(made, wire) == []
@@ -150,6 +153,62 @@ def test_a_subscription_comes_to_each_zone_exactly_once() -> None:
     assert len(stored) > 5
     assert all(came[number] == 1 for number in stored if number != 7)
     assert sum(came.values()) <= len(stored) + 1  # beside them only the access broker
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from([1, 5, 13]), st.integers(1, 1500))
+def test_a_bulk_comes_to_the_zones_that_each_subscription_meets(dice: random.Random, brokers: int, count: int) -> None:
+    """Whatever goes together: a zone has those whose box meets it, its backup the same, and each came once."""
+    made = network(brokers, seed=dice.randrange(9))
+    client = made.client(1 + dice.randrange(brokers))
+    made.run(SECOND)
+    corners = [(dice.random(), dice.random(), 0.3 * dice.random(), 0.3 * dice.random()) for _ in range(count)]
+    conditions = {
+        str(number): (f"x >= {x} AND x <= {x + wide} AND y >= {y} AND y <= {y + high}", ())
+        for number, (x, y, wide, high) in enumerate(corners)
+    }
+    before = {broker: broker.counters["subscriptions spread"] for broker in made.brokers.values()}
+    placed = -sum(broker.counters["Placed"] for broker in made.brokers.values())
+    number = client.machine.subscribe(conditions)
+    client.perform()
+    assert made.run(2 * SECOND, until=lambda: client.machine.is_in_force(number))
+    space = made.configuration.space
+    boxes = {f"{client.number:x}/{number}/{name}": space.box(where) for name, (where, _) in conditions.items()}
+    zones = zone_by_broker(made)
+    for owned in zones.values():
+        due = {wire for wire, box in boxes.items() if box is not None and meets(owned.box, *box)}
+        assert {subscription.subscription_id for subscription, _ in owned.store} == due
+        if owned.replicated is not None:
+            assert set(made.brokers[owned.replicated].placement.replicas.get(owned.path, {})) == due
+    placed += sum(broker.counters["Placed"] for broker in made.brokers.values())
+    assert all(broker.counters["subscriptions spread"] - was <= count for broker, was in before.items()), "once each"
+    assert placed <= brokers * -(-count // MOST_ITEMS) * 2, "one answer of a zone for each bulk"
+    client.machine.unsubscribe(number)
+    client.perform()
+    made.run(2 * SECOND)
+    assert not any(len(owned.store) for owned in zones.values())
+    assert not any(broker.placement.replicas.get(path) for broker in made.brokers.values() for path in broker.owned)
+
+
+def test_many_subscriptions_are_renewed_by_parts_and_none_ends() -> None:
+    made = network(3, seed=2)
+    client = made.client(1)
+    made.run(SECOND)
+    number = client.machine.subscribe({str(one): (f"x >= 0.{one}", ()) for one in range(3000)})
+    client.perform()
+    assert made.run(2 * SECOND, until=lambda: client.machine.is_in_force(number))
+    sizes: list[int] = []
+    made.world.on_message = lambda sender, receiver, message: (
+        sizes.append(len(message.body.subscriptions))
+        if isinstance(message, Routed) and isinstance(message.body, PlaceSubscriptions)
+        else None
+    )
+    made.run(2 * made.configuration.lease)
+    assert made.brokers[1].placement.clients.keys() == {f"{client.number:x}/{number}/{one}" for one in range(3000)}
+    boxes = [made.configuration.space.box(f"x >= 0.{one}") for one in range(3000)]
+    for owned in zone_by_broker(made).values():
+        assert len(owned.store) == sum(box is not None and meets(owned.box, *box) for box in boxes)
+    assert max(sizes) <= MOST_ITEMS
 
 
 def test_a_subscription_comes_to_the_zones_beside_one_that_nobody_owns() -> None:

@@ -12,8 +12,11 @@ from rookery.brokers.client_messages import (
     KnownBrokers,
     PublishBatch,
     Subscribe,
+    Subscribed,
+    SubscribeMany,
     SubscriptionRejected,
     TransferZone,
+    UnsubscribeMany,
 )
 from rookery.machine import ClientId, Close, Send
 
@@ -89,6 +92,12 @@ def test_a_subscription_is_named_after_its_client_and_has_a_condition_that_can_b
     assert stranger == (CLIENT, SubscriptionRejected("8/1/s", "a subscription is named after its client"))
     ((_, wrong),) = sent(ask(broker, Subscribe("9/1/s", 1, "x >")))
     assert (type(wrong), wrong.name) == (SubscriptionRejected, "9/1/s")
+    assert not broker.placement.clients
+    good = ask(broker, SubscribeMany((Subscribe("9/1/s", 2, "x > 0"), Subscribe("8/1/s", 1, "x > 0"))))
+    assert [type(answer) for _, answer in sent(good)] == [SubscriptionRejected, Subscribed]
+    ask(broker, Subscribe("9/1/s", 3, "x >"))
+    assert broker.placement.clients["9/1/s"].version == 2, "what cannot be read replaces nothing"
+    ask(broker, UnsubscribeMany(("8/1/s", "9/1/s")))
     assert not broker.placement.clients
 
 

@@ -115,9 +115,9 @@ def test_a_late_answer_to_an_earlier_version_places_nothing() -> None:
     (path,) = other.owned
     ask(broker, Attach(), Subscribe(NAME, 1, "x >= 0"))
     assert not answers(ask(broker, Subscribe(NAME, 2, "x >= 0")))  # the other zone has said nothing
-    broker.receive(Placed(NAME, 1, path), other.id, broker.now)
+    broker.receive(Placed(path, ((NAME, 1),)), other.id, broker.now)
     assert not answers(broker.effects())
-    broker.receive(Placed(NAME, 2, path), other.id, broker.now)
+    broker.receive(Placed(path, ((NAME, 2),)), other.id, broker.now)
     assert answers(broker.effects()) == [Subscribed(NAME, 2)]
 
 

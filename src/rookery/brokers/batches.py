@@ -256,11 +256,10 @@ class Redeliver(msgspec.Struct, frozen=True, array_like=True, tag=39):
 
 
 class Placed(msgspec.Struct, frozen=True, array_like=True, tag=41):
-    """Your subscription is stored in this zone, in this version."""
+    """Your subscriptions are stored in this zone, in these versions."""
 
-    subscription_id: str
-    version: Version
     path: Path
+    subscriptions: tuple[tuple[str, Version], ...]
 
 
 class Superseded(msgspec.Struct, frozen=True, array_like=True, tag=42):

@@ -38,7 +38,7 @@ from rookery.brokers.messages import (
     JoinRequest,
     Message,
     OwnerFound,
-    PlaceSubscription,
+    PlaceSubscriptions,
     PutResident,
     ReplicateSubscriptions,
     ResidentChanged,
@@ -320,12 +320,12 @@ class Broker:
             else:
                 self.counters["dropped"] += 1
             return
-        if isinstance(body, PlaceSubscription) and body.around:
+        if isinstance(body, PlaceSubscriptions) and body.around:
             self.placement.go_around(routed, body)
             return
         owned, hop = self._next_hop(point, routed.visited, came_back=self.id in routed.visited)
         if hop is None or len(routed.visited) >= MOST_HOPS:
-            if isinstance(body, PlaceSubscription):
+            if isinstance(body, PlaceSubscriptions):
                 self.placement.go_around(routed, body)
             else:
                 self.counters["dropped"] += 1
@@ -351,7 +351,7 @@ class Broker:
     def _arrive(self, owned: OwnedZone, routed: Routed) -> None:
         body = routed.body
         match body:
-            case PlaceSubscription():
+            case PlaceSubscriptions():
                 self.placement.spread(owned, body)
             case FindOwner(asker, stamp):
                 self.send(asker, OwnerFound(owned.current_ownership(), stamp))

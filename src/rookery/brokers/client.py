@@ -15,6 +15,9 @@ A durable subscription has a name of the program's own, whatever was opened befo
 is closed nothing is said to the brokers, and what the program has not taken comes to whoever opens it again. It ends
 when its program says so, or when nobody has had it open for as long as brokers keep it.
 
+Subscriptions go out in bulks, at most `PLACING` of them at a time without an answer: what waits here is not sent again
+by brokers that look whether it has come to its zones.
+
 Brokers are known by whatever the driver can reach them by; those that a broker names are numbers.
 """
 
@@ -23,10 +26,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from rookery.brokers.batches import Accepted, DeliverBatch, Refused, Superseded, batch_of, events_of
+from rookery.brokers.bulks import bulks
 from rookery.brokers.client_events import (
     Attached,
     BatchAccepted,
@@ -50,8 +55,11 @@ from rookery.brokers.client_messages import (
     Status,
     Subscribe,
     Subscribed,
+    SubscribedMany,
+    SubscribeMany,
     SubscriptionRejected,
     Unsubscribe,
+    UnsubscribeMany,
     Welcome,
 )
 from rookery.brokers.seeking import Seeking
@@ -75,6 +83,8 @@ MOST_BYTES = 4 << 20
 DEDUP_WINDOW = 1 << 20
 #: How long a program that is back has to open the subscriptions that it had.
 RESUMING = 60 * SECOND
+#: Subscriptions that may be on their way to their zones.
+PLACING = 4096
 #: What the names of durable subscriptions have in the place of a number.
 DURABLE = "~"
 #: What a delivery waits for, beside numbers of subscriptions: one that the program has not opened yet.
@@ -144,6 +154,9 @@ class ClientMachine:
         self._open: dict[int, _Open] = {}
         self._number_of: dict[str, int] = {}
         self._subscriptions = 0
+        #: By its name on the wire, what is to be sent to the present broker when there is room; what has no answer yet.
+        self._unplaced: dict[str, int] = {}
+        self._placing: set[str] = set()
         self._events: list[dict[str, Any]] = []
         self._sequence = first
         self._batches: dict[int, _InFlight] = {}
@@ -181,10 +194,11 @@ class ClientMachine:
         within = f"{self.identity:x}/{number}/" if durable is None else self._durable(durable)
         wires = {f"{within}{name}": (name, *entry) for name, entry in conditions.items()}
         self._has_durable |= durable is not None
-        opened = self._open[number] = _Open(wires, durable is not None, waiting=set(wires))
+        self._open[number] = _Open(wires, durable is not None, waiting=set(wires))
         self._number_of.update(dict.fromkeys(wires, number))
         if self.is_attached:  # else when a broker lets it in
-            self._place(number, opened)
+            self._unplaced.update(dict.fromkeys(wires, number))
+            self._place()
         early, self._early = self._early, {}
         for key, delivery in early.items():
             self._deliver(key[0], delivery)
@@ -195,16 +209,25 @@ class ClientMachine:
 
         A durable one is only closed, unless it is to end for good: what is not acknowledged comes when it is opened.
         """
-        opened = self._open.pop(number, None)
+        opened = self._open.get(number)
         if opened is None:
             return
         stays = opened.is_durable and not for_good
         keys = [key for key, numbers in self._unacknowledged.items() if number in numbers]
+        # What an earlier broker has placed, and the present one has not heard of, it cannot take back.
+        waiting = [wire for wire in opened.conditions if self._unplaced.pop(wire, None) is not None]
+        never_said = {wire for wire in waiting if not self.versions.is_counted(wire)}
+        self._subscribe([(number, wire) for wire in waiting if wire not in never_said] if not stays else ())
+        del self._open[number]
+        self._placing.difference_update(opened.conditions)
         for wire in opened.conditions:
             del self._number_of[wire]
             if not stays:
                 self.versions.forget(wire)
-                self._say(Unsubscribe(wire))
+        if not stays:
+            for bulk in bulks((wire for wire in opened.conditions if wire not in never_said), len):
+                self._say(UnsubscribeMany(bulk) if len(bulk) > 1 else Unsubscribe(*bulk))
+        self._place()
         for key in keys:
             if stays:
                 self._unacknowledged[key].discard(number)
@@ -295,6 +318,8 @@ class ClientMachine:
             return
         for message in messages:
             self._dispatch(message)
+        if self._unplaced:
+            self._place()
 
     def undeliverable(self, message: FromClient, receiver: Any, now: int) -> None:
         """Take back what the broker did not get: it is gone."""
@@ -374,8 +399,12 @@ class ClientMachine:
             self._resuming_until = self.now + RESUMING
         self.versions.learn(welcome.version)
         self._effects.append(Emit(Attached(welcome)))
+        self._placing.clear()
+        self._unplaced.clear()
         for number, opened in self._open.items():
-            self._place(number, opened)
+            opened.waiting = set(opened.conditions)
+            self._unplaced.update(dict.fromkeys(opened.conditions, number))
+        self._place()
         self._wait(self._retry)
         self._sending.on_the_way = 0
         for first, waiting in self._batches.items():
@@ -397,12 +426,15 @@ class ClientMachine:
             case Refused(_, first, reason, final, offsets):
                 self._refused(first, reason, offsets, final=final)
             case Subscribed(name, version):
-                if self.versions.is_current(name, version):
-                    self._placed(name)
+                self._placed(name, version)
+            case SubscribedMany(subscriptions):
+                for name, version in subscriptions:
+                    self._placed(name, version)
             case Superseded(name, _, stored):
-                if self.versions.is_beaten(name, stored) and name in self._number_of:
-                    self._subscribe(self._number_of[name], name)
+                if self.versions.is_beaten(name, stored) and name in self._number_of and name not in self._unplaced:
+                    self._subscribe([(self._number_of[name], name)])
             case SubscriptionRejected(name, reason):
+                self._placing.discard(name)
                 if name in self._number_of:
                     self._effects.append(Emit(SubscriptionFailed(self._number_of[name], reason)))
             case Status(document):
@@ -414,23 +446,33 @@ class ClientMachine:
 
     # ---- subscriptions -------------------------------------------------------------------------------------------
 
-    def _place(self, number: int, opened: _Open) -> None:
-        opened.waiting = set(opened.conditions)
-        for wire in opened.conditions:
-            self._subscribe(number, wire)
+    def _place(self) -> None:
+        """Send what waits, when there is room for a good part of it."""
+        room = PLACING - len(self._placing)
+        if room >= min(len(self._unplaced), PLACING // 2) and self.is_attached:
+            chosen = list(islice(self._unplaced, room))
+            self._subscribe([(self._unplaced.pop(wire), wire) for wire in chosen])
 
-    def _subscribe(self, number: int, wire: str) -> None:
-        """Send a subscription as the latest: it may go to another broker than before."""
-        version = self.versions.next(wire)
-        if version is None:
-            reason = "the versions of this client are used up: connect anew"
-            self._effects.append(Emit(SubscriptionFailed(number, reason)))
+    def _subscribe(self, chosen: Iterable[tuple[int, str]]) -> None:
+        """Send subscriptions as the latest: they may go to another broker than before."""
+        requests: list[Subscribe] = []
+        for number, wire in chosen:
+            version = self.versions.next(wire)
+            if version is None:
+                reason = "the versions of this client are used up: connect anew"
+                self._effects.append(Emit(SubscriptionFailed(number, reason)))
+                break
+            opened = self._open[number]
+            _, where, parameters = opened.conditions[wire]
+            requests.append(Subscribe(wire, version, where, parameters, opened.is_durable))
+        self._placing.update(one.name for one in requests)
+        for bulk in bulks(requests, lambda one: len(one.where) + len(one.name)):
+            self._say(SubscribeMany(bulk) if len(bulk) > 1 else bulk[0])
+
+    def _placed(self, wire: str, version: int) -> None:
+        if not self.versions.is_current(wire, version):
             return
-        opened = self._open[number]
-        _, where, parameters = opened.conditions[wire]
-        self._say(Subscribe(wire, version, where, parameters, opened.is_durable))
-
-    def _placed(self, wire: str) -> None:
+        self._placing.discard(wire)
         number = self._number_of.get(wire)
         if number is not None:
             opened = self._open[number]

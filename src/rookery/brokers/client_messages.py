@@ -26,10 +26,13 @@ __all__ = [
     "RequestZone",
     "Status",
     "Subscribe",
+    "SubscribeMany",
     "Subscribed",
+    "SubscribedMany",
     "SubscriptionRejected",
     "TransferZone",
     "Unsubscribe",
+    "UnsubscribeMany",
     "Welcome",
 ]
 
@@ -45,10 +48,22 @@ class Subscribe(msgspec.Struct, frozen=True, array_like=True, tag=50):
     durable: bool = False
 
 
+class SubscribeMany(msgspec.Struct, frozen=True, array_like=True, tag=58):
+    """All of that."""
+
+    subscriptions: tuple[Subscribe, ...]
+
+
 class Unsubscribe(msgspec.Struct, frozen=True, array_like=True, tag=51):
     """No more of that."""
 
     name: str
+
+
+class UnsubscribeMany(msgspec.Struct, frozen=True, array_like=True, tag=59):
+    """No more of all that."""
+
+    names: tuple[str, ...]
 
 
 class PublishBatch(msgspec.Struct, frozen=True, array_like=True, tag=52):
@@ -113,6 +128,12 @@ class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=61):
     version: Version
 
 
+class SubscribedMany(msgspec.Struct, frozen=True, array_like=True, tag=66):
+    """Every zone has these subscriptions of yours, in these versions."""
+
+    subscriptions: tuple[tuple[str, Version], ...]
+
+
 class SubscriptionRejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
     """That cannot be subscribed to, and why."""
 
@@ -134,12 +155,22 @@ class Status(msgspec.Struct, frozen=True, array_like=True, tag=64):
 
 
 FromClient: TypeAlias = (
-    Attach | Subscribe | Unsubscribe | PublishBatch | ClientAcknowledge | AskStatus | TransferZone | RequestZone
+    Attach
+    | Subscribe
+    | SubscribeMany
+    | Unsubscribe
+    | UnsubscribeMany
+    | PublishBatch
+    | ClientAcknowledge
+    | AskStatus
+    | TransferZone
+    | RequestZone
 )
 FromBroker: TypeAlias = (
     Welcome
     | KnownBrokers
     | Subscribed
+    | SubscribedMany
     | Superseded
     | SubscriptionRejected
     | DeliverToClient

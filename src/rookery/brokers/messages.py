@@ -40,7 +40,7 @@ __all__ = [
     "JoinRequest",
     "Message",
     "OwnerFound",
-    "PlaceSubscription",
+    "PlaceSubscriptions",
     "PlacedSubscription",
     "PutResident",
     "Rank",
@@ -66,7 +66,7 @@ EventId: TypeAlias = tuple[int, int]
 Rank: TypeAlias = tuple[int, int]
 
 
-class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
+class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A client's WHERE clause, the box that bounds it, and the broker that the client is attached to."""
 
     subscription_id: str
@@ -78,6 +78,11 @@ class PlacedSubscription(msgspec.Struct, frozen=True, array_like=True):
     access_broker: int
     #: Whether its zones keep it for as long as that broker keeps a client that is away, also without it.
     durable: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many characters it has, about."""
+        return len(self.where) + len(self.subscription_id)
 
     @property
     def rank(self) -> Rank:
@@ -201,13 +206,13 @@ class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=20):
     cut: AxisCut | None = None
 
 
-class PlaceSubscription(msgspec.Struct, frozen=True, array_like=True, tag=22):
-    """A subscription on its way to all zones that it meets below `depth` cuts of the path at the point."""
+class PlaceSubscriptions(msgspec.Struct, frozen=True, array_like=True, tag=22):
+    """Subscriptions on their way to all zones that they meet below `depth` cuts of the path at the point."""
 
-    subscription: PlacedSubscription
+    subscriptions: tuple[PlacedSubscription, ...]
     depth: int
     removed: bool = False
-    #: Whether the zones are to say that they have it.
+    #: Whether the zones are to say that they have them.
     answer: bool = False
     #: Whether nobody owns the point: any zone that shares these cuts with it will do.
     around: bool = False
@@ -236,7 +241,7 @@ class FindResidents(msgspec.Struct, frozen=True, array_like=True, tag=25):
     asker: int
 
 
-Body: TypeAlias = JoinRequest | PlaceSubscription | FindOwner | PutResident | FindResidents | LoadReport
+Body: TypeAlias = JoinRequest | PlaceSubscriptions | FindOwner | PutResident | FindResidents | LoadReport
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
@@ -294,7 +299,9 @@ def fits(message: Message, dimensions: int) -> bool:
                 len(one) == dimensions for load in body.zones for one in load.sample
             ):
                 return False
-            if isinstance(body, PlaceSubscription) and not _bounded(body.subscription, dimensions):
+            if isinstance(body, PlaceSubscriptions) and not (
+                body.subscriptions and all(_bounded(one, dimensions) for one in body.subscriptions)
+            ):
                 return False
             return len(point) == dimensions
         case Transfer(state):

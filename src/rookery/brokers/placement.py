@@ -5,17 +5,27 @@ there on. Each time the box reaches across a cut, the other side becomes one mes
 one more cut in its depth. No two messages ever handle the same zone, so a subscription comes to each zone exactly once
 and nobody needs to know the tree. Where nobody owns the point at present, another zone of that side does it.
 
+Many go together: what the clients ask in one buffer spreads as one bulk, each cut takes out of it what reaches across,
+and each zone answers once for what it has stored of it. Any point of a side will do, for whoever is there first divides
+the bulk further.
+
 Subscriptions are soft state, sent again from time to time, and a replica of them lies at the first backup of each zone.
-A durable one stays as long as a client that is away is kept, whether or not its broker sends it again.
+A durable one stays as long as a client that is away is kept, whether or not its broker sends it again. Who has many
+sends some of them at each beat (`renewal.py`), each of them as often as all of few.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rookery.brokers.batches import Placed, Superseded
-from rookery.brokers.messages import PlacedSubscription, PlaceSubscription, ReplicateSubscriptions, Routed
+from rookery.brokers.bulks import bulks
+from rookery.brokers.messages import PlacedSubscription, PlaceSubscriptions, ReplicateSubscriptions, Routed
 from rookery.brokers.owned_zone import OwnedZone
+from rookery.brokers.renewal import Renewal
 from rookery.space.zones import Path, box_of, contains, gap, meets, overlap, sibling
 
 if TYPE_CHECKING:
@@ -25,6 +35,8 @@ __all__ = ["Placement"]
 
 #: Hops of the search for a zone beside one that nobody owns: there may be none, and it is searched for again later.
 MOST_ASKED = 16
+#: When nothing lapses.
+NEVER = 1 << 62
 
 
 class Placement:
@@ -32,11 +44,15 @@ class Placement:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        #: Subscriptions of the own clients.
+        #: Subscriptions of the own clients, those first that were sent longest ago.
         self.clients: dict[str, PlacedSubscription] = {}
         #: Replicas of the subscriptions of peers' zones.
         self.replicas: dict[Path, dict[str, tuple[PlacedSubscription, int]]] = {}
-        self._next_refresh = 0
+        #: When the first of the replicas may lapse.
+        self._next_lapse = 0
+        self._renewal = Renewal(refresh=broker.configuration.refresh, beat=broker.configuration.beat)
+        #: What the zones are to be told at the end of this turn, by whether it is taken back and whether they answer.
+        self._outgoing: dict[tuple[bool, bool], list[PlacedSubscription]] = {}
         #: Subscriptions that a zone has stored while its lease was not held: by zone, with what was asked.
         self._unanswered: dict[Path, tuple[OwnedZone, dict[str, PlacedSubscription]]] = {}
 
@@ -55,10 +71,11 @@ class Placement:
 
         What it replaces is taken back behind it: zones that both meet keep the later one, the others have none.
         """
-        broker, before = self._broker, self.clients.get(subscription_id)
+        broker = self._broker
         box = broker.configuration.space.box(where, parameters or None)
         lower, upper = box if box is not None else ((), ())
         subscription = PlacedSubscription(subscription_id, version, where, parameters, lower, upper, broker.id, durable)
+        before = self.clients.pop(subscription_id, None)
         self.clients[subscription_id] = subscription
         self.send(subscription, answer=True)
         if before is not None and (before.lower, before.upper) != (lower, upper) and before.rank < subscription.rank:
@@ -72,41 +89,55 @@ class Placement:
 
     def resubscribe(self) -> None:
         """Send all subscriptions of the clients again."""
-        self._next_refresh = self._broker.now + self._broker.configuration.refresh
+        self._renewal.all_sent(self._broker.now)
         for subscription in self.clients.values():
             self.send(subscription)
 
+    def _renew(self) -> None:
+        """Send those again whose turn it is."""
+        share = self._renewal.share(len(self.clients), self._broker.now)
+        for name in list(islice(self.clients, share)):
+            subscription = self.clients[name] = self.clients.pop(name)
+            self.send(subscription)
+
     def send(self, subscription: PlacedSubscription, *, removed: bool = False, answer: bool = False) -> None:
-        """Send a subscription of a client to its zones."""
-        if not subscription.lower:  # a condition that is never true has no box and goes nowhere
-            return
-        home, placing = self._broker.home(), PlaceSubscription(subscription, 0, removed, answer)
-        if home is not None:
-            self.spread(home, placing)
-        else:  # between zones: whoever owns a corner of the box spreads it
-            self._broker.dispatch_body(subscription.lower, placing)
+        """Send a subscription of a client to its zones, with the others of this turn."""
+        if subscription.lower:  # a condition that is never true has no box and goes nowhere
+            self._outgoing.setdefault((removed, answer), []).append(subscription)
+
+    def _send_outgoing(self) -> None:
+        """Send what has gathered; what is taken back behind the rest, for it may have been placed in the same turn."""
+        broker = self._broker
+        outgoing, self._outgoing = self._outgoing, {}
+        for removed, answer in sorted(outgoing):
+            for bulk in bulks(outgoing[removed, answer], attrgetter("length")):
+                home, placing = broker.home(), PlaceSubscriptions(bulk, 0, removed, answer)
+                if home is not None:
+                    self.spread(home, placing)
+                else:  # between zones: whoever owns a corner of a box spreads it
+                    broker.dispatch_body(bulk[0].lower, placing)
 
     # ---- subscriptions at zones ----------------------------------------------------------------------------------
 
-    def spread(self, owned: OwnedZone, placing: PlaceSubscription) -> None:
-        """Place a subscription: pass on what lies across the cuts, keep what meets the own zone."""
-        broker, subscription = self._broker, placing.subscription
-        broker.counters["subscriptions spread"] += 1
+    def spread(self, owned: OwnedZone, placing: PlaceSubscriptions) -> None:
+        """Place subscriptions: pass on what lies across the cuts, keep what meets the own zone."""
+        broker, subscriptions = self._broker, placing.subscriptions
+        broker.counters["subscriptions spread"] += len(subscriptions)
         path = owned.path
-        if meets(owned.box, subscription.lower, subscription.upper):
-            self._keep(owned, subscription, placing.removed)
+        mine = [one for one in subscriptions if meets(owned.box, one.lower, one.upper)]
+        if mine:
+            self._keep(owned, mine, removed=placing.removed)
             if placing.answer:
-                self._answer(owned, subscription)
+                self._answer(owned, mine)
         for depth in range(placing.depth, len(path)):
             beside = box_of(sibling(path[: depth + 1]), owned.dimensions)
-            if meets(beside, subscription.lower, subscription.upper):
-                corner = tuple(map(max, subscription.lower, beside.lower))
-                broker.dispatch_body(
-                    corner, PlaceSubscription(subscription, depth + 1, placing.removed, placing.answer)
-                )
+            across = tuple([one for one in subscriptions if meets(beside, one.lower, one.upper)])
+            if across:
+                corner = tuple(map(max, across[0].lower, beside.lower))
+                broker.dispatch_body(corner, PlaceSubscriptions(across, depth + 1, placing.removed, placing.answer))
 
-    def go_around(self, routed: Routed, placing: PlaceSubscription) -> None:
-        """Bring a subscription to any zone of the side that it is for, where nobody owns its corner there.
+    def go_around(self, routed: Routed, placing: PlaceSubscriptions) -> None:
+        """Bring subscriptions to any zone of the side that they are for, where nobody owns the point there.
 
         The rest of that side may be in a grace period, which ends when all subscriptions have had the time to come. Who
         has no such zone, and knows of none, asks his neighbors in turn, those near the corner first, and each of them
@@ -120,7 +151,7 @@ class Placement:
 
         mine = next((owned for owned in broker.owned.values() if is_on_that_side(owned.path)), None)
         if mine is not None:
-            self.spread(mine, PlaceSubscription(placing.subscription, depth, placing.removed, placing.answer))
+            self.spread(mine, PlaceSubscriptions(placing.subscriptions, depth, placing.removed, placing.answer))
             return
         visited = (*routed.visited, broker.id) if placing.around else (broker.id,)
         tried = {*visited}
@@ -136,22 +167,30 @@ class Placement:
         if onward is None or len(visited) > MOST_ASKED:
             broker.counters["dropped"] += 1
             return
-        asked = PlaceSubscription(placing.subscription, depth, placing.removed, placing.answer, around=True)
+        asked = PlaceSubscriptions(placing.subscriptions, depth, placing.removed, placing.answer, around=True)
         broker.send(onward, Routed(point, asked, routed.origin, visited, routed.source, routed.via))
 
-    def _keep(self, owned: OwnedZone, subscription: PlacedSubscription, removed: bool) -> None:
-        broker, name = self._broker, subscription.subscription_id
+    def _keep(self, owned: OwnedZone, subscriptions: Sequence[PlacedSubscription], *, removed: bool) -> None:
+        """Store subscriptions in a zone, or take them back from it; tell its backup what has changed."""
+        added: tuple[tuple[PlacedSubscription, int], ...] = ()
+        gone: tuple[str, ...] = ()
         if removed:
-            stored = owned.store.get(name)
-            if stored is not None and stored.rank > subscription.rank:
-                return  # taken back by a broker that its client has left: the later one stands
-            changed = owned.store.take_back(name, subscription.rank, broker.now + broker.configuration.lease)
-            broker.deliveries.drop(name)
+            gone = tuple([one.subscription_id for one in subscriptions if self._take_back(owned, one)])
         else:
-            changed = self._store(owned, subscription, self._lease(subscription))
-        if changed and owned.replicated is not None:
-            change = ((), (name,)) if removed else (((subscription, self._lease(subscription)),), ())
-            broker.send(owned.replicated, ReplicateSubscriptions(owned.path, *change))
+            leased = [(one, self._lease(one)) for one in subscriptions]
+            added = tuple([entry for entry in leased if self._store(owned, *entry)])
+        if (added or gone) and owned.replicated is not None:
+            self._broker.send(owned.replicated, ReplicateSubscriptions(owned.path, added, gone))
+
+    def _take_back(self, owned: OwnedZone, subscription: PlacedSubscription) -> bool:
+        """Forget a subscription that its broker takes back; say whether it was here."""
+        broker, name = self._broker, subscription.subscription_id
+        stored = owned.store.get(name)
+        if stored is not None and stored.rank > subscription.rank:
+            return False  # taken back by a broker that its client has left: the later one stands
+        changed = owned.store.take_back(name, subscription.rank, broker.now + broker.configuration.lease)
+        broker.deliveries.drop(name)
+        return changed
 
     def _lease(self, subscription: PlacedSubscription) -> int:
         """Return how long a zone keeps a subscription that is not sent again."""
@@ -168,23 +207,33 @@ class Placement:
             broker.deliveries.move(name)
         return True
 
-    def _answer(self, owned: OwnedZone, subscription: PlacedSubscription) -> None:
-        """Say that a subscription is stored, if it is, or what is stored instead; as soon as the lease is held."""
-        name, version = subscription.subscription_id, subscription.version
-        if not self._broker.leases.is_held(owned):
+    def _answer(self, owned: OwnedZone, subscriptions: Iterable[PlacedSubscription]) -> None:
+        """Say which subscriptions are stored, or what is stored instead; as soon as the lease is held."""
+        broker = self._broker
+        if not broker.leases.is_held(owned):
             zone, _ = self._unanswered.setdefault(owned.path, (owned, {}))
             if zone is not owned:
                 self._unanswered[owned.path] = (owned, {})
-            self._unanswered[owned.path][1][name] = subscription
+            self._unanswered[owned.path][1].update((one.subscription_id, one) for one in subscriptions)
             return
-        stored = owned.store.get(name)
-        if stored is not None and stored.is_same(subscription):
-            self._broker.send(subscription.access_broker, Placed(name, version, owned.path))
-        elif (greatest := owned.store.version(name)) >= version:
-            self._broker.send(subscription.access_broker, Superseded(name, version, greatest))
+        placed: dict[int, list[tuple[str, int]]] = {}
+        for one in subscriptions:
+            name, version = one.subscription_id, one.version
+            stored = owned.store.get(name)
+            if stored is not None and stored.is_same(one):
+                placed.setdefault(one.access_broker, []).append((name, version))
+            elif (greatest := owned.store.version(name)) >= version:
+                broker.send(one.access_broker, Superseded(name, version, greatest))
+        for access_broker, entries in placed.items():
+            broker.send(access_broker, Placed(owned.path, tuple(entries)))
 
     def settle(self) -> None:
-        """Answer for the zones whose leases are held again; what has gone elsewhere is asked for there."""
+        """Send what has gathered; answer for the zones whose leases are held again.
+
+        What has gone elsewhere is asked for there.
+        """
+        if self._outgoing:
+            self._send_outgoing()
         if not self._unanswered:  # nearly always, and this is done for every message
             return
         for path, (owned, waiting) in list(self._unanswered.items()):
@@ -192,8 +241,8 @@ class Placement:
             if is_here and not self._broker.leases.is_held(owned):
                 continue
             del self._unanswered[path]
-            for subscription in waiting.values() if is_here else ():
-                self._answer(owned, subscription)
+            if is_here:
+                self._answer(owned, waiting.values())
 
     # ---- replicas ------------------------------------------------------------------------------------------------
 
@@ -206,11 +255,13 @@ class Placement:
         self.withdraw_replica(owned)
         owned.replicated = backup
         if backup is not None and len(owned.store):
-            broker.send(backup, ReplicateSubscriptions(owned.path, self.leased(owned), whole=True))
+            for number, bulk in enumerate(self.leased_bulks(owned)):
+                broker.send(backup, ReplicateSubscriptions(owned.path, bulk, whole=not number))
 
-    def leased(self, owned: OwnedZone) -> tuple[tuple[PlacedSubscription, int], ...]:
-        """Return the subscriptions of a zone, each with the time its lease has left."""
-        return tuple((subscription, expires - self._broker.now) for subscription, expires in owned.store)
+    def leased_bulks(self, owned: OwnedZone) -> Iterator[tuple[tuple[PlacedSubscription, int], ...]]:
+        """Return the subscriptions of a zone in bulks, each with the time its lease has left."""
+        now = self._broker.now
+        return bulks(((one, expires - now) for one, expires in owned.store), lambda entry: entry[0].length)
 
     def withdraw_replica(self, owned: OwnedZone) -> None:
         """Tell the former backup that it is one no more."""
@@ -235,6 +286,7 @@ class Placement:
             replica = self.replicas.setdefault(message.path, {})
             for subscription, left in message.added:
                 replica[subscription.subscription_id] = (subscription, now + left)
+                self._next_lapse = min(self._next_lapse, now + left)
             for name in message.removed:
                 replica.pop(name, None)
 
@@ -262,8 +314,7 @@ class Placement:
     def beat(self) -> None:
         """Renew what is leased, forget what has expired."""
         broker = self._broker
-        if broker.now >= self._next_refresh:
-            self.resubscribe()
+        self._renew()
         for owned in broker.owned.values():
             if not broker.leases.is_held(owned):  # what is renewed may not find its way here, and elsewhere it may end
                 owned.store.prolong(broker.configuration.beat)
@@ -273,7 +324,15 @@ class Placement:
                 broker.deliveries.drop(name)
             if gone and owned.replicated is not None:
                 broker.send(owned.replicated, ReplicateSubscriptions(owned.path, (), tuple(gone)))
+        if broker.now >= self._next_lapse:
+            self._end_replicas()
+
+    def _end_replicas(self) -> None:
+        """Forget the replicas whose lease has ended, and note when the next one may: renewing only makes that later."""
+        now = self._broker.now
         for replica in self.replicas.values():
-            for name in [name for name, (_, expires) in replica.items() if expires <= broker.now]:
+            for name in [name for name, (_, expires) in replica.items() if expires <= now]:
                 del replica[name]
         self.replicas = {path: replica for path, replica in self.replicas.items() if replica}
+        until = [expires for replica in self.replicas.values() for _, expires in replica.values()]
+        self._next_lapse = min(until, default=NEVER)

@@ -194,7 +194,7 @@ class Publishing:
         broker = self._broker
         can_assure = broker.deliveries.can_assure
         if not (
-            broker.sessions.has_acknowledgments
+            broker.sessions.has_answers
             or broker.intake.has_work
             or broker.deliveries.has_work
             or broker.replicas.has_records

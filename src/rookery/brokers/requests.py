@@ -22,9 +22,11 @@ from rookery.brokers.client_messages import (
     PublishBatch,
     RequestZone,
     Subscribe,
+    SubscribeMany,
     SubscriptionRejected,
     TransferZone,
     Unsubscribe,
+    UnsubscribeMany,
     Welcome,
 )
 from rookery.brokers.events import StatusAsked
@@ -90,10 +92,14 @@ class Requests:
                 broker.sessions.acknowledge(client, keys)
             case Subscribe():
                 self._subscribe(request, client)
+            case SubscribeMany(subscriptions):
+                for one in subscriptions:
+                    self._subscribe(one, client)
             case Unsubscribe(name):
-                if _is_named_after(name, client):
-                    broker.sessions.unsubscribe(name)
-                    broker.placement.unsubscribe(name)
+                self._unsubscribe(name, client)
+            case UnsubscribeMany(names):
+                for name in names:
+                    self._unsubscribe(name, client)
             case Attach():
                 self._attach(client)
             case AskStatus(sample):
@@ -157,6 +163,11 @@ class Requests:
             broker.reply(client, SubscriptionRejected(name, str(error)))
             return
         broker.sessions.subscribe(client, name)
+
+    def _unsubscribe(self, name: str, client: int) -> None:
+        if _is_named_after(name, client):
+            self._broker.sessions.unsubscribe(name)
+            self._broker.placement.unsubscribe(name)
 
 
 def _is_of(batch: EventBatch, client: int) -> bool:

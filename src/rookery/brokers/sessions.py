@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from rookery.brokers.batch_matches import BatchMatches
 from rookery.brokers.batches import Acknowledge, DeliverBatch, Placed, Redeliver, Superseded
-from rookery.brokers.client_messages import DeliverToClient, Subscribed
+from rookery.brokers.bulks import bulks
+from rookery.brokers.client_messages import DeliverToClient, Subscribed, SubscribedMany
 from rookery.brokers.row_cuts import RowCuts
 from rookery.machine import ClientId, Close
 from rookery.space.zones import ZoneBox, box_of, subtract
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from rookery.brokers.broker import Broker
 
 __all__ = ["Sessions"]
+
+#: Subscriptions that are sent to their zones again at one beat, for want of an answer.
+MOST_PLACED_AGAIN = 512
 
 
 class Sessions:
@@ -51,8 +55,11 @@ class Sessions:
         #: By client that could take no more: what owners keep for it, as owner and delivery, with events and bytes.
         self._backlog: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._acknowledgments: dict[int, list[int]] = {}
-        #: What of a subscription's box no zone has answered for, and when it was last sent.
-        self._placing: dict[str, tuple[int, list[ZoneBox], int]] = {}
+        #: By name of a subscription: version, what of its box no zone has answered for, when it is sent again, and how
+        #: long it is waited for then; in the order in which they were last sent.
+        self._placing: dict[str, tuple[int, list[ZoneBox], int, int]] = {}
+        #: By client, what it is to be told at the end of this turn: subscriptions that are in force.
+        self._in_force: dict[int, list[tuple[str, int]]] = {}
 
     # ---- clients come and go -------------------------------------------------------------------------------------
 
@@ -80,7 +87,9 @@ class Sessions:
         subscription = self._broker.placement.clients[name]
         if subscription.lower:
             upper = tuple(nextafter(x, inf) for x in subscription.upper)
-            self._placing[name] = (subscription.version, [ZoneBox(subscription.lower, upper)], self._broker.now)
+            beat = self._broker.configuration.beat
+            whole = [ZoneBox(subscription.lower, upper)]
+            self._placing[name] = (subscription.version, whole, self._broker.now + beat, 2 * beat)
         else:  # never true
             self._broker.reply(client, Subscribed(name, subscription.version))
 
@@ -112,17 +121,20 @@ class Sessions:
             self._acknowledged(key, client)
 
     def placed(self, message: Placed) -> None:
-        """A zone says that it has a subscription."""
-        placing = self._placing.get(message.subscription_id)
-        if placing is None or placing[0] != message.version:
-            return
-        version, left, since = placing
-        left = subtract(left, box_of(message.path, self._broker.configuration.space.dimensions))
-        if left:
-            self._placing[message.subscription_id] = (version, left, since)
-        else:
-            del self._placing[message.subscription_id]
-            self._tell(message.subscription_id, Subscribed(message.subscription_id, version))
+        """A zone says that it has subscriptions."""
+        box = box_of(message.path, self._broker.configuration.space.dimensions)
+        for name, version in message.subscriptions:
+            placing = self._placing.get(name)
+            if placing is None or placing[0] != version:
+                continue
+            left = subtract(placing[1], box)
+            if left:
+                self._placing[name] = (version, left, *placing[2:])
+            else:
+                del self._placing[name]
+                client = self._client_of.get(name)
+                if client is not None:
+                    self._in_force.setdefault(client, []).append((name, version))
 
     def superseded(self, message: Superseded) -> None:
         """A zone says that it has another version: only the client can take a greater one."""
@@ -130,12 +142,9 @@ class Sessions:
         if placing is not None and placing[0] == message.version:
             del self._placing[message.subscription_id]
             self._broker.counters["superseded"] += 1
-            self._tell(message.subscription_id, message)
-
-    def _tell(self, name: str, message: Subscribed | Superseded) -> None:
-        client = self._client_of.get(name)
-        if client is not None:
-            self._broker.reply(client, message)
+            client = self._client_of.get(message.subscription_id)
+            if client is not None:
+                self._broker.reply(client, message)
 
     def version_of(self, client: int) -> int:
         """Return the greatest version that a client has used here, 0 if none is known."""
@@ -267,12 +276,17 @@ class Sessions:
             self._broker.send(owner, Redeliver(tuple(numbers)))
 
     @property
-    def has_acknowledgments(self) -> bool:
+    def has_answers(self) -> bool:
         """Whether `settle` has anything to send."""
-        return bool(self._acknowledgments)
+        return bool(self._acknowledgments or self._in_force)
 
     def settle(self) -> None:
-        """Send the acknowledgments of one buffer of messages, one message for each owner."""
+        """Send the acknowledgments of one buffer of messages, one for each owner; say what is in force."""
+        if self._in_force:
+            in_force, self._in_force = self._in_force, {}
+            for client, entries in in_force.items():
+                for bulk in bulks(entries, _length):
+                    self._broker.reply(client, SubscribedMany(bulk) if len(bulk) > 1 else Subscribed(*bulk[0]))
         if self._acknowledgments:
             acknowledgments, self._acknowledgments = self._acknowledgments, {}
             for owner, numbers in acknowledgments.items():
@@ -286,6 +300,20 @@ class Sessions:
                     self._taken(key, client, delivered)
             self._sizes.pop(key, None)
 
+    def _place_again(self) -> None:
+        """Send again what was not placed in time, some of it: each time after twice as long, up to `refresh`.
+
+        Zones that are behind have it already, and would only have it twice.
+        """
+        now, most = self._broker.now, self._broker.configuration.refresh
+        due = [name for name, placing in self._placing.items() if placing[2] <= now]
+        for name in due[:MOST_PLACED_AGAIN]:
+            version, left, _, patience = self._placing.pop(name)
+            self._placing[name] = (version, left, now + patience, min(2 * patience, most))
+            subscription = self._broker.placement.clients.get(name)
+            if subscription is not None:
+                self._broker.placement.send(subscription, answer=True)
+
     def beat(self) -> None:
         """Ask again for what was not placed or not delivered; let go of clients that have been away for too long."""
         broker = self._broker
@@ -294,12 +322,12 @@ class Sessions:
             self._drop_slowest()
         for client in [client for client in self._backlog if self.attached.get(client, inf) == 0]:
             self._request_backlog(client)  # what was asked for did not come
-        for name, (version, left, since) in list(self._placing.items()):
-            subscription = broker.placement.clients.get(name)
-            if subscription is not None and broker.now - since >= broker.configuration.beat:
-                self._placing[name] = (version, left, broker.now)
-                broker.placement.send(subscription, answer=True)
+        self._place_again()
         over = broker.now - broker.configuration.detached
         for client in [client for client, since in self._away.items() if since < over]:
             broker.counters["clients given up"] += 1
             self.forget(client)
+
+
+def _length(entry: tuple[str, int]) -> int:
+    return len(entry[0])

@@ -57,7 +57,8 @@ class Takeover:
         before = self._membership.owners(owned)
         self._membership.close(owned)
         broker.deliveries.beaten()
-        broker.send(winner.owner, ReplicateSubscriptions(winner.path, broker.placement.leased(owned), stored=True))
+        for bulk in broker.placement.leased_bulks(owned):
+            broker.send(winner.owner, ReplicateSubscriptions(winner.path, bulk, stored=True))
         if len(winner.path) > len(owned.path) and inside(winner.path, owned.path):
             state = owned.state(owned.ownership, broker.routing_table.ages(owned), broker.now)
             for piece in carve(owned.path, winner.path):

@@ -45,6 +45,10 @@ class Versions:
         """Tell whether an answer is about what was sent last."""
         return self._current.get(name) == version
 
+    def is_counted(self, name: str) -> bool:
+        """Tell whether a subscription was ever sent."""
+        return name in self._current
+
     def is_beaten(self, name: str, stored: int) -> bool:
         """Take in which version stands in the way of a subscription; tell whether it has to be sent again."""
         self.learn(stored)

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from rookery.errors import SpaceError
 from rookery.model.batches import Events, batch_of, event_column
-from rookery.model.check import checking
 from rookery.model.events import comparable, step_into
-from rookery.model.lower import lower
 from rookery.model.parser import parse
 from rookery.model.schema import Attribute, Schema
+from rookery.model.shapes import Shapes
 from rookery.model.types import BooleanType, EnumType, FloatType, Key, LeafType, StringType, float_key
 from rookery.model.values import TOP, everything
 from rookery.space.numbers import enum_keys, key_number, key_numbers, number_range
@@ -75,7 +74,7 @@ def attribute_of(schema: Schema, text: str) -> Attribute:
 class EventSpace:
     """The unit cube that some attributes of a schema span."""
 
-    __slots__ = ("_ranges", "attributes", "axes", "schema")
+    __slots__ = ("_ranges", "_shapes", "attributes", "axes", "schema")
 
     def __init__(self, schema: Schema, axes: Sequence[Axis]) -> None:
         if not axes:
@@ -84,6 +83,7 @@ class EventSpace:
             raise SpaceError("an event space has each attribute once")
         self.schema = schema
         self.axes = tuple(axes)
+        self._shapes = Shapes(schema)
         self.attributes = [attribute_of(schema, axis.attribute) for axis in axes]
         #: By axis, the numbers that lie at both ends; booleans and labels have a slot each.
         self._ranges: list[tuple[float, float]] = []
@@ -184,7 +184,7 @@ class EventSpace:
         self, where: str, parameters: Sequence[object] | None = None
     ) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """Return the corners of the closed box that holds every event a condition can accept; None if there is none."""
-        terms = checking(where, parse(where), lambda tree: lower(tree, self.schema, parameters))
+        terms = self._shapes.lower(where, parameters)
         if not terms:
             return None
         bottoms, tops = [], []

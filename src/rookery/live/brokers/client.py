@@ -45,11 +45,8 @@ from rookery.live.tcp import Address, Link, LinkSettings, frame_of
 from rookery.live.tcp_peers import node_address
 from rookery.live.tcp_ports import dial
 from rookery.live.transport import AnySchema, DdsWriterOptions, SubscriptionRequest, check_schema, refuse
-from rookery.model.check import checking
-from rookery.model.evaluate import condition
-from rookery.model.parser import parse
 from rookery.model.schema import Schema
-from rookery.model.shapes import refuse_wall_time
+from rookery.model.shapes import Shapes
 
 __all__ = ["BrokerOptions", "BrokerTransport", "open_brokers"]
 
@@ -117,6 +114,8 @@ class BrokerTransport:
         )
         self._publish = self.machine.publish
         self.schema: Schema | None = None
+        #: Reads conditions over that schema; those that differ in their values alone cost little.
+        self._shapes: Shapes | None = None
         #: Raises where an event does not fit the schema, as soon as that is known.
         self._fits: Callable[[Mapping[str, Any], bytes], None] = _fits_unknown
         self._topic = ""
@@ -172,6 +171,7 @@ class BrokerTransport:
         """Ask the brokers for the events of some conditions."""
         self._check(request.topic)
         assert self.schema is not None  # a client that is let in has it
+        assert self._shapes is not None
         check_schema(request.topic, request.schema, self.schema)
         if request.dds is not None:
             raise refuse("DDS options", network="a broker network", instead="leave dds= away")
@@ -184,11 +184,8 @@ class BrokerTransport:
                 )
             if self.machine.is_open(request.durable):
                 raise ClientError(f"the durable subscription {request.durable!r} is open already")
-        schema = self.schema
         for where, parameters in request.conditions.values():  # a bad one raises here, with its place
-            parsed = parse(where)
-            refuse_wall_time(where, parsed)
-            checking(where, parsed, lambda tree, values=parameters: condition(tree, schema, values))  # type: ignore[misc]
+            self._shapes.lower(where, parameters or None)
         number = self.machine.subscribe(request.conditions, durable=request.durable)
         self._subscriptions[number], self._numbers[subscription] = subscription, number
         self._driver.flush_soon()
@@ -373,6 +370,7 @@ class BrokerTransport:
                     self._answers.pop(0).set_result(document)
             case Attached(welcome):
                 self.schema = Schema.from_dict(welcome.schema)
+                self._shapes = Shapes(self.schema, wall_time=False)
                 self._fits = EventCheck(self.schema)
                 self._topic = self._publishable = welcome.topic
                 self._welcomed.set()

@@ -18,6 +18,7 @@ from rookery.brokers.client_messages import (
     PublishBatch,
     RequestZone,
     Subscribe,
+    SubscribeMany,
     SubscriptionRejected,
     TransferZone,
 )
@@ -92,6 +93,10 @@ class Session:
         if isinstance(request, PublishBatch) and not self._may_publish:
             batch = request.batch
             refused = Refused(batch.publisher, batch.first, "you may not publish to this topic: ask for the right")
+        elif isinstance(request, SubscribeMany) and not self._may_subscribe:
+            for one in request.subscriptions:
+                self._is_permitted(one)  # each is told
+            return False
         elif isinstance(request, Subscribe) and not self._may_subscribe:
             refused = SubscriptionRejected(request.name, "you may not subscribe to this topic: ask for the right")
         elif isinstance(request, TransferZone | RequestZone) and self.link.role != "operator":
