@@ -260,13 +260,13 @@ def _match(index: BitmapIndex, codes: Array, positions: Array, alive: Array, roo
 
 def _match_tail(tail: Tail, codes: Array, alive: Array) -> Array:
     """Return the pairs of some events in the tail; its bounds are codes."""
-    wanted, room = tail.wanted(codes), np.empty(LEAST_PAIRS, np.int64)
+    wanted, room, checked = tail.wanted(codes), np.empty(LEAST_PAIRS, np.int64), np.zeros(1, np.int64)
     if wanted is None:
-        return _match(tail.index, codes, codes, alive, room)
+        return _match(tail.index, codes, codes, alive, room, checked)
     if not len(wanted):
         return _NO_SLOTS
     some = codes[wanted]
-    pairs = _match(tail.index, some, some, alive, room)
+    pairs = _match(tail.index, some, some, alive, room, checked)
     mine: Array = (wanted[pairs >> 32] << 32) | (pairs & _SLOT)
     return mine
 
