@@ -14,8 +14,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT, MICROSECONDS, microseconds_of
 from rookery.model.events import plain_value
+from rookery.model.instants import FIRST_INSTANT, LAST_INSTANT, MICROSECONDS, microseconds_of
 from rookery.model.parameters import parameter_value
 
 __all__ = ["CELLS", "integer", "microseconds", "text"]

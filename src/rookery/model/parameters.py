@@ -54,7 +54,7 @@ def parameter_value(value: object) -> str:
     if isinstance(value, _LISTS):
         items = value.to_pylist() if isinstance(value, pa.Array | pa.ChunkedArray) else value
         # A list in a list stays one, for `list_items` to refuse.
-        texts = [
+        texts: list[object] = [
             [] if isinstance(one, _LISTS) else None if plain_value(one) is None else parameter_value(one)
             for one in items
         ]

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from rookery.errors import SubscriptionError
-from rookery.model.instants import microseconds_of
 from rookery.model.events import plain_value
+from rookery.model.instants import microseconds_of
 from rookery.model.parameters import parameter_value, parameter_values
 
 __all__ = ["INSTANT", "Record", "check_dates", "make_record", "record_schema"]
