@@ -159,3 +159,27 @@ def test_rows_that_lack_a_field_are_not_looked_at_and_texts_in_ascii_go_by_arrow
     either = computed_attribute(schema, (COMPUTED, "coalesce(a, b) = upper(b)"))
     said = [None if (one or other) is None or other is None else (one or other) == other.upper() for one, other in rows]
     assert computed_column(either, arrays, len(rows)).to_pylist() == said
+
+
+@pytest.mark.parametrize("engine", ["bitmap", "scan"])
+@pytest.mark.parametrize(
+    ("where", "given"),
+    [
+        ("- " * 95 + "x > y", None),
+        ("-(x - " * 47 + "y" + ")" * 47 + " > y", None),
+        ("ANY(tags, " + "NOT " * 99 + "item <=> 'a')", None),
+        ("ANY(tags, " + " AND ".join(f"item <=> 'k{n}'" for n in range(10_000)) + ")", None),
+        ("s || :p = 'a'", {"p": "x" * 4_300_000}),
+    ],
+    ids=["signs", "parentheses", "negations", "length", "parameter"],
+)
+def test_what_cannot_be_written_out_is_put_aside_by_its_id_and_stops_no_other(
+    engine: str, where: str, given: Any
+) -> None:
+    schema = rookery.Schema.from_dict({"x": "int64", "y": "float64", "s": "string", "tags": ["string"]})
+    matcher = rookery.matcher(schema, engine=engine, on_error="quarantine")
+    rules = [{"subscription_id": "bad", "where": where, "parameters": given}, {"subscription_id": "good", "where": ""}]
+    assert matcher.add_many(rules) == 1
+    assert [one.subscription_id for one in matcher.quarantined] == ["bad"]
+    assert matcher.quarantined[0].message.startswith("written out, this is no condition: ")
+    assert matcher.match({"x": 1, "y": 1.0, "s": "a", "tags": ["a"]}) == ["good"]

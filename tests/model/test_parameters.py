@@ -146,3 +146,14 @@ def test_items_are_read_as_they_are_written() -> None:
     assert list_items(parameter_value([True, 1.5, "a", 2**60])) == ["TRUE", "1.5", "a", str(2**60)]
     assert list_items("[1.10, 1e3, true]") == ["1.10", "1e3", "TRUE"]
     assert parse(to_text(parse("a NOT IN :b"))) == parse("a NOT IN :b")
+
+
+@pytest.mark.parametrize(
+    "where", ["symbol = :few", "symbol IN (:few)", "symbol LIKE :few", "symbol IN :few OR symbol = :few"]
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_a_list_for_one_value_is_refused_at_its_place(where: str, named: bool) -> None:
+    with pytest.raises(SubscriptionError, match="parameter :few is a list, and stands here for one value") as caught:
+        rookery.matcher(SCHEMA).add("a", where, parameters={"few": ["a"]} if named else [["a"]])
+    assert caught.value.subscription_id == "a"
+    assert caught.value.position == where.rindex(":few")

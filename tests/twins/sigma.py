@@ -97,8 +97,10 @@ def written(value: Any) -> str:
 @functools.cache
 def fold(text: str) -> str:
     """Fold a text one character to one."""
+    pairs = {"\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
     return "".join(
-        one.casefold() if len(one.casefold()) == 1 else one.lower() if len(one.lower()) == 1 else one for one in text
+        one.casefold() if len(one.casefold()) == 1 else one.lower() if len(one.lower()) == 1 else pairs.get(one, one)
+        for one in text
     )
 
 

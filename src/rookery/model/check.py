@@ -40,7 +40,7 @@ from rookery.model.expressions import (
 from rookery.model.functions import FunctionFault, function_of
 from rookery.model.instants import parse_instant
 from rookery.model.parameters import list_items, parameter_value
-from rookery.model.parser import parse
+from rookery.model.parser import MAXIMUM_DEPTH, MAXIMUM_LENGTH, parse
 from rookery.model.regexes import regex_fault
 from rookery.model.schema import Attribute, Schema
 from rookery.model.types import (
@@ -73,6 +73,8 @@ _HINTS = {
     "interval": "write INTERVAL '5 minutes'",
 }
 
+#: Without so many of these no text is nested too deep.
+_NESTING = ("(", "-", "+", "NOT")
 
 #: The first step of a computed attribute's path.
 COMPUTED = "$="
@@ -91,6 +93,11 @@ class ComputedAttribute(Attribute):
         value_of: Callable[[Mapping[Any, Any]], Any],
     ) -> None:
         text = value_text(node) if isinstance(node, Call) else to_text(node)  # what it says parses to it again
+        if len(text) > MAXIMUM_LENGTH or sum(map(text.count, _NESTING)) > MAXIMUM_DEPTH // 2:
+            try:
+                parse(text)
+            except SubscriptionError as error:  # with its parameters and parentheses it is more than was written
+                raise TypeFault(node, f"written out, this is no condition: {error.message}", error.hint) from None
         super().__init__((COMPUTED, text), kind)
         self.text = text
         #: What it says, with no parameters in it.

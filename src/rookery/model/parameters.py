@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from rookery.errors import SubscriptionError
 from rookery.model.events import plain_value
-from rookery.model.tokens import parameters_of
+from rookery.model.tokens import keyword, numbering, offsets_of, parameters_of, tokens_of
 
 __all__ = ["list_items", "parameter_value", "parameter_values"]
 
@@ -34,7 +34,11 @@ _BYTES = (bytes, bytearray, memoryview)
 def parameter_values(where: str, given: Iterable[object] | Mapping[Any, object]) -> tuple[object, ...]:
     """Return the values of a text's parameters in order; a mapping names them, by name or by number."""
     if not isinstance(given, Mapping):
-        return tuple(parameter_value(one) if isinstance(one, _LISTS) else one for one in given)
+        values = tuple(given)
+        for index, value in enumerate(values):
+            if isinstance(value, _LISTS):
+                _check_list(where, index)
+        return tuple(parameter_value(one) if isinstance(one, _LISTS) else one for one in values)
     known = {str(key).lstrip("%:"): value for key, value in given.items()}
     count, names = parameters_of(where)
     wanted = [*map(str, range(count)), *names]
@@ -49,12 +53,29 @@ def parameter_values(where: str, given: Iterable[object] | Mapping[Any, object])
     return parameter_values(where, [known.get(name) for name in wanted])
 
 
+def _check_list(where: str, index: int) -> None:
+    """Refuse a list where the text asks for one value: it would be compared with the list's JSON."""
+    tokens = tokens_of(where)
+    count, names = numbering(tokens)
+    if index >= count + len(names):
+        return
+    spelling = f"%{index}" if index < count else f":{names[index - count]}"
+    for place, token in enumerate(tokens):
+        if token == spelling and (not place or keyword(tokens[place - 1]) != "IN"):
+            raise SubscriptionError(
+                f"parameter {spelling} is a list, and stands here for one value",
+                text=where,
+                position=offsets_of(where)[place],
+                hint=f"a list stands after IN, without parentheses: IN {spelling}",
+            )
+
+
 def parameter_value(value: object) -> str:
     """Return a value as the text that stands for it; of a list, its JSON."""
     if isinstance(value, _LISTS):
         items = value.to_pylist() if isinstance(value, pa.Array | pa.ChunkedArray) else value
         # A list in a list stays one, for `list_items` to refuse.
-        texts: list[Any] = [
+        texts: list[object] = [
             [] if isinstance(one, _LISTS) else None if plain_value(one) is None else parameter_value(one)
             for one in items
         ]

@@ -79,7 +79,7 @@ def make_record(
     def wrong(message: str, hint: str | None = None) -> SubscriptionError:
         return SubscriptionError(message, subscription_id=subscription_id, hint=hint)
 
-    if isinstance(parameters, Mapping) and isinstance(where, str):
+    if isinstance(parameters, Mapping | list | tuple) and isinstance(where, str):
         try:
             parameters = parameter_values(where, parameters)
         except SubscriptionError as error:
