@@ -30,7 +30,7 @@ import rookery
 __all__ = ["report"]
 
 #: Rounds at least and at most, and the CPU seconds from which on there are no more of them.
-LEAST_ROUNDS, MOST_ROUNDS, ENOUGH = 3, 50, 1.0
+LEAST_ROUNDS, MOST_ROUNDS, ENOUGH = 3, 50, 3.0
 #: Events of a round, by workload.
 EVENTS = {"high": 500, "skew": 10_000, "stock": 5_000, "wide": 1_000}
 #: Values of a list, and what they are taken from.

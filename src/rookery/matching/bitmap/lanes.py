@@ -24,8 +24,8 @@ Array = np.ndarray[Any, Any]
 LEAST_ROWS = 4096
 #: Slots for each row at most: each has a word for 64 events.
 SLOTS_A_ROW = 8
-#: Slots at most, for the memory that they take: 4 bytes each for an event, of 128 at a time.
-MOST_SLOTS = 1 << 22
+#: Slots at most: each takes 32 bytes while 128 events are matched.
+MOST_SLOTS = 1 << 21
 #: Comparisons of a predicate in four bytes, for 64 events, that take as long as verifying a row for each of them, and
 #: what a row costs beside its predicates, in the same measure.
 COMPARISONS_A_CHECK, COMPARISONS_A_ROW = 128, 2
