@@ -58,6 +58,7 @@ ELSEWHERE: dict[str, tuple[str, str]] = {
     "brokers/events": ("brokers/test_turmoil.py", "data: what a broker says when its network falls apart"),
     "brokers/in_flight": ("brokers/test_deliveries.py", "data of the deliveries"),
     "brokers/route_kernels": ("brokers/test_column_routes.py", "the kernel, compared with `next_hop` for every point"),
+    "brokers/row_kernels": ("brokers/test_row_cuts.py", "the kernels, compared with their twin"),
     "brokers/late_matching": ("brokers/test_deliveries.py", "who wants an event by now shows in what is delivered"),
     "brokers/sending": ("brokers/test_overload.py", "how much is on its way shows where brokers are late"),
     "brokers/membership": ("brokers/test_state_machine.py", "joins and leaves are checked by the zones of all brokers"),
