@@ -109,8 +109,8 @@ def test_rights_go_by_the_name_in_the_certificate(tmp_path: Path) -> None:
                 assert await honest_work(writer, reader, events=5) == list(range(5))
                 with pytest.raises(SubscriptionError, match="may not subscribe"):
                     await writer.subscribe("quotes", overflow="wait").__aenter__()
+                many = {str(price): f"price > {price}" for price in range(3)}
                 with pytest.raises(SubscriptionError, match="may not subscribe"):
-                    many = {str(price): f"price > {price}" for price in range(3)}
                     await writer.subscribe_many("quotes", many, overflow="wait").__aenter__()
                 assert not any(broker.machine.placement.clients for broker in place.brokers[1:])
             reader.publish("quotes", {"symbol": "a", "price": 1.0, "number": 1})
