@@ -212,11 +212,14 @@ def taken(files: str, names: Sequence[str]) -> Taken:
     return Taken(files, len(names), blake2b("\n".join(names).encode(), digest_size=16).hexdigest())
 
 
-def write_edits(folder: str, records: Any = None, *, removed: Iterable[str | int] = ()) -> str:
+def write_edits(
+    folder: str, records: Any = None, *, removed: Iterable[str | int] = (), after: str | None = None
+) -> str:
     """Add an edit to a folder, whole, behind all that are there; return its name.
 
     `records` are those that take the place of all that the rules hold of their ids, in any form of a table of
-    subscriptions; of the ids of `removed` nothing stays.
+    subscriptions; of the ids of `removed` nothing stays. Who is the only one to write gives the name that the last call
+    returned, `after`: the folder, which may have many files, is not listed then.
     """
     parts = []
     if records is not None:
@@ -233,8 +236,8 @@ def write_edits(folder: str, records: Any = None, *, removed: Iterable[str | int
     if isinstance(edits.folder, Path):
         edits.folder.mkdir(parents=True, exist_ok=True)
     while True:
-        names = edits.names()
-        last = names[-1].partition(".")[0] if names else "0"
+        names = edits.names() if after is None else [after]
+        last, after = names[-1].partition(".")[0] if names else "0", None
         if not last.isdigit():
             raise SubscriptionError(
                 f"{folder}: the last edit is called {names[-1]}, and the next would not be behind it"
