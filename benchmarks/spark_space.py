@@ -10,6 +10,7 @@ design (`spark/broadcasts.py`).
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import tempfile
 import time
@@ -32,6 +33,7 @@ ALLOWED = {"temp": 160.0, "heap": 32.0, "python": 64.0}
 def held(spark: Any, local: str) -> dict[str, float]:
     """Return MiB of temp files, of the JVM's heap after a collection, and of this process."""
     jvm = spark.sparkContext._jvm
+    gc.collect()  # a DataFrame is a circle in Python, and until it is let go its plan is not
     for _ in range(2):
         jvm.System.gc()
     runtime = jvm.java.lang.Runtime.getRuntime()
