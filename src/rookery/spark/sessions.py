@@ -111,7 +111,7 @@ def options(
     found = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # What was done is kept for a page that is off, a thousand jobs and queries by default: 200 KiB of heap each.
+        # What was done is kept for a page that is off, by default a thousand jobs and queries: 50 KiB of heap each.
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "100",
         "spark.sql.ui.retainedExecutions": "50",
