@@ -10,6 +10,7 @@ design (`spark/broadcasts.py`).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import os
 import tempfile
@@ -37,7 +38,7 @@ def held(spark: Any, local: str) -> dict[str, float]:
     for _ in range(2):
         jvm.System.gc()
     runtime = jvm.java.lang.Runtime.getRuntime()
-    files = sum(path.stat().st_size for path in _files(local))
+    files = sum(_sizes(local))
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return {
         "temp": files / 2**20,
@@ -46,12 +47,12 @@ def held(spark: Any, local: str) -> dict[str, float]:
     }
 
 
-def _files(folder: str) -> Iterator[Path]:
+def _sizes(folder: str) -> Iterator[int]:
+    """Yield the bytes of all files; Spark may remove one at any moment."""
     for root, _, names in os.walk(folder):
         for name in names:
-            path = Path(root, name)
-            if path.exists():
-                yield path
+            with contextlib.suppress(FileNotFoundError):
+                yield Path(root, name).stat().st_size
 
 
 def main(arguments: list[str]) -> int:
