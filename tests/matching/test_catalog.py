@@ -111,3 +111,20 @@ def test_an_emptied_set_takes_ids_of_another_type(engine: str) -> None:
     matcher.remove("a")
     matcher.add(7, "x > 1")
     assert matcher.match_many(pa.table({"event_id": [1], "x": [2]}))["subscription_id"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_many_ids_are_found_as_one_by_one(kind: type) -> None:
+    made = rookery.matcher(rookery.Schema(x=float))
+    made.add_many([{"subscription_id": kind(number), "where": f"x < {number}"} for number in range(400)])
+    for number in range(0, 400, 7):
+        made.remove(kind(number))
+    for number in range(300, 500, 3):
+        made.add(kind(number), "TRUE", version=5)
+    asked: list[str | int] = [kind(number) for number in range(0, 520, 2)] + [2**70, "strange", 5, "5"]
+    wanted = sorted(slot for one in asked for slot in made._catalog.find(one))
+    assert sorted(made._catalog.find_many(asked)) == wanted
+    fresh = Catalog(made.compile()._view.records)
+    assert fresh.unfiled
+    for few in (asked, asked[:-4], asked[:3]):
+        assert sorted(fresh.find_many(few)) == sorted(slot for one in few for slot in fresh.find(one))

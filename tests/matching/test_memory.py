@@ -71,12 +71,13 @@ def test_the_bytes_that_a_set_states_are_those_it_takes(count: int, edited: bool
     warm.add("a", condition(1, random))
     warm.match_many(pa.table({"event_id": [1], "x": [1], "s": ["a"]}))
     texts = [f"x BETWEEN {place % 97} AND {place % 89 + 40} AND s = 'name {place % 7_000}'" for place in range(count)]
-    table = pa.table({"subscription_id": [f"subscription {place}" for place in range(count)], "where": texts})
     tracemalloc.start()
     try:
         before = traced()
+        table = pa.table({"subscription_id": [f"subscription {place}" for place in range(count)], "where": texts})
         matcher = rookery.matcher(SCHEMA)
         matcher.add_many(table)
+        del table  # the set may go on with its columns
         if edited:
             for place in range(count // 10):
                 matcher.add(f"newer {place}", f"s = 'new {place}' AND x > {place}")

@@ -283,6 +283,15 @@ def test_files_of_edits(tmp_path: Path) -> None:
         write_edits(str(place))
 
 
+def test_the_only_writer_knows_the_last_edit_and_another_is_not_written_over(tmp_path: Path) -> None:
+    name = write_edits(str(tmp_path), removed=["a"])
+    following = write_edits(str(tmp_path), removed=["b"], after=name)
+    assert following == "000000000002.parquet"
+    assert write_edits(str(tmp_path), removed=["c"], after=name) == "000000000003.parquet"  # somebody took the place
+    edit = EditFolder(str(tmp_path)).read(EditFolder(str(tmp_path)).names(), pa.string())
+    assert sorted(edit.touched.to_pylist()) == ["a", "b", "c"]
+
+
 def test_ids_of_edits_are_of_the_type_of_the_rules(ground: Ground) -> None:
     ground.rewrite([{"subscription_id": 1, "where": "x > 1"}, {"subscription_id": 2, "where": "x > 2"}])
     head = ground.live.look(ground.source, None)

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.twins.key_map import named_values, parts_of_every, parts_of_rule, rule_parts
 
 from rookery.errors import PipelineError
 from rookery.model.schema import Schema
 from rookery.spark import key_rules, keys
 from rookery.spark.compat import frame_of
-from rookery.spark.key_map import HotKey, KeyMap, named_values
+from rookery.spark.key_map import HotKey, KeyMap, Named, parts_of
 from rookery.spark.key_rules import BLOB, PART, RuleReader, SpreadRules, rules_frame
 from rookery.spark.keys import ORDER, MatchParts, match_keys
 from rookery.spark.pipeline import match
@@ -106,6 +107,21 @@ def test_the_values_that_a_rule_names_are_all_that_it_can_want(seed: int) -> Non
             assert name is not None  # these name values, and it is seen
 
 
+@pytest.mark.parametrize("column", ["device", "site"])
+@pytest.mark.parametrize("hot", [(), (HotKey("d0", 5, 3, 2), HotKey("7", 11, 1, 5), HotKey("ü", 16, 4, 1))])
+def test_rules_are_sent_as_they_are_one_by_one(column: str, hot: tuple[HotKey, ...]) -> None:
+    for seed in range(4):
+        compiled = compile_rules(rules(300, random.Random(seed)), schema_of(EVENTS)).compiled
+        key_map, named = KeyMap(column, 5, hot), Named.of(compiled, column)
+        wanted = list(rule_parts(compiled, key_map))
+        texts: list[list[str] | None] = [None if one else [] for one in named.every]
+        for slot, place in zip(named.slot.tolist(), named.place.tolist(), strict=True):
+            texts[slot].append(named.values[place])  # type: ignore[union-attr]
+        assert [None if one is None else sorted(one) for one in texts] == [names for names, _ in wanted]
+        found = list(zip(*(one.tolist() for one in parts_of(compiled, key_map, named)), strict=True))
+        assert found == sorted((part, slot) for slot, (_, held) in enumerate(wanted) for part in held)
+
+
 @pytest.mark.parametrize("hot", [(), (HotKey("d0", 4, 3, 2), HotKey("d1", 10, 1, 5), HotKey("d2", 15, 4, 1))])
 def test_an_event_and_a_rule_of_its_value_meet_in_one_part(hot: tuple[HotKey, ...]) -> None:
     parts = KeyMap("device", 4, hot)
@@ -122,10 +138,10 @@ def test_an_event_and_a_rule_of_its_value_meet_in_one_part(hot: tuple[HotKey, ..
         for event in range(40):
             cells = of_event(text, str(event))
             for turn in range(40):
-                assert len(cells & parts.of_every(turn)) == 1
+                assert len(cells & parts_of_every(parts, turn)) == 1
                 if text is not None:
-                    assert len(cells & parts.of_rule([text], turn)) == 1
-                    assert len(cells & parts.of_rule(["d0", "d1", "d4", text], turn)) == 1
+                    assert len(cells & parts_of_rule(parts, [text], turn)) == 1
+                    assert len(cells & parts_of_rule(parts, ["d0", "d1", "d4", text], turn)) == 1
 
 
 def test_a_part_is_matched_by_its_rules_wherever_batches_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from rookery.matching.output import match_table
 from rookery.matching.plain_ipc import require_plain_stream
 from rookery.matching.programs import Programs
 from rookery.matching.proofs import prove_index, prove_records, prove_texts
-from rookery.matching.ranges import RangeRows, range_rows
+from rookery.matching.ranges import RangeRows, range_rows, single_values
 from rookery.matching.records import Records
 from rookery.matching.regions import outer_boxes
 from rookery.matching.rows import Rows
@@ -229,6 +229,10 @@ class CompiledSet:
     def ranges(self) -> RangeRows:
         """Return its rows as ranges of values, never smaller than the truth (`ranges.py`)."""
         return range_rows(self._view)
+
+    def single_values(self, path: tuple[str | int, ...]) -> tuple[Array, Array, Array, list[Any]]:
+        """Return the values of an attribute that its subscriptions confine their events to (`ranges.py`)."""
+        return single_values(self._view, path)
 
     def take(self, slots: Array) -> CompiledSet:
         """Return the set of some of its subscriptions, by slot."""

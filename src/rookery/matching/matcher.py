@@ -13,8 +13,9 @@ in `quarantined` and the good ones still compile. None is ever dropped or altere
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from threading import Lock, Thread
 from typing import Any
 
@@ -31,6 +32,7 @@ from rookery.matching.explain import Explanation, explain
 from rookery.matching.output import match_numbers, match_table
 from rookery.matching.programs import Programs
 from rookery.matching.records import Records
+from rookery.matching.shaped import is_plain, stage_table
 from rookery.matching.staging import Entry, Stage, family_entries, lower_record, sort_out
 from rookery.matching.standing import StandingSet
 from rookery.matching.texts.index import TEXT
@@ -203,6 +205,28 @@ class Matcher:
                 raise UnknownSubscriptionError(f"subscription {subscription_id!r} has no version {version}")
             self._install(family_entries(left, self._shapes), slots)
 
+    def replace_many(self, ids: Iterable[str | int], table: Any) -> None:
+        """Put the subscriptions of a table in the place of all that the set holds of some ids, in one step.
+
+        The ids of the table are among those given; of one that it does not have, nothing stays.
+        """
+        named = dict.fromkeys(ids)
+        families: dict[str | int, list[Record]] = {}
+        for one in checked_subscriptions(read_subscriptions(table)):
+            if isinstance(one, SubscriptionError):
+                raise one
+            family = families.setdefault(one.subscription_id, [])
+            if one.subscription_id not in named or any(other.version == one.version for other in family):
+                raise SubscriptionError("is given twice, or is not replaced", subscription_id=one.subscription_id)
+            family.append(one)
+        with self._editing() as (view, catalog):
+            dead = catalog.find_many(list(named))
+            for family in families.values():
+                catalog.check_new(family[0], view.records, replacing=True)
+            entries = [entry for family in families.values() for entry in family_entries(family, self._shapes)]
+            if entries or dead:
+                self._install(entries, dead)
+
     def _edit(self, subscription_id: object, where: object, details: dict[str, Any], *, replacing: bool) -> None:
         """Add or replace one subscription."""
         with self._editing() as (view, catalog):
@@ -233,6 +257,13 @@ class Matcher:
         faults: list[SubscriptionError] = []
         candidates: list[Record] = []
         table = read_subscriptions(table)
+        with self._editing() as (view, _):
+            if not len(view.records) and is_plain(table):
+                stage = Stage(view.space)
+                records = stage_table(stage, table, self._shapes, faults)
+                self._set_aside(faults)
+                self._swap(stage, records, [])
+                return int(records.num_rows)
         with collector_paused():
             for one in checked_subscriptions(table):
                 if isinstance(one, SubscriptionError):
@@ -254,24 +285,28 @@ class Matcher:
                             entries.append((record, lower_record(record, self._shapes), None))
                         except SubscriptionError as error:
                             faults.append(error)
-                    stage.add(entries, first + len(plain))
+                    stage.add(entries, count(first + len(plain)))
                 plain += [entry[0] for entry in entries]
             entries = [entry for family in families for entry in family_entries(family, self._shapes, faults)]
-            if faults and self._on_error == "raise":
-                first_fault = faults[0]
-                if len(faults) > 1:
-                    first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
-                raise first_fault
-            self.quarantined += faults
+            self._set_aside(faults)
             if not first:
                 # An empty set has ids of a type too: what it is matched beside has to fit.
                 none = record_schema(table.schema.field("subscription_id").type).empty_table()
                 self._view = dataclasses.replace(view, records=Records(none))
-            stage.add(entries, first + len(plain))
+            stage.add(entries, count(first + len(plain)))
             added = plain + [entry[0] for entry in entries]
             if added:
                 self._swap(stage, added, dead)
         return len(added) - len(dead)
+
+    def _set_aside(self, faults: list[SubscriptionError]) -> None:
+        """Quarantine the bad ones of a bulk, or raise the first."""
+        if faults and self._on_error == "raise":
+            first_fault = faults[0]
+            if len(faults) > 1:
+                first_fault.hint = f"{len(faults)} subscriptions are bad: `rookery validate` lists them all"
+            raise first_fault
+        self.quarantined += faults
 
     def add_boxes(
         self,
@@ -311,7 +346,7 @@ class Matcher:
     def _install(self, entries: list[Entry], dead: list[int]) -> None:
         """Take `dead` out and put `entries` in."""
         stage = Stage(self._view.space)
-        stage.add(entries, len(self._view.records))
+        stage.add(entries, count(len(self._view.records)))
         self._swap(stage, [record for record, _, _ in entries], dead)
 
     def _swap(self, stage: Stage, added: list[Record] | pa.Table, dead: list[int]) -> None:

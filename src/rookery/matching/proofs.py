@@ -213,7 +213,7 @@ def prove_texts(view: View, index: BitmapIndex) -> None:
         if record.where is None:
             boxes.add(slot)
         else:
-            stage.add([(record, lower_record(record, shapes), None)], slot)
+            stage.add([(record, lower_record(record, shapes), None)], [slot])
     # One that is verified without need (its dates begin with time itself) costs time, never a match.
     verified = set(view.inexact_slots())
     require(stage.inexact <= verified, "a subscription that its rows do not hold exactly is not verified")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rookery.matching.rows import Rows
     from rookery.matching.view import View
 
-__all__ = ["AttributeRanges", "RangeRows", "intervals", "range_rows"]
+__all__ = ["AttributeRanges", "RangeRows", "intervals", "range_rows", "single_values"]
 
 Array = np.ndarray[Any, Any]
 
@@ -78,6 +78,41 @@ def range_rows(view: View) -> RangeRows:
         else:
             found.append(_ranges(attribute, view.space.labels.get(number), rows, mine, row_of))
     return RangeRows(rows.slot, whole, view.inexact[: len(view.records)] == 0, tuple(found), tuple(texts))
+
+
+def single_values(view: View, path: tuple[str | int, ...]) -> tuple[Array, Array, Array, list[Any]]:
+    """Return the values of an attribute of texts or of whole numbers that each subscription confines its events to.
+
+    The first array says of each slot whether it confines them to none. The pairs of the next two are slots, ascending,
+    and places in the list of values; each pair is there once.
+    """
+    rows, number = view.engine.rows(), view.space.known(path)
+    every = np.zeros(len(view.records), np.bool_)
+    naming = np.zeros(len(rows), np.bool_)
+    slot, place, values = np.empty(0, np.int64), np.empty(0, np.int64), list[Any]()
+    if number is not None and _is_readable(view.space.attributes[number]):
+        mine = np.flatnonzero((rows.attribute & ATTRIBUTE_MASK) == number)
+        at, bounds = intervals(rows, mine)
+        row = rows.owners(mine[at])
+        low, high = bounds.T
+        if number in view.space.labels:
+            labels = view.space.labels[number]
+            known, values = np.array(labels.values, np.int64), labels.texts
+            place = np.minimum(np.searchsorted(known, low), len(known) - 1)
+            single = (low == high) & (known[place] == low) if len(known) else np.zeros(len(low), np.bool_)
+            place = place[single]
+        else:
+            single = (low == high) & (low > LOWEST_CODE)
+            numbers, place = np.unique(low[single], return_inverse=True)
+            values = numbers.tolist()
+        naming[row] = True
+        every[rows.slot[row[~single]]] = True
+        slot = rows.slot[row[single]].astype(np.int64)
+    every[rows.slot[~naming]] = True
+    both = np.unique(slot * max(1, len(values)) + place)
+    slot, place = np.divmod(both, max(1, len(values)))
+    sure = ~every[slot]
+    return every, slot[sure], place[sure], values
 
 
 def _is_readable(attribute: Attribute) -> bool:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from rookery.model.subscriptions import Record, record_schema
 
-__all__ = ["Records", "records_to_table"]
+__all__ = ["Records", "full_table", "records_to_table"]
 
 #: Records that stay a list at least; a larger table has a part of itself beside it.
 LEAST_TAIL = 8192
@@ -180,13 +180,26 @@ class Records:
         newer = range(max(0, first - rows), last - rows)
         return slots + [rows + i for i in newer if tail[i].subscription_id == subscription_id]
 
+    def find_many(self, ids: list[str | int], first: int, last: int) -> list[int]:
+        """Return the slots of a range that have one of some ids, the dead ones too, by looking at all once."""
+        kind = str if self.id_type == pa.string() else int
+        try:
+            asked = pa.array([one for one in ids if type(one) is kind], self.id_type)
+        except (OverflowError, ValueError, pa.ArrowException):
+            return [slot for one in ids for slot in self.find(one, first, last)]
+        rows, named = int(self._base.num_rows), set(asked.to_pylist())
+        column = self._column.slice(first, max(0, min(last, rows) - first))
+        slots = (first + np.flatnonzero(pc.is_in(column, value_set=asked).to_numpy(zero_copy_only=False))).tolist()
+        newer = range(max(0, first - rows), last - rows)
+        return slots + [rows + place for place in newer if self._tail[place].subscription_id in named]
+
     def id_column(self) -> pa.Array:
         """Return the ids of the table, the list behind it left out."""
         return self._column
 
     def table(self) -> pa.Table:
         """Return all slots as one table of `record_schema`, in slot order."""
-        return _full(self.slim_table())
+        return full_table(self.slim_table())
 
     def slim_table(self) -> pa.Table:
         """Return the same without the columns that say nothing: optional ones that are null throughout."""
@@ -196,7 +209,7 @@ class Records:
             records_to_table(self._tail[begin : min(self._tail_count, begin + AT_ONCE)], self.id_type)
             for begin in range(0, self._tail_count, AT_ONCE)
         ]
-        return _slim(pa.concat_tables([_full(self._base), *tail] if self._base.num_rows else tail))
+        return _slim(pa.concat_tables([full_table(self._base), *tail] if self._base.num_rows else tail))
 
     # ---- records of other states ---------------------------------------------------------------------------------
 
@@ -299,7 +312,7 @@ def _slim(table: pa.Table) -> pa.Table:
     return (table.drop_columns(silent) if silent else table).combine_chunks()
 
 
-def _full(table: pa.Table) -> pa.Table:
+def full_table(table: pa.Table) -> pa.Table:
     """Return a table of records with all its columns."""
     schema = record_schema(table.schema.field("subscription_id").type)
     columns: list[Any] = []

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from rookery.errors import DuplicateSubscriptionError, SubscriptionError
 from rookery.matching.catalog import Catalog
 from rookery.matching.codes import HIGHEST_CODE, TIME, TOPIC, CodeSpace
@@ -44,12 +46,12 @@ class Stage:
         self.moves: list[dict[int, Moves]] = []
         self._parts: list[Rows] = []
 
-    def add(self, entries: Iterable[Entry], first: int) -> None:
-        """Make the rows of entries whose slots begin at `first`."""
+    def add(self, entries: Iterable[Entry], slots: Iterable[int]) -> None:
+        """Make the rows of entries for their slots; `slots` may go on without an end."""
         builder = RowsBuilder(self.space)
-        for place, (record, terms, times) in enumerate(entries):
+        for (record, terms, times), slot in zip(entries, slots, strict=False):
             builder.add(
-                first + place,
+                slot,
                 [_constrained(term, record, times) for term in terms],
                 None if all(term.exact for term in terms) else self._decision(record, times),
             )
@@ -85,9 +87,12 @@ class Stage:
         return any(map(len, self._parts))
 
     def take_rows(self) -> Rows:
-        """Hand over all rows of the stage; it keeps none, so that a large bulk is not in memory twice."""
+        """Hand over all rows of the stage by slot; it keeps none, so that a large bulk is not in memory twice."""
         parts, self._parts = self._parts, []
-        return self.with_text(Rows.concatenate(parts))
+        rows = Rows.concatenate(parts)
+        if (rows.slot[1:] < rows.slot[:-1]).any():
+            rows = rows.take(np.argsort(rows.slot, kind="stable"))
+        return self.with_text(rows)
 
     def with_text(self, rows: Rows) -> Rows:
         """Return rows as they are in a set in which some ask for texts: those that ask for none say so."""

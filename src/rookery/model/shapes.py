@@ -30,7 +30,7 @@ from rookery.model.schema import Schema
 from rookery.model.types import FloatType, Key, LeafType, float_key
 from rookery.model.values import complement, everything, intersect
 
-__all__ = ["Shapes", "refuse_wall_time"]
+__all__ = ["LONGEST_TEXT", "ShapeStep", "Shapes", "refuse_wall_time"]
 
 #: A string, or a plain number of at most 41 characters: a longer one goes the long way, where its range is checked.
 _VALUE = re.compile(
@@ -38,12 +38,12 @@ _VALUE = re.compile(
 )
 #: What opens a comment or a quoted name, in which a digit is no value: such texts go the long way.
 _APART = ("--", "/*", '"', "`")
-_LONGEST_TEXT = 4096
+LONGEST_TEXT = 4096
 #: Shapes that are remembered; past it a set is a set of different sentences, and remembering does not pay.
 _MOST_SHAPES = 10_000
 
 
-class _Step(NamedTuple):
+class ShapeStep(NamedTuple):
     """One comparison of a shape: its field, its type with its bounds, its operator, and the sign before its value."""
 
     path: tuple[str | int, ...]
@@ -62,22 +62,33 @@ class Shapes:
     def __init__(self, schema: Schema, *, wall_time: bool = True) -> None:
         self._schema = schema
         self._wall_time = wall_time
-        self._shapes: dict[tuple[str | bool, ...], list[_Step] | None] = {}
+        self._shapes: dict[tuple[str | bool, ...], list[ShapeStep] | None] = {}
 
     def lower(self, text: str, parameters: Sequence[object] | None = None) -> list[Term]:
         """Parse, check and lower a filter, by its shape where that is known."""
-        if parameters is None and len(text) <= _LONGEST_TEXT and text.isascii() and not _is_apart(text):
-            parts: list[str] = _VALUE.split(text)
-            values = parts[1::2]
-            key = (*parts[::2], *["'" if value[0] == "'" else value.isdigit() for value in values])
+        if parameters is None and len(text) <= LONGEST_TEXT and text.isascii() and not _is_apart(text):
+            parts, key = _cut(text)
             steps = self._shapes.get(key)
             if steps is not None:
-                return _fill(steps, values)
+                return _fill(steps, parts[1::2])
             if key not in self._shapes and len(self._shapes) < _MOST_SHAPES:
                 terms, expression = self._lower(text, parameters)
                 self._shapes[key] = _steps(expression, parts, self._schema)
                 return terms
         return self._lower(text, parameters)[0]
+
+    def comparisons(self, text: str) -> tuple[list[str], list[ShapeStep]] | None:
+        """Return a text cut at its values and the comparisons of its shape; None if it must go the long way."""
+        if len(text) > LONGEST_TEXT or not text.isascii() or _is_apart(text):
+            return None
+        parts, key = _cut(text)
+        if key not in self._shapes:
+            try:
+                self.lower(text)
+            except SubscriptionError:
+                return None
+        steps = self._shapes.get(key)
+        return None if steps is None else (parts, steps)
 
     def _lower(self, text: str, parameters: Sequence[object] | None) -> tuple[list[Term], Expression]:
         expression = parse(text)
@@ -97,11 +108,17 @@ def refuse_wall_time(text: str, expression: Expression) -> None:
         )
 
 
+def _cut(text: str) -> tuple[list[str], tuple[str | bool, ...]]:
+    """Return a text cut at its values, every second part a value, and the key of its shape."""
+    parts: list[str] = _VALUE.split(text)
+    return parts, (*parts[::2], *["'" if value[0] == "'" else value.isdigit() for value in parts[1::2]])
+
+
 def _is_apart(text: str) -> bool:
     return any(mark in text for mark in _APART)
 
 
-def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_Step] | None:
+def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[ShapeStep] | None:
     """Return the comparisons of a conjunction in the order of their values, None if it is anything else."""
     operands = expression.operands if isinstance(expression, And) else (expression,)
     values = parts[1::2]
@@ -121,7 +138,7 @@ def _steps(expression: Expression, parts: list[str], schema: Schema) -> list[_St
         if _value(value, negative) != operand.right.value:
             return None
         ((lowest, highest),) = everything(kind)
-        steps.append(_Step(operand.left.path, kind, lowest, highest, operand.operator, negative))
+        steps.append(ShapeStep(operand.left.path, kind, lowest, highest, operand.operator, negative))
     return steps
 
 
@@ -133,7 +150,7 @@ def _value(token: str, negative: bool) -> Any:
     return number.copy_negate() if negative and isinstance(number, Decimal) else -number if negative else number
 
 
-def _fill(steps: list[_Step], values: list[str]) -> list[Term]:
+def _fill(steps: list[ShapeStep], values: list[str]) -> list[Term]:
     """Return the terms of a text of a known shape."""
     box: dict[tuple[str | int, ...], Constraint] = {}
     for (path, kind, lowest, highest, operator, negative), value in zip(steps, values, strict=True):

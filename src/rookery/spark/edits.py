@@ -148,38 +148,39 @@ class EditFolder:
         kind = "int" if pa.types.is_integer(id_type) else "string"
         # Files as `write_edits` makes them are read as one table: what a call costs is most of what an edit does.
         plain = [number for number, name in enumerate(names) if name.endswith(".parquet")]
-        parts = [(number, self._file(names[number], kind)) for number in set(range(len(names))).difference(plain)]
+        parts = [self._part(names, number, kind) for number in set(range(len(names))).difference(plain)]
         for first in range(0, len(plain), AT_ONCE):
-            parts += self._parquet(names, plain[first : first + AT_ONCE], kind)
+            parts.append(self._parquet(names, plain[first : first + AT_ONCE], kind))
         last: dict[Any, int] = {}
-        for number, table in sorted(parts, key=lambda part: part[0]):
-            last.update(dict.fromkeys(table["subscription_id"].to_pylist(), number))
+        for table, numbers in parts:
+            for one, number in zip(table["subscription_id"].to_pylist(), numbers, strict=True):
+                last[one] = max(number, last.get(one, 0))
         kept = []
-        for number, table in parts:
-            removed = self._removed(table, names[number])
-            rows = zip(table["subscription_id"].to_pylist(), removed, strict=True)
-            mine = pa.array([not gone and last[one] == number for one, gone in rows], pa.bool_())
+        for table, numbers in parts:
+            removed = self._removed(table, [names[number] for number in numbers])
+            rows = zip(table["subscription_id"].to_pylist(), numbers, removed, strict=True)
+            mine = pa.array([not gone and last[one] == number for one, number, gone in rows], pa.bool_())
             kept.append((table.drop_columns([REMOVED]) if REMOVED in table.column_names else table).filter(mine))
         records = _together(kept)
         if FAULT in records.column_names and records[FAULT].null_count == records.num_rows:
             records = records.drop_columns([FAULT])  # what has no condition was removed
         return SetEdit(pa.array(list(last), id_type), records)
 
-    def _parquet(self, names: Sequence[str], numbers: Sequence[int], kind: str) -> list[tuple[int, pa.Table]]:
-        """Read files of Parquet: each with its number."""
+    def _parquet(self, names: Sequence[str], numbers: Sequence[int], kind: str) -> tuple[pa.Table, list[int]]:
+        """Read files of Parquet as one table, with the number of each row's file."""
         tables = []
         try:
             for number in numbers:
-                table = pq.ParquetFile(source_of(self.folder / names[number])).read()
+                table = pq.ParquetFile(source_of(self.folder / names[number])).read(use_threads=False)
                 tables.append(table if "where" in table.column_names else _without_condition(table))
         except (pa.ArrowException, OSError) as error:
             raise SubscriptionError(f"{self.folder / names[number]}: {error}") from error
         table = read_subscriptions(_together(tables), id_type=kind, dialect=self.dialect)
-        found, row = [], 0
-        for number, one in zip(numbers, tables, strict=True):
-            found.append((number, table.slice(row, one.num_rows)))
-            row += one.num_rows
-        return found
+        return table, [number for number, one in zip(numbers, tables, strict=True) for _ in range(one.num_rows)]
+
+    def _part(self, names: Sequence[str], number: int, kind: str) -> tuple[pa.Table, list[int]]:
+        table = self._file(names[number], kind)
+        return table, [number] * table.num_rows
 
     def _file(self, name: str, kind: str) -> pa.Table:
         """Read one file of any kind."""
@@ -192,15 +193,14 @@ class EditFolder:
         except SubscriptionError as error:
             raise SubscriptionError(f"{path}: {error}") from error
 
-    def _removed(self, table: pa.Table, name: str) -> list[bool]:
-        """Say of each row whether it says that its id is removed."""
+    def _removed(self, table: pa.Table, names: list[str]) -> list[bool]:
+        """Say of each row whether it says that its id is removed; `names` are the files of the rows."""
         said = table[REMOVED].to_pylist() if REMOVED in table.column_names else [None] * table.num_rows
-        try:
-            return [_SAID[one.lower() if isinstance(one, str) else one] for one in said]
-        except KeyError as error:
-            raise SubscriptionError(
-                f"{self.folder / name}: {REMOVED} is true or false, not {error.args[0]!r}"
-            ) from error
+        known = [one.lower() if isinstance(one, str) else one for one in said]
+        for one, name in zip(known, names, strict=True):
+            if one not in _SAID:
+                raise SubscriptionError(f"{self.folder / name}: {REMOVED} is true or false, not {one!r}")
+        return [_SAID[one] for one in known]
 
 
 def _without_condition(table: pa.Table) -> pa.Table:
@@ -212,11 +212,14 @@ def taken(files: str, names: Sequence[str]) -> Taken:
     return Taken(files, len(names), blake2b("\n".join(names).encode(), digest_size=16).hexdigest())
 
 
-def write_edits(folder: str, records: Any = None, *, removed: Iterable[str | int] = ()) -> str:
+def write_edits(
+    folder: str, records: Any = None, *, removed: Iterable[str | int] = (), after: str | None = None
+) -> str:
     """Add an edit to a folder, whole, behind all that are there; return its name.
 
     `records` are those that take the place of all that the rules hold of their ids, in any form of a table of
-    subscriptions; of the ids of `removed` nothing stays.
+    subscriptions; of the ids of `removed` nothing stays. Who is the only one to write gives the name that the last call
+    returned, `after`: the folder, which may have many files, is not listed then.
     """
     parts = []
     if records is not None:
@@ -233,8 +236,8 @@ def write_edits(folder: str, records: Any = None, *, removed: Iterable[str | int
     if isinstance(edits.folder, Path):
         edits.folder.mkdir(parents=True, exist_ok=True)
     while True:
-        names = edits.names()
-        last = names[-1].partition(".")[0] if names else "0"
+        names = edits.names() if after is None else [after]
+        last, after = names[-1].partition(".")[0] if names else "0", None
         if not last.isdigit():
             raise SubscriptionError(
                 f"{folder}: the last edit is called {names[-1]}, and the next would not be behind it"

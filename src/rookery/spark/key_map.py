@@ -6,12 +6,12 @@ both meet in one part. Spark and Python compute the same hash, CRC-32 of the val
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 
 from rookery.spark.range_sql import quoted
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from rookery import CompiledSet
 
-__all__ = ["HotKey", "KeyMap", "named_values", "parts_of"]
+__all__ = ["HotKey", "KeyMap", "Named", "parts_of"]
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +53,6 @@ class KeyMap:
         """How many parts there are in all."""
         return self.plain + sum(one.cells for one in self.hot)
 
-    def of_rule(self, texts: Iterable[str], turn: int) -> set[int]:
-        """Return the parts of a rule that names these values; `turn` deals rules out."""
-        hot = {one.text: one for one in self.hot}
-        found: set[int] = set()
-        for text in texts:
-            one = hot.get(text)
-            found.update(_column(one, turn) if one is not None else (crc32(text.encode()) % self.plain,))
-        return found
-
-    def of_every(self, turn: int) -> set[int]:
-        """Return the parts of a rule that names no value."""
-        found = set(range(self.plain))
-        for one in self.hot:
-            found.update(_column(one, turn))
-        return found
-
     def of_event(self, event_id: str) -> Column:
         """Return the expression of an event's parts, an array."""
         from pyspark.sql.functions import array, coalesce, col, crc32, lit, pmod, sequence, when
@@ -81,34 +67,47 @@ class KeyMap:
         return found
 
 
-def _column(one: HotKey, turn: int) -> range:
-    return range(one.first + turn % one.columns, one.first + one.cells, one.columns)
+class Named(NamedTuple):
+    """The values of a column that the subscriptions of a set name, as Spark writes them."""
+
+    every: Array  # of each slot, whether it names none: it may want events of any value
+    slot: Array  # with `place`, each value that a slot names, once, by slot
+    place: Array
+    values: list[str]
+
+    @classmethod
+    def of(cls, compiled: CompiledSet, column: str) -> Named:
+        """Return the values that a set names."""
+        every, slot, place, keys = compiled.single_values((column,))
+        return cls(every, slot, place, [str(key) for key in keys])
+
+    def counts(self) -> dict[str, int]:
+        """Return how many subscriptions name each value."""
+        told = np.bincount(self.place, minlength=len(self.values)).tolist()
+        return dict(zip(self.values, told, strict=True))
 
 
-def named_values(compiled: CompiledSet, column: str) -> list[list[str] | None]:
-    """Return for each subscription the values of a column that it names, as Spark writes them; else None."""
-    ranges = compiled.ranges()
-    mine = next((one for one in ranges.ranges if one.attribute.path == (column,)), None)
-    found: list[set[str] | None] = [set() for _ in range(len(compiled))]
-    slots = ranges.slot.tolist()
-    named = np.zeros(len(slots), np.bool_)
-    if mine is not None:
-        for row, low, high in zip(mine.row.tolist(), mine.lower, mine.upper, strict=True):  # NULL has no ends
-            named[row] = True
-            values = found[slots[row]]
-            is_text = isinstance(low, tuple)
-            if low is None or low != high or (is_text and low[1]):
-                found[slots[row]] = None
-            elif values is not None:
-                values.add(str(low[0] if is_text else low))
-    for row in np.flatnonzero(~named).tolist():
-        found[slots[row]] = None
-    return [None if one is None else sorted(one) for one in found]
-
-
-def parts_of(compiled: CompiledSet, parts: KeyMap) -> Iterator[tuple[list[str] | None, set[int]]]:
-    """Yield for each subscription the values that it names, and its parts."""
-    ids = compiled.subscriptions["subscription_id"].to_pylist()
-    for name, texts in zip(ids, named_values(compiled, parts.column), strict=True):
-        turn = crc32(str(name).encode())
-        yield texts, parts.of_every(turn) if texts is None else parts.of_rule(texts, turn)
+def parts_of(compiled: CompiledSet, parts: KeyMap, named: Named) -> tuple[Array, Array]:
+    """Return the subscriptions of each part, as parts and slots in their order."""
+    ids = compiled.subscriptions["subscription_id"]
+    found: list[tuple[Array, Array]] = []
+    plain = np.array([crc32(text.encode()) % parts.plain for text in named.values], np.int64)
+    is_hot = np.zeros(len(named.values), np.bool_)
+    number = {text: place for place, text in enumerate(named.values)}
+    anywhere = np.flatnonzero(named.every)
+    for one in parts.hot:
+        place = number.get(one.text)
+        mine = anywhere
+        if place is not None:
+            is_hot[place] = True
+            mine = np.concatenate([anywhere, named.slot[named.place == place]])
+        texts = ids.take(pa.array(mine)).to_pylist()
+        turns = np.array([crc32(str(text).encode()) % one.columns for text in texts], np.int64)
+        cells = one.first + turns[:, None] + np.arange(one.rows) * one.columns
+        found.append((cells.ravel(), np.repeat(mine, one.rows)))
+    cold = ~is_hot[named.place]
+    found.append((plain[named.place[cold]], named.slot[cold]))
+    found.append((np.tile(np.arange(parts.plain), len(anywhere)), np.repeat(anywhere, parts.plain)))
+    count = max(1, len(compiled))
+    both = np.unique(np.concatenate([part * count + slot for part, slot in found]))
+    return both // count, both % count

@@ -10,8 +10,10 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from rookery.errors import PipelineError, SubscriptionError
@@ -20,7 +22,7 @@ from rookery.model.tables import read_subscriptions
 from rookery.spark.carriers import keep
 from rookery.spark.compat import frame_of
 from rookery.spark.jobs import job_description
-from rookery.spark.key_map import KeyMap, parts_of
+from rookery.spark.key_map import KeyMap, Named, parts_of
 from rookery.spark.rules import OnError, Reading, compile_rules
 from rookery.spark.subscriptions import FileRules, FrameRules, Subscriptions
 from rookery.spark.types import spark_schema_of
@@ -105,21 +107,23 @@ class SpreadRules:
 
     def _spread(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         compiled = self.read(pa.Table.from_batches(batches))
-        held: dict[int, list[int]] = {}
-        for slot, (_, parts) in enumerate(parts_of(compiled, self.parts)):
-            for part in parts:
-                held.setdefault(part, []).append(slot)
-        records = compiled.subscriptions
-        blobs = [_blob(records.take(pa.array(slots))) for slots in held.values()]
-        return pa.record_batch(
-            [pa.array(list(held), pa.int32()), pa.array(blobs, pa.binary())], names=[PART, BLOB]
-        )  # fmt: skip
+        parts, slots = parts_of(compiled, self.parts, Named.of(compiled, self.parts.column))
+        records = _slim(compiled.subscriptions).take(pa.array(slots)).combine_chunks()
+        starts = [*np.flatnonzero(np.diff(parts, prepend=-1)).tolist(), len(parts)]
+        blobs = [_blob(records.slice(start, end - start)) for start, end in pairwise(starts)]
+        numbers = parts[starts[:-1]].astype(np.int32)
+        return pa.record_batch([pa.array(numbers), pa.array(blobs, pa.binary())], names=[PART, BLOB])
+
+
+def _slim(records: pa.Table) -> pa.Table:
+    """Return records without the columns in which all are null."""
+    return records.drop_columns([name for name in records.column_names if records[name].null_count == len(records)])
 
 
 def _blob(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+        writer.write_table(table)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
@@ -138,7 +142,8 @@ class PartRules:
             told.update(one)
 
         def compile() -> CompiledSet:
-            records = pa.concat_tables(pa.ipc.open_stream(one).read_all() for one in blobs)
+            tables = [pa.ipc.open_stream(one).read_all() for one in blobs]
+            records = pa.concat_tables(tables, promote_options="default")
             return compile_rules(records, self.read.schema, reading=self.read.reading).compiled
 
         return keep(f"{self.read.schema.to_dict()} {told.hexdigest()}", compile)

@@ -34,7 +34,7 @@ from rookery.spark.columns import map_batches
 from rookery.spark.compat import partition_by, table_of
 from rookery.spark.crossing import spark_schema, unfold
 from rookery.spark.jobs import job_description
-from rookery.spark.key_map import HotKey, KeyMap, named_values, parts_of
+from rookery.spark.key_map import HotKey, KeyMap, Named, parts_of
 from rookery.spark.key_rules import BLOB, PART, PartRules, RuleReader, check_unique, rules_frame, spread_rules
 from rookery.spark.names import folds_names
 from rookery.spark.projection import check_read
@@ -84,10 +84,9 @@ def fit_keys(
             else (_sampled(events.select(quoted(column)), counts[1]))
         )
         values = table_of(of_events)[0].to_pylist()
-    named = named_values(compiled, column)
-    rates = counts[0] / max(1, len(named)), counts[1] / max(1, len(values))
+    rates = counts[0] / max(1, len(compiled)), counts[1] / max(1, len(values))
     told = (
-        Counter(text for one in named for text in one or ()),
+        Counter(Named.of(compiled, column).counts()),
         Counter(str(value) for value in values if value is not None),
     )
     cores = spark.sparkContext.defaultParallelism if hasattr(spark, "sparkContext") else 8
@@ -127,7 +126,7 @@ def _key_of(compiled: CompiledSet, events: DataFrame, key: str | None) -> str:
         if key not in able:
             raise PipelineError(f"the plan 'keys' goes by a column of whole numbers or texts, and {key!r} is none")
         return key
-    named = {name: sum(one is not None for one in named_values(compiled, name)) for name in able}
+    named = {name: int(np.count_nonzero(~Named.of(compiled, name).every)) for name in able}
     best = max(named, key=named.__getitem__, default=None)
     if best is None or named[best] < MOST_NAMED * len(compiled) or not len(compiled):
         raise PipelineError(
@@ -257,12 +256,12 @@ class CountRules:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Count the rules of each batch."""
         for batch in batches:
-            told, every = Counter[int](), Counter[int]()
             compiled = self.read(pa.Table.from_batches([batch]))
-            for texts, parts in parts_of(compiled, self.parts):
-                told.update(parts)
-                every.update(parts if texts is None else ())
-            columns = [list(told), list(told.values()), [every[part] for part in told]]
+            named = Named.of(compiled, self.parts.column)
+            parts, slots = parts_of(compiled, self.parts, named)
+            told = np.bincount(parts, minlength=self.parts.parts)
+            every = np.bincount(parts[named.every[slots]], minlength=self.parts.parts)
+            columns = [np.arange(self.parts.parts), told, every]
             kinds = (pa.int32(), pa.int64(), pa.int64())
             names = ["zone", "subscriptions", "everywhere"]
             made = [pa.array(one, kind) for one, kind in zip(columns, kinds, strict=True)]

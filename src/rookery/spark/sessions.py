@@ -111,6 +111,10 @@ def options(
     found = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # What was done is kept for a page that is off, by default a thousand jobs and queries: 50 KiB of heap each.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.sql.ui.retainedExecutions": "50",
         "spark.driver.memory": memory,  # the default of 1 GB is too small for a broadcast set
         "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),  # 200 cost a stateful stream seconds a batch
         "spark.sql.python.filterPushdown.enabled": "true",

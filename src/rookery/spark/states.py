@@ -35,11 +35,7 @@ def resumed(carrier: Any) -> Matcher:
 
 def apply_edit(state: Matcher, touched: pa.Array, records: pa.Table) -> None:
     """Put the compiled records of an edit in the place of all that a set holds of its ids."""
-    for one in touched.to_pylist():
-        if one is not None and one in state:
-            state.remove(one)
-    if records.num_rows:
-        state.add_many(records)
+    state.replace_many(touched.drop_null().to_pylist(), records)
 
 
 @dataclass(frozen=True, slots=True)
