@@ -253,7 +253,7 @@ class Records:
 
     def extended(self, table: pa.Table) -> Records:
         """Return these records and a table behind them, which may lack columns that say nothing."""
-        return Records(pa.concat_tables([self.table(), _full(table)]) if len(self) else table)
+        return Records(pa.concat_tables([self.table(), full_table(table)]) if len(self) else table)
 
     def taken(self, slots: np.ndarray[Any, Any]) -> Records:
         """Return the records of some slots, in that order."""
