@@ -129,7 +129,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "matching/view": ("matching/test_compiled.py", "what is computed of a batch shows in what is matched"),
     "matching/baselines/topics": ("matching/test_engines.py", "one suite for all engines"),
     "matching/bitmap/line_kernels": ("matching/test_engines.py", "one suite for all engines"),
-    "matching/bulk": ("matching/test_engines.py", "subscriptions that come as columns match as others do"),
     "matching/regions": ("matching/test_engines.py", "one suite for all engines"),
     "matching/staging": ("matching/test_engines.py", "one suite for all engines"),
     "matching/times": ("matching/test_timeline.py", "times are those of a timeline"),
