@@ -124,7 +124,8 @@ def match_stream(
             raise PipelineError("rules with triggers need events of one schema: give it (--schema)")
         crossed = events.ranges
     else:
-        assert live.crossing is not None and not isinstance(whole, Documents)
+        assert live.crossing is not None
+        assert not isinstance(whole, Documents)
         # Of the whole: what is selected in between, Spark plans again for each micro-batch, each of its columns.
         crossed = events = whole.select(*(f"`{name}`" for name in live.crossing))
     if has_triggers(records):
