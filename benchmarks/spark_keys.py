@@ -140,10 +140,13 @@ class Timed:
 
 def watch_tasks(folder: Path) -> None:
     """Have the tasks of the plan *keys* that match tell their CPU seconds."""
-    from rookery.spark import columns, keys
+    from rookery.spark import columns, key_streams, keys
 
     folder.mkdir()
-    keys.__dict__["map_batches"] = lambda frame, task, schema: columns.map_batches(frame, Timed(task, folder), schema)
+    for module in (keys, key_streams):
+        module.__dict__["map_batches"] = lambda frame, task, schema: columns.map_batches(
+            frame, Timed(task, folder), schema
+        )
 
 
 def drive(folder: Path, *, executors: int, heap: int, python: int, stream: bool) -> None:
