@@ -126,6 +126,11 @@ def world(types: Types) -> None:
     network.restart(crashed)
     network.leave(subscribers[2].machine.broker)
     subscribers[0].unsubscribe("all")
+    several = subscribers[0].machine.subscribe({"low": ("price < -1", ()), "lower": ("price < -2", ())})
+    subscribers[0].perform()
+    load()
+    subscribers[0].machine.unsubscribe(several)
+    subscribers[0].perform()
     while types.missing:
         load()
 
@@ -187,6 +192,8 @@ async def live(types: Types, folder: Path) -> None:
         gone = brokers.pop(3)
         await gone.stop()
         publisher.subscribe("quotes", "price < 0", overflow="wait").close()
+        async with publisher.subscribe_many("quotes", {"low": "price < -1", "lower": "price < -2"}, overflow="wait"):
+            pass
         while types.missing:
             await load()
         await again.close()

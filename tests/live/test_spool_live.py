@@ -113,7 +113,7 @@ def test_kill_9_while_a_writer_writes_loses_and_repeats_nothing(
     told = json.loads(last.communicate(timeout=600)[0])
     assert last.returncode == 130
     assert told["end"] == count
-    assert told["recorded"] < count - 900  # it went on where the killed one was
+    assert told["recorded"] <= count - 900  # it went on where the killed one was
 
     rows = records(folder)
     assert rows[: len(counted)] == counted
