@@ -63,17 +63,19 @@ def load(table: Any, monkeypatch: pytest.MonkeyPatch, *, few: int, together: int
 
 
 def said(made: Any) -> Any:
-    """Return what a set's rows say, in their order, with keys in the place of codes."""
+    """Return what a set's rows say, with keys in the place of codes, and what is wrong.
+
+    Rows, and the ranges of a row, have the order of codes and keys, which is no part of what they say.
+    """
     compiled = made.compile()
     found = compiled.ranges()
-    rows = [
-        (row, found.slot[row], one.attribute.path, null, low, high)
-        for one in found.ranges
-        for row, null, low, high in zip(one.row.tolist(), one.null.tolist(), one.lower, one.upper, strict=True)
-    ]
+    rows: list[Any] = [[slot, whole] for slot, whole in zip(found.slot.tolist(), found.whole.tolist(), strict=True)]
+    for one in found.ranges:
+        for row, null, low, high in zip(one.row.tolist(), one.null.tolist(), one.lower, one.upper, strict=True):
+            rows[row].append((one.attribute.path, null, low, high))
     wrong = [(error.subscription_id, str(error)) for error in made.quarantined]
-    whole = found.slot.tolist(), found.whole.tolist(), found.exact.tolist()
-    return wrong, compiled.subscriptions.to_pylist(), sorted(rows, key=repr), whole
+    rows = sorted(([*row[:2], *sorted(row[2:], key=repr)] for row in rows), key=repr)
+    return wrong, compiled.subscriptions.to_pylist(), rows, found.exact.tolist()
 
 
 @settings(deadline=None)

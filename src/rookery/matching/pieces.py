@@ -28,8 +28,8 @@ FIRST_EVENTS, LEAST_EVENTS, MOST_EVENTS = 256, 128, 2048
 #: Codes of events that stay near the processor; of few attributes, more events are matched at a time, of many, fewer.
 CACHED_CODES, MOST_FACTOR = 1 << 15, 8
 MOST_CODES, WIDE_EVENTS = 1 << 17, 512
-#: Pairs that are wanted of the events that are matched at a time. A large set is read once for all of these events: with
-#: half as many pairs 1,000,000 ranges took 1.27 times as long.
+#: Pairs that are wanted of the events that are matched at a time. A large set is read once for all of these events:
+#: with half as many pairs 1,000,000 ranges took 1.27 times as long.
 WANTED_PAIRS = 1 << 21
 #: Pairs from which on they are ordered in arrays of NumPy: from 4 MiB on it asks for huge pages.
 MANY_PAIRS = 1 << 19
