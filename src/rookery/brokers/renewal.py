@@ -4,7 +4,7 @@ Rule 1: few are sent all together, once in `refresh`. Of many some are sent at e
 that were sent longest ago: all at once would keep everybody from everything else for seconds.
 Rule 2: a round is so many sendings at equal distances, and the share of each is that of the most subscriptions that
 there were in the last round. So whoever was there when a round began has had its turn when it ends, whatever has come
-and gone meanwhile.
+and gone meanwhile; where many come in the middle of one, some beats later. A subscription lapses after three rounds.
 """
 
 from __future__ import annotations
