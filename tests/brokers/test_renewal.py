@@ -1,4 +1,4 @@
-"""Each subscription is sent again long before it would lapse, whatever comes and goes, and never all of many at once."""
+"""Each subscription is sent again long before it would lapse, whatever comes and goes; of many, never all at once."""
 
 from __future__ import annotations
 
