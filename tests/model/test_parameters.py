@@ -157,3 +157,14 @@ def test_a_list_for_one_value_is_refused_at_its_place(where: str, named: bool) -
         rookery.matcher(SCHEMA).add("a", where, parameters={"few": ["a"]} if named else [["a"]])
     assert caught.value.subscription_id == "a"
     assert caught.value.position == where.rindex(":few")
+
+
+def test_what_is_no_list_of_literals_counts_among_the_characters_of_a_text() -> None:
+    literals = f"volume IN ({', '.join(map(str, range(100_000, 150_000)))})"
+    computed = f"volume IN ({', '.join(['1 - 1'] * 120_000)})"
+    assert parse(literals)
+    for text in (" OR ".join(["volume = 1000"] * 40_000), computed, f"{literals} OR {computed}"):
+        with pytest.raises(SubscriptionError, match="characters apart from its lists of values, more than the 262,144"):
+            parse(text)
+    with pytest.raises(SubscriptionError, match="characters, more than the 4,194,304"):
+        parse(" " * 4_194_305)
